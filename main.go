@@ -42,8 +42,8 @@ func main() {
 	status := cmd.Run(ctx, os.Args[1:], cmd.Environment{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
-		Reload: reload, WatchStartedInInit: watch.WatchStartedInInit(),
+		Home: home, Dir: dir, ShieldExecutablePath: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
+		Reload: reload, HookWatchdogStartedInGoInit: watch.EventWatchFromPackageInit(),
 	})
 	stop()
 	os.Exit(status)

@@ -58,7 +58,7 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 		return err
 	}
 	defer store.Close()
-	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+	key, err := shield.LoadOrCreateSealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 			return err
 		}
 	}
-	r, err := refusals.Find(c.Context, w.User, strings.ToLower(strings.TrimSpace(ref)))
+	r, err := refusals.FindAllowableRefusal(c.Context, w.User, strings.ToLower(strings.TrimSpace(ref)))
 	if err != nil {
 		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", shortenTo80Characters(ref), err)
 	}
@@ -99,8 +99,8 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.RefusedActionText), g.By); err != nil {
-		refusals.TakeGrant(c.Context, g.ActionKey) // An approval that is not logged does not count.
+	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.RefusedActionText), g.By); err != nil {
+		refusals.TakeGrant(c.Context, g.ActionKey) // Use up the approval: one that the audit log does not record must not allow the action.
 		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
@@ -110,7 +110,7 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 // selectRefusal lists the refusals that can be allowed, and returns the name of the one that
 // the person types; "" for none.
 func selectRefusal(ctx context.Context, w *Environment, refusals *approve.DecisionStore) (string, error) {
-	list, err := refusals.List(ctx, w.User)
+	list, err := refusals.ListAllowableRefusals(ctx, w.User)
 	if err != nil {
 		return "", err
 	}
@@ -118,10 +118,10 @@ func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Decisi
 		_, err := fmt.Fprintln(w.Out, "Nothing that can be allowed was refused in the last hour.")
 		return "", err
 	}
-	t := listTable(w.Out, "REF", "AGE", "ACTION", "FOLDER")
+	t := newTableWriter(w.Out, "REF", "AGE", "ACTION", "FOLDER")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.RefusedAtUnixSeconds, 0))), term.Escape(shortenTo80Characters(r.RefusedActionText)), term.Escape(r.CWD))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.RefusedAtUnixSeconds, 0))), term.EscapeControlAndInvisible(shortenTo80Characters(r.RefusedActionText)), term.EscapeControlAndInvisible(r.CWD))
 	}
 	if err := t.Flush(); err != nil {
 		return "", err
@@ -139,7 +139,7 @@ func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Decisi
 }
 
 // askUserToAllowRefusal asks the person at the terminal, and returns that person's name.
-func askUserToAllowRefusal(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal) (approverName string, err error) {
+func askUserToAllowRefusal(c *cli.Context, w *Environment, set *config.LoadedSettings, r *approve.Refusal) (approverName string, err error) {
 	o := approvalOptions(set, w, "allow")
 	o.Approval = set.Approval
 	o.Channels, o.StateDir, o.Clock, o.NoBoldText = nil, stateDir(&set.Settings, w), w.Now, !isColourEnabled(c, w, true)
@@ -155,25 +155,25 @@ func askUserToAllowRefusal(c *cli.Context, w *Environment, set *config.Loaded, r
 		return "", fmt.Errorf("allow %s: not confirmed, so nothing is allowed; run it again", r.Ref)
 	}
 	if answer.AnsweringPersonName == "" {
-		return userNameOrDefault(w), nil
+		return userNameOrAPerson(w), nil
 	}
 	return answer.AnsweringPersonName, nil
 }
 
-// logAllowed logs who allowed what.
-func logAllowed(ctx context.Context, w *Environment, set *config.Loaded, store *state.Store, r *approve.Refusal, said, by string) error {
+// logRefusalOverride logs who allowed what.
+func logRefusalOverride(ctx context.Context, w *Environment, set *config.LoadedSettings, store *state.Store, r *approve.Refusal, reasoningText, personName string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
 	}
-	log, err := audit.Open(file, audit.Options{Clock: w.Now, HeadStore: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxFileBytes: int64(set.Audit.MaxBytes)})
+	log, err := audit.Open(file, audit.Options{Clock: w.Now, HeadStore: store, Redactor: redact.New(set.Evaluator.FixedCanaryToken), MaxFileBytes: int64(set.Audit.MaxFileBytes)})
 	if err != nil {
 		return err
 	}
-	ticket := log.Submit(audit.Entry{
-		Kind: audit.EntryKindRefusalAllowed, Session: r.Session, ActionType: r.ActionType, CWD: r.CWD, ActionHash: r.ActionHash, Payload: r.Payload, Rule: r.RuleNameOrID, RefusedActionRef: r.Ref,
-		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.judgePID, Parent: w.invokerPID},
-		Reasoning: said,
+	ticket := log.EncodeAndQueue(audit.Entry{
+		Kind: audit.EntryKindRefusalAllowed, Session: r.Session, ActionType: r.ActionType, CWD: r.CWD, ActionHash: r.ActionHash, Payload: r.Payload, Rule: r.RuleNameOrID, RefusalRef: r.Ref,
+		Tier: shield.TierApprove, Confidence: 1, AnswerChannel: "tty", AnsweredBy: personName, Caller: audit.Caller{ShieldSubcommand: "allow", User: w.User, PID: w.judgePID, ParentPID: w.verdictRequesterPID},
+		Reasoning: reasoningText,
 	})
 	return errors.Join(ticket.Wait(ctx), log.Close())
 }
@@ -198,7 +198,7 @@ func allowScope(c *cli.Context) (scope string, err error) {
 
 // previewAdvanceApproval prints which actions an approval with a scope would cover, and returns
 // that approval, which is not stored yet.
-func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
+func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSettings, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
 	s := r.OfferedAdvanceApproval
 	if s == nil && scope != "session" {
 		s = r.ExactActionApproval
@@ -228,24 +228,24 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, 
 	if kept.Kind.CoversOnlyOneAction() {
 		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
 	}
-	fmt.Fprintf(w.Out, "This kind: %s\n", term.Escape(covers))
+	fmt.Fprintf(w.Out, "This kind: %s\n", term.EscapeControlAndInvisible(covers))
 	for _, n := range r.AdvanceApprovalExamples {
 		if !kept.Kind.CoversOnlyOneAction() {
-			fmt.Fprintf(w.Out, "  this approval also allows: %s\n", term.Escape(n))
+			fmt.Fprintf(w.Out, "  this approval also allows: %s\n", term.EscapeControlAndInvisible(n))
 		}
 	}
 	if kept.Project != "" {
-		fmt.Fprintf(w.Out, "  in: %s\n", term.Escape(kept.Project))
+		fmt.Fprintf(w.Out, "  in: %s\n", term.EscapeControlAndInvisible(kept.Project))
 	}
 	if r.DeniedByRule {
-		fmt.Fprintf(w.Out, "Warning: the rule %s always denies this action: %s\nApprove the action only if you are sure that it is harmless.\n", term.Escape(r.RuleNameOrID), term.Escape(r.Why))
+		fmt.Fprintf(w.Out, "Warning: the rule %s always denies this action: %s\nApprove the action only if you are sure that it is harmless.\n", term.EscapeControlAndInvisible(r.RuleNameOrID), term.EscapeControlAndInvisible(r.RefusalReason))
 	}
 	return &kept, nil
 }
 
 // storeAdvanceApproval logs an answer in advance, and stores it in the session or in answers.yaml.
-func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, refusals *approve.DecisionStore, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
+func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSettings, store *state.Store, refusals *approve.DecisionStore, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
+	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)
 	}
 	if scope == "session" {
@@ -254,5 +254,5 @@ func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, st
 		return err
 	}
 	comment := fmt.Sprintf("%s: %s ran 'shield allow %s --%s' to allow: %s", w.Now().Format("2006-01-02 15:04"), s.By, r.Ref, scope, r.RefusedActionText)
-	return approve.AddAnswer(c.Context, advanceApprovalsFile(set, w), s, comment)
+	return approve.AddAdvanceApprovalToFile(c.Context, advanceApprovalsFile(set, w), s, comment)
 }

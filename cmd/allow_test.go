@@ -43,14 +43,14 @@ func TestAllowCommand(t *testing.T) {
 	check(statusFailure, "no refusal has this reference; run 'shield allow' for the list; 'shield allow' lists those", "allow", "zzz")
 	check(statusFailure, "no refusal has this reference; run 'shield allow' for the list", "allow", "")
 	check(statusFailure, `unexpected operand "b"`, "allow", "a", "b")
-	w.checkPersonStartedProcess = func(sure int) error {
+	w.checkPersonStartedThisProcess = func(sure int) error {
 		if sure != personProofAtTerminal {
 			t.Errorf("demand %d", sure)
 		}
 		return errNoTerminal
 	}
 	check(statusFailure, "allow: only the user can do this, but there is no terminal here", "allow", ref)
-	w.checkPersonStartedProcess = func(int) error { return nil }
+	w.checkPersonStartedThisProcess = func(int) error { return nil }
 	if asked > 0 {
 		t.Errorf("asked %d times", asked)
 	}

@@ -78,18 +78,18 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 			return err
 		}
 	} else {
-		q.Link, q.PageCode = "", ""
+		q.PageLink, q.PageCode = "", ""
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(q)
 	}
-	if q.PreviousPageAddress != "" && q.Link != "" {
+	if q.PreviousPageAddress != "" && q.PageLink != "" {
 		fmt.Fprintf(w.Out, "Another program is using %s, the previous address of the approval page. Use the link below.\n", q.PreviousPageAddress)
 	}
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + approvalPageOffHint(set)
-		if q.Link != "" { // a running service serves the page
-			text += "The page is open at " + q.Link + " with the code " + q.PageCode + "\n"
+		if q.PageLink != "" { // a running service serves the page
+			text += "The page is open at " + q.PageLink + " with the code " + q.PageCode + "\n"
 		}
 		_, err := fmt.Fprint(w.Out, text)
 		return err
@@ -101,30 +101,30 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 	fmt.Fprintf(w.Out, "%d %s for your answer:\n\n", len(q.Waiting), noun)
 	for _, one := range q.Waiting {
 		times := ""
-		if one.IdenticalCount > 1 {
-			times = fmt.Sprintf(", asked %d times", one.IdenticalCount)
+		if one.IdenticalQuestionCount > 1 {
+			times = fmt.Sprintf(", asked %d times", one.IdenticalQuestionCount)
 		}
-		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.Asked)), formatAge(one.DeniedAt.Sub(now)), questionLineFolderSuffix(one.CWD), times)
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.AskedAt)), formatAge(one.DeniedAt.Sub(now)), questionLineFolderSuffix(one.CWD), times)
 	}
 	switch {
 	case !shown:
 		_, err = fmt.Fprintln(w.Out, "\nRun this in a terminal to see where to answer.")
-	case q.Link == "":
+	case q.PageLink == "":
 		_, err = fmt.Fprintln(w.Out, "\nThe page is starting; run this again in a moment.")
 	default:
-		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.Link, q.PageCode)
+		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.PageLink, q.PageCode)
 	}
 	return err
 }
 
 // usesApprovalPage reports whether questions can come to the approval page.
-func usesApprovalPage(set *config.Loaded) bool {
+func usesApprovalPage(set *config.LoadedSettings) bool {
 	wait, _ := set.Approval.UnattendedWaitDuration()
-	return wait > 0 || set.Approval.Channels.Auto() || slices.Contains(set.Approval.Channels, "web")
+	return wait > 0 || set.Approval.Channels.IsChosenByShield() || slices.Contains(set.Approval.Channels, "web")
 }
 
 // approvalPageOffHint says why no question can wait while the page is off.
-func approvalPageOffHint(set *config.Loaded) string {
+func approvalPageOffHint(set *config.LoadedSettings) string {
 	if usesApprovalPage(set) {
 		return ""
 	}
@@ -221,7 +221,7 @@ func revokeApprovals(c *cli.Context, w *Environment) error {
 			return nil
 		}
 	}
-	list, err := approve.Revoke(c.Context, store, id)
+	list, err := approve.RevokeRememberedApprovals(c.Context, store, id)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 		_, err := fmt.Fprintln(out, none)
 		return err
 	}
-	t := listTable(out, "ID", "TIME LEFT", "APPROVED BY", "ACTION")
+	t := newTableWriter(out, "ID", "TIME LEFT", "APPROVED BY", "ACTION")
 	for _, a := range list {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.ID, formatAge(a.Until.Sub(now)), a.By, a.ActionText)
 	}
@@ -264,9 +264,9 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 	if set.Approval.NotificationURLsFile == "" && len(asked) == 0 {
 		return errors.New("approvals notify: no chat or mailbox is configured; set approval.notify_file to a file with a URL in each line")
 	}
-	var places []approve.NoticeTarget
+	var places []approve.QuestionNoticeTarget
 	if set.Approval.NotificationURLsFile != "" {
-		if places, err = approve.NoticeTargets(set.Approval.NotificationURLsFile); err != nil {
+		if places, err = approve.QuestionNoticeTargets(set.Approval.NotificationURLsFile); err != nil {
 			return fmt.Errorf("approval.notify_file: %w", err)
 		}
 	}
@@ -293,7 +293,7 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(list)
 	} else {
-		t := listTable(w.Out, "SERVICE", "RESULT")
+		t := newTableWriter(w.Out, "SERVICE", "RESULT")
 		for _, o := range list {
 			fmt.Fprintf(t, "%s\t%s\n", o.Service, cmp.Or(o.Error, "sent"))
 		}
@@ -307,8 +307,8 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 
 // advanceApprovals returns the advance approvals of all sessions, and those stored in the user's
 // file.
-func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store) ([]approve.AdvanceApproval, error) {
-	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+func advanceApprovals(c *cli.Context, w *Environment, set *config.LoadedSettings, store *state.Store) ([]approve.AdvanceApproval, error) {
+	key, err := shield.LoadOrCreateSealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return nil, err
 	}
@@ -322,8 +322,8 @@ func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store 
 
 // revokeAdvanceApprovals removes the advance approvals with the given name from all sessions and
 // from the user's file, and returns how many it removed. An empty name removes all.
-func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, name string) (int, error) {
-	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.LoadedSettings, store *state.Store, name string) (int, error) {
+	key, err := shield.LoadOrCreateSealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return 0, err
 	}
@@ -331,12 +331,12 @@ func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, 
 	if err != nil || advanceApprovalsFile(set, w) == "" {
 		return n, err
 	}
-	m, err := approve.RemoveAnswer(c.Context, advanceApprovalsFile(set, w), name)
+	m, err := approve.RemoveAdvanceApprovalsFromFile(c.Context, advanceApprovalsFile(set, w), name)
 	return n + m, err
 }
 
 func printAdvanceApprovals(w *Environment, list []approve.AdvanceApproval) error {
-	t := listTable(w.Out, "NAME", "WHERE", "APPROVED BY", "KIND")
+	t := newTableWriter(w.Out, "NAME", "WHERE", "APPROVED BY", "KIND")
 	for i := range list {
 		s := &list[i]
 		where := "everywhere"
@@ -346,7 +346,7 @@ func printAdvanceApprovals(w *Environment, list []approve.AdvanceApproval) error
 		case s.Project != "":
 			where = "in " + s.Project
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.Escape(s.Name), term.Escape(where), term.Escape(s.By), term.Escape(s.Kind.String()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.EscapeControlAndInvisible(s.Name), term.EscapeControlAndInvisible(where), term.EscapeControlAndInvisible(s.By), term.EscapeControlAndInvisible(s.Kind.String()))
 	}
 	return t.Flush()
 }

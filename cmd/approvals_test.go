@@ -31,7 +31,7 @@ func ask(t *testing.T, dir, command string) {
 	t.Helper()
 	a, err := approve.New(approve.Options{
 		Approval: config.Approval{Channels: []string{"web"}}, Store: always{}, RememberedAnswerKey: func(*analysis.ActionCase) string { return "" },
-		StateDir: dir, Clock: clock, PersonName: "ann",
+		StateDir: dir, Clock: clock, AnsweringPersonName: "ann",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestApprovals(t *testing.T) {
 		out != "Nothing is waiting for an answer.\n" {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
-	var q approve.Questions
+	var q approve.ApprovalPageState
 	for i, command := range []string{"git push --force origin main", "rm -rf build # \x1b[2J"} {
 		ask(t, dir, command)
 		for tries := 0; len(q.Waiting) <= i && tries < 1000; tries++ {
@@ -80,8 +80,8 @@ func TestApprovals(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	if q.Link != "" || q.PageCode != "" {
-		t.Errorf("a pipe is given %q with the code %q", q.Link, q.PageCode)
+	if q.PageLink != "" || q.PageCode != "" {
+		t.Errorf("a pipe is given %q with the code %q", q.PageLink, q.PageCode)
 	}
 	want := `2 questions wait for your answer:
 

@@ -37,20 +37,20 @@ func describeOwnAndParentProcess(subcommandName string) string {
 	return fmt.Sprintf("shield %s (process %d), started by %s", subcommandName, os.Getpid(), parent)
 }
 
-// userNameOrDefault returns the name of the user at this machine.
-func userNameOrDefault(w *Environment) string { return cmp.Or(w.User, "a person") }
+// userNameOrAPerson returns the name of the user at this machine.
+func userNameOrAPerson(w *Environment) string { return cmp.Or(w.User, "a person") }
 
 // approvalOptions returns the options for asking people, based on the settings; command is the name of the
 // asking command.
-func approvalOptions(set *config.Loaded, w *Environment, command string) approve.Options {
+func approvalOptions(set *config.LoadedSettings, w *Environment, command string) approve.Options {
 	return approve.Options{
 		ParentProgramMayUseTerminal: strings.HasPrefix(command, "hook ") || command == "mcp", HideApprovalPageLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
-		CheckTerminalUserIsPerson: func() error { return requirePerson(w, command, personProofAtTerminal) },
-		CheckPageUserReachable:    func() error { return checkUserCanBeNotified(w, strings.HasPrefix(command, "hook ")) },
-		UndoHint:                  func() string { return describeFilesBackedUpToday(set, w) },
-		PersonName:                userNameOrDefault(w), AskingProgramDescription: describeOwnAndParentProcess(command), Getenv: w.getenvExceptUntrustedDBus, Environ: w.Environ(), ApprovalProgramWorkingDir: set.ApprovalProgramWorkingDir, NoticeOutput: w.Err,
+		CheckTerminalUserIsPerson:  func() error { return requirePerson(w, command, personProofAtTerminal) },
+		UserCannotNoticePageReason: func() error { return checkUserCanBeNotified(w, strings.HasPrefix(command, "hook ")) },
+		DescribeBackedUpFiles:      func() string { return describeFilesBackedUpToday(set, w) },
+		AnsweringPersonName:        userNameOrAPerson(w), AskingProgramDescription: describeOwnAndParentProcess(command), Getenv: w.getenvExceptUntrustedDBus, ApprovalProgramEnv: w.Environ(), ApprovalProgramWorkingDir: set.ApprovalProgramWorkingDir, NoticeOutput: w.Err,
 		// While a question is asked, the terminal is in raw mode and does not turn ^C into a signal.
-		OnInterrupt: func() {
+		OnUserInterrupt: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = p.Signal(os.Interrupt) // on Windows, which has no signals, this fails and only the question is denied
 			}
@@ -58,12 +58,12 @@ func approvalOptions(set *config.Loaded, w *Environment, command string) approve
 	}
 }
 
-// approvalCommand returns the argv of the approval program. A bare name is looked up in the absolute
+// approvalProgramArgv returns the argv of the approval program. A bare name is looked up in the absolute
 // folders of PATH; a name that is not found stays as it is, and fails to run. A hook looks only in
 // system folders: hosts forward the PATH that a project sets, which could name the project's own
 // program.
-func approvalCommand(set *config.Loaded, w *Environment) []string {
-	argv := set.Approval.Command
+func approvalProgramArgv(set *config.LoadedSettings, w *Environment) []string {
+	argv := set.Approval.CommandChannelArgv
 	if len(argv) == 0 {
 		return nil
 	}

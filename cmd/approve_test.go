@@ -53,9 +53,9 @@ broken
 func TestAskerOfRemote(t *testing.T) {
 	w := servedWorld(t)
 	asked := filepath.Join(w.Home, "asked")
-	set := &config.Loaded{Settings: config.Default()}
+	set := &config.LoadedSettings{Settings: config.Default()}
 	set.Classifier.ModelNameOrDir, set.StateDir = "none", filepath.Join(w.Home, "state")
-	set.Approval.Channels, set.Approval.Command = []string{"command"}, []string{"/bin/sh", "-c", `cat >"$0"; echo '{"decision":"deny","by":"ann"}'`, asked}
+	set.Approval.Channels, set.Approval.CommandChannelArgv = []string{"command"}, []string{"/bin/sh", "-c", `cat >"$0"; echo '{"decision":"deny","by":"ann"}'`, asked}
 	s := newServer(t, w)
 	s.settings.Store(set)
 	in := strings.NewReader(`{"type":"execute_command","payload":{"command":"git push --force origin one"}}`)

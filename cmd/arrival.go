@@ -13,9 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// A questionRoute says how shield's questions about the calls of a host reach the user.
+// An approvalQuestionRoute says how shield's questions about the calls of a host reach the user.
 type approvalQuestionRoute struct {
-	ChannelDescription string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
+	ChannelDescription string // where questions are asked, such as "in Claude Code's own prompt"; "" if they cannot be asked
 	NoRouteReason      string // why questions cannot be asked
 
 	// ChosenBySettings means that the user's settings prevent questions: they name no channel, or
@@ -23,8 +23,8 @@ type approvalQuestionRoute struct {
 	ChosenBySettings bool
 }
 
-// checkReachable returns an error if shield's questions cannot reach the user, unless the settings
-// intend that [questionRoute.ChosenBySettings].
+// checkReachable returns an error if shield's questions cannot reach the user, unless the user's
+// settings prevent questions [approvalQuestionRoute.ChosenBySettings].
 func (a approvalQuestionRoute) checkReachable() error {
 	if a.ChannelDescription != "" || a.ChosenBySettings {
 		return nil
@@ -42,9 +42,9 @@ func (a approvalQuestionRoute) String() string {
 
 // questionRouteOf returns how the questions of a host's hook reach the user, as far as that is known outside
 // a session of the host.
-func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) approvalQuestionRoute {
+func questionRouteOf(w *Environment, set *config.LoadedSettings, h *host.Host) approvalQuestionRoute {
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
-	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.Auto()
+	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.IsChosenByShield()
 	if auto {
 		channels = []string{approve.HostChannel, "web"}
 	}
@@ -59,7 +59,7 @@ func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) approvalQ
 			}
 			return approvalQuestionRoute{ChannelDescription: how}
 		case name == approve.HostChannel && auto:
-			if h.CheckSomeVersionWaitsForUser() == nil {
+			if h.CheckHostAwaitsUserAnswer() == nil {
 				note = " (not in its own prompt: " + checkHostCanAsk(w, o.StateDir, h).Error() + ")"
 			}
 		case name == approve.HostChannel:
@@ -84,13 +84,13 @@ func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) approvalQ
 	} else if wait, err := set.Approval.UnattendedWaitDuration(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
 		return approvalQuestionRoute{ChannelDescription: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
-	return approvalQuestionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
+	return approvalQuestionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.OriginBySetting["approval.unattended"] != ""}
 }
 
 // checkHostCanAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
 // or nil if it is told.
 func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
-	if err := h.CheckSomeVersionWaitsForUser(); err != nil {
+	if err := h.CheckHostAwaitsUserAnswer(); err != nil {
 		return err
 	}
 	version := installedVersion(w, h)
@@ -142,12 +142,12 @@ func checkUserCanBeNotified(w *Environment, isCalledByHook bool) error {
 		return err
 	}
 	if h := w.callingHost; isCalledByHook && h != nil {
-		running, _ := w.askingHostProcess(h) // ignore processes that cannot be read
+		running, _ := w.callingHostProcess(h) // ignore processes that cannot be read
 		if h.Headless(context.Background(), w.Getenv, running) {
 			return fmt.Errorf("%s runs without a user here; run it interactively", h.Title())
 		}
 	}
-	if approve.CanShowDesktopNotification(w.getenvExceptUntrustedDBus) || isCalledByHook && hasTerminal(w.invokerPID) {
+	if approve.CanShowDesktopNotification(w.getenvExceptUntrustedDBus) || isCalledByHook && hasTerminal(w.verdictRequesterPID) {
 		return nil
 	}
 	return errors.New("this session has no terminal and no desktop to ask on; set approval.unattended to let questions wait")

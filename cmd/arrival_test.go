@@ -33,8 +33,8 @@ func TestUserReachable(t *testing.T) {
 			env[name] = value
 		}
 		w.Getenv = func(name string) string { return env[name] }
-		w.OS, w.invokerPID = "linux", 1
-		w.isUserSessionBus = func(string) bool { return true }
+		w.OS, w.verdictRequesterPID = "linux", 1
+		w.isUserSessionDBusAddress = func(string) bool { return true }
 		w.findRunningHost = func(*Environment, *host.Host) (*host.HostProcess, error) { return &host.HostProcess{Args: c.args}, nil }
 		if c.host != "" {
 			h, err := host.Named(c.host)
@@ -78,7 +78,7 @@ func TestArrival(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := &config.Loaded{Settings: config.Default(), Origin: map[string]string{}}
+		set := &config.LoadedSettings{Settings: config.Default(), OriginBySetting: map[string]string{}}
 		set.Approval = c.approval
 		a := questionRouteOf(&w, set, h)
 		if !strings.HasPrefix(a.String(), c.says) && !strings.Contains(a.String(), c.says) || (a.checkReachable() != nil) != c.fails {

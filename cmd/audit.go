@@ -107,7 +107,7 @@ func openAudit(c *cli.Context, w *Environment) (*audit.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return audit.OpenAll(file)
+	return audit.OpenAllLogFiles(file)
 }
 
 func verifyAudit(c *cli.Context, w *Environment) error {
@@ -137,37 +137,37 @@ func verifyAudit(c *cli.Context, w *Environment) error {
 }
 
 // compareAuditWithHead returns the result of verifying a log, compared with its last known entry.
-func compareAuditWithHead(c *cli.Context, w *Environment, file string) (audit.Report, error) {
+func compareAuditWithHead(c *cli.Context, w *Environment, file string) (audit.VerificationReport, error) {
 	checked := c.String("checkpoint") != ""
 	if !checked && c.String("file") == "" {
-		files, err := audit.Files(file)
+		files, err := audit.LogFilePaths(file)
 		if err != nil {
-			return audit.Report{}, err
+			return audit.VerificationReport{}, err
 		}
 		for _, name := range files {
 			if info, err := os.Lstat(name); err == nil && owner.CheckSingleLink(info) != nil {
-				return audit.Report{}, fmt.Errorf("%s: %w", name, owner.CheckSingleLink(info))
+				return audit.VerificationReport{}, fmt.Errorf("%s: %w", name, owner.CheckSingleLink(info))
 			}
 		}
 	}
 	for tries := 0; ; tries++ {
 		kept, gaps, err := storedAuditHead(c, w)
 		if err != nil {
-			return audit.Report{}, err
+			return audit.VerificationReport{}, err
 		}
 		report, err := audit.VerifyFile(file, kept, gaps)
 		if checked {
-			report.EntriesAfterHead = 0
+			report.EntriesAfterStoredHead = 0
 		}
-		if err != nil || report.EntriesAfterHead == 0 || tries == 3 { // retry: another process appended to the log meanwhile
+		if err != nil || report.EntriesAfterStoredHead == 0 || tries == 3 { // else verify again: another process may have appended entries during the check
 			return report, err
 		}
 	}
 }
 
 // describeVerification describes the result of a verification.
-func describeVerification(file string, r *audit.Report) string {
-	entries := fmt.Sprintf("%s: %d entries", file, r.Lines)
+func describeVerification(file string, r *audit.VerificationReport) string {
+	entries := fmt.Sprintf("%s: %d entries", file, r.CompleteLineCount)
 	if r.Files > 1 {
 		entries += fmt.Sprintf(" in %d files", r.Files)
 	}
@@ -176,10 +176,10 @@ func describeVerification(file string, r *audit.Report) string {
 		return cmp.Or(r.Damage.File, file) + ": " + r.Damage.String()
 	case len(r.MissingFiles) > 0:
 		return entries + ", each entry matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.MissingFiles, ", ")
-	case r.EntriesAfterHead > 0:
-		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterHead)
-	case r.UnprovableFromLogAloneText != "":
-		return entries + ", each entry matches the one before; the log alone cannot show " + r.UnprovableFromLogAloneText + "; to check that, run 'shield audit verify --checkpoint FILE'"
+	case r.EntriesAfterStoredHead > 0:
+		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterStoredHead)
+	case r.UnverifiedWithoutStoredHeadNote != "":
+		return entries + ", each entry matches the one before; the log alone cannot show " + r.UnverifiedWithoutStoredHeadNote + "; to check that, run 'shield audit verify --checkpoint FILE'"
 	default:
 		return entries + "; no entry was changed, removed, inserted or moved, and the log was not truncated"
 	}
@@ -200,7 +200,7 @@ func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := point.Check(key); err != nil {
+		if err := point.VerifySignature(key); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		return &point.Head, nil, nil
@@ -238,7 +238,7 @@ func queryAudit(c *cli.Context, w *Environment) error {
 		_, err := fmt.Fprintf(w.Out, "%s\n", line)
 		return err
 	})
-	return warnSkippedLines(w, skipped, err)
+	return warnSkippedAuditLines(w, skipped, err)
 }
 
 func exportAudit(c *cli.Context, w *Environment) error {
@@ -254,7 +254,7 @@ func exportAudit(c *cli.Context, w *Environment) error {
 			return fmt.Errorf("audit export: --%s needs --format segment; add it, or leave --%[1]s out", only)
 		}
 	}
-	known := strings.Join(audit.Formats(), ", ")
+	known := strings.Join(audit.ExportFormats(), ", ")
 	if !strings.Contains(", "+known+",", ", "+format+",") {
 		return fmt.Errorf("audit export: --format %q is not one of %s, segment", shortenTo80Characters(format), known)
 	}
@@ -270,7 +270,7 @@ func exportAudit(c *cli.Context, w *Environment) error {
 	}
 	defer log.Close()
 	skipped, err := audit.Export(w.Out, log, format, version())
-	return warnSkippedLines(w, skipped, err)
+	return warnSkippedAuditLines(w, skipped, err)
 }
 
 // followAudit returns a reader of the whole log that continues with what is appended later.
@@ -286,11 +286,11 @@ func followAudit(c *cli.Context, w *Environment) (io.ReadCloser, error) {
 	return r, nil
 }
 
-func warnSkippedLines(w *Environment, skipped int, err error) error {
-	if skipped > 0 {
-		fmt.Fprintf(w.Err, "shield: skipped %d lines that are not entries; run 'shield audit verify'\n", skipped)
+func warnSkippedAuditLines(w *Environment, skippedLineCount int, returnedErr error) error {
+	if skippedLineCount > 0 {
+		fmt.Fprintf(w.Err, "shield: skipped %d lines that are not entries; run 'shield audit verify'\n", skippedLineCount)
 	}
-	return err
+	return returnedErr
 }
 
 func checkpointAudit(c *cli.Context, w *Environment) error {
@@ -306,7 +306,7 @@ func checkpointAudit(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if c.Bool("generate") {
-		if _, err := audit.GenerateKey(name); err != nil {
+		if _, err := audit.GenerateSigningKey(name); err != nil {
 			return err
 		}
 	}
@@ -319,7 +319,7 @@ func checkpointAudit(c *cli.Context, w *Environment) error {
 
 // signAuditCheckpoint returns a signed checkpoint of the log at file, which must verify.
 func signAuditCheckpoint(c *cli.Context, w *Environment, file, key string) (audit.Checkpoint, error) {
-	private, err := audit.LoadKey(key)
+	private, err := audit.LoadSigningKey(key)
 	if err != nil {
 		return audit.Checkpoint{}, err
 	}
@@ -359,10 +359,10 @@ func writeAuditReport(c *cli.Context, w *Environment) error {
 	}
 	defer log.Close()
 	summary, skipped, err := audit.Summarize(log, since)
-	if err := warnSkippedLines(w, skipped, err); err != nil {
+	if err := warnSkippedAuditLines(w, skipped, err); err != nil {
 		return err
 	}
-	page := report.AuditPage{Summary: summary, ChainIntact: found.OK(), VerificationText: describeVerification(file, &found)}
+	page := report.AuditPage{Summary: summary, ChainIntact: found.OK(), ChainVerificationText: describeVerification(file, &found)}
 	if page.ChainIntact {
 		if page.SuggestedPolicyYAML, _, err = buildSuggestedPolicy(c, w, minApprovalsPerException); err != nil {
 			return err

@@ -32,7 +32,7 @@ func exportSignedAuditSegment(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	log, err := audit.OpenAll(file)
+	log, err := audit.OpenAllLogFiles(file)
 	if err != nil {
 		return err
 	}

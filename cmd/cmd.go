@@ -30,36 +30,36 @@ import (
 
 // An Environment is the environment of a command: all it uses outside the process.
 type Environment struct {
-	In         io.Reader
-	Out, Err   io.Writer
-	Getenv     func(string) string
-	Environ    func() []string
-	Now        func() time.Time
-	Home       string // the user's home folder; "" if unknown
-	Dir        string // the initial working folder; "" if unknown
-	Executable string // path of shield's executable; "" if unknown
-	User       string // the user's name; "" if unknown
-	OS         string // the operating system, as in GOOS
-	RootFS     fs.FS  // the file system from / on, for /proc and similar files; nil shows no files
+	In                   io.Reader
+	Out, Err             io.Writer
+	Getenv               func(string) string
+	Environ              func() []string
+	Now                  func() time.Time
+	Home                 string // the user's home folder; "" if unknown
+	Dir                  string // the initial working folder; "" if unknown
+	ShieldExecutablePath string // path of shield's executable; "" if unknown
+	User                 string // the user's name; "" if unknown
+	OS                   string // the operating system, as in GOOS
+	RootFS               fs.FS  // the file system from / on, for /proc and similar files; nil shows no files
 
 	Reload <-chan os.Signal // signals a service to reload its models; nil: never
 
-	WatchStartedInInit *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
+	HookWatchdogStartedInGoInit *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
 
-	args                      []string                                                                                 // the arguments of the command line, without the program
-	callingHost               *host.Host                                                                               // the host that called this hook; nil if no host did
-	checkHostAsksUser         func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
-	invokerPID                int                                                                                      // PID of the process that asks for the verdict, such as the agent host; 0: the parent process
-	judgePID                  int                                                                                      // PID of the process that judges for the process invokerPID; 0 means this process
-	checkPersonStartedProcess func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
-	checkUserAttends          func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
-	confirmAllow              func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
-	isUserSessionBus          func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
-	judgingPipeline           *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
-	serviceClientRequest      *serviceClientRequest                                                                    // the question that this process answers for another one; nil if there is none
-	findRunningHost           func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
-	startJudge                func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
-	killParent                func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process
+	args                          []string                                                                                 // the arguments of the command line, without the program
+	callingHost                   *host.Host                                                                               // the host that called this hook; nil if no host did
+	checkHostAsksUser             func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
+	verdictRequesterPID           int                                                                                      // PID of the process that asks for the verdict, such as the agent host; 0: the parent process
+	judgePID                      int                                                                                      // PID of the process that judges for the process verdictRequesterPID; 0 means this process
+	checkPersonStartedThisProcess func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
+	checkUserAttends              func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
+	confirmAllow                  func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
+	isUserSessionDBusAddress      func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
+	judgingPipeline               *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
+	serviceClientRequest          *serviceClientRequest                                                                    // the question that this process answers for another one; nil if there is none
+	findRunningHost               func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
+	judgeProcessStarter           func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
+	killParent                    func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process
 }
 
 // commands returns the command that a command line names, or else all in the order of the help text:
@@ -112,18 +112,18 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 	return out
 }
 
-// A copyOnApplyFlag is a flag of the CLI library, such as --help, that all command lines of a process
+// A selfCopyingBoolFlag is a flag of the CLI library, such as --help, that all command lines of a process
 // share. Applying it writes to it, so each command line applies a copy.
-type copyOnApplyFlag struct{ *cli.BoolFlag }
+type selfCopyingBoolFlag struct{ *cli.BoolFlag }
 
-func (f copyOnApplyFlag) Apply(set *flag.FlagSet) error {
+func (f selfCopyingBoolFlag) Apply(set *flag.FlagSet) error {
 	own := *f.BoolFlag
 	return own.Apply(set)
 }
 
 func init() {
 	for _, f := range []*cli.Flag{&cli.HelpFlag, &cli.VersionFlag} {
-		*f = copyOnApplyFlag{(*f).(*cli.BoolFlag)}
+		*f = selfCopyingBoolFlag{(*f).(*cli.BoolFlag)}
 	}
 }
 
@@ -177,17 +177,17 @@ func Run(ctx context.Context, args []string, w Environment) int {
 	if len(args) == 1 && args[0] == "version" {
 		args = []string{"--version"}
 	}
-	var lines *watch.LineOutput
+	var lines *watch.HookScriptOutput
 	pipe, piped := w.Out.(fileDescriptorStream)
-	if asker := watch.ParseInvokerPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlag) {
-		w.invokerPID, lines = asker, watch.NewLineOutput(w.Out)
-		w.Out, w.Err = lines.Out(), lines.Err()
+	if asker := watch.ParseInvokerPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlagName) {
+		w.verdictRequesterPID, lines = asker, watch.NewHookScriptOutput(w.Out)
+		w.Out, w.Err = lines.Stdout(), lines.Stderr()
 	}
 	app := newApp(&w, args...)
 	w.args = moveFlagsFirst(app, args)
 	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
 	status, err := exitStatus(hookDenialError(&w, args, err))
-	if status == statusFailure && startsAllowedProgram(app, w.args) {
+	if status == statusFailure && canStartProgramAfterVerdict(app, w.args) {
 		status = statusBlock
 	}
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
@@ -196,15 +196,15 @@ func Run(ctx context.Context, args []string, w Environment) int {
 			fmt.Fprintf(w.Err, "shield: %s%s\n", text, systemErrorAdvice(err, text))
 		}
 	}
-	if lines != nil && lines.End(status) == nil && piped {
-		watch.WaitForPipeFDReaderThenPIDExit(int(pipe.Fd()), w.invokerPID)
+	if lines != nil && lines.WriteAnswerAndExitStatus(status) == nil && piped {
+		watch.WaitForPipeFDReaderThenPIDExit(int(pipe.Fd()), w.verdictRequesterPID)
 	}
 	return status
 }
 
-// startsAllowedProgram reports whether a command line is an exec or mcp command that starts a program
+// canStartProgramAfterVerdict reports whether a command line is an exec or mcp command that starts a program
 // if the action is allowed. A caller of exec or mcp may treat any other failure status as permission.
-func startsAllowedProgram(app *cli.App, args []string) bool {
+func canStartProgramAfterVerdict(app *cli.App, args []string) bool {
 	for i, arg := range args {
 		if arg == "--" {
 			break
@@ -243,7 +243,7 @@ func unwrapYAMLFileErrors(err error) []error {
 
 // redactedErrorText returns the redacted text of an error, which may quote its input.
 func redactedErrorText(err error) string {
-	return (*redact.Redactor)(nil).String(err.Error())
+	return (*redact.Redactor)(nil).RedactText(err.Error())
 }
 
 // setDefaults sets fields that the caller left unset to defaults.
@@ -266,14 +266,14 @@ func (w *Environment) setDefaults() {
 	if w.Now == nil {
 		w.Now = func() time.Time { return time.Time{} }
 	}
-	if w.invokerPID == 0 {
-		w.invokerPID = os.Getppid()
+	if w.verdictRequesterPID == 0 {
+		w.verdictRequesterPID = os.Getppid()
 	}
 	if w.judgePID == 0 {
 		w.judgePID = os.Getpid()
 	}
-	if w.startJudge == nil {
-		w.startJudge = w.startJudgeProcess
+	if w.judgeProcessStarter == nil {
+		w.judgeProcessStarter = w.startJudgeProcess
 	}
 	if w.killParent == nil {
 		w.killParent = func() error {

@@ -13,7 +13,7 @@ import (
 // shellCompletionGenerators are the generators of completion scripts per shell, in the order of the help text.
 var shellCompletionGenerators = []struct {
 	shell, file string
-	text        func([]completedCommand) string
+	text        func([]shellCompletionCommand) string
 }{
 	{"bash", "shield.bash", bashCompletion},
 	{"zsh", "_shield", zshCompletion},
@@ -35,7 +35,7 @@ func completionCommand(w *Environment) *cli.Command {
 				if _, err := operands(c); err != nil {
 					return err
 				}
-				_, err := io.WriteString(w.Out, shell.text(completedCommands(newApp(w))))
+				_, err := io.WriteString(w.Out, shell.text(shellCompletionCommands(newApp(w))))
 				return err
 			},
 		})
@@ -43,29 +43,29 @@ func completionCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// A completedCommand lists the words that can follow one command: subcommands and flags.
-type completedCommand struct {
-	commandPath string // "shield policy check"
+// A shellCompletionCommand lists the words that can follow one command: subcommands and flags.
+type shellCompletionCommand struct {
+	commandPath string // the full command, such as "shield policy check"
 	subcommands []*cli.Command
-	flags       []completedFlag
+	flags       []shellCompletionFlag
 }
 
-// A completedFlag is a flag and the kinds of values it takes.
-type completedFlag struct {
+// A shellCompletionFlag is a flag and the kinds of values it takes.
+type shellCompletionFlag struct {
 	name, usage            string
 	takesValue             bool
-	valueWords             []string // words that can follow
+	valueWords             []string // words that can be the flag's value
 	takesFile, takesFolder bool     // a file or a folder can follow
 }
 
-// completedCommands lists all commands except hidden ones, depth first.
-func completedCommands(app *cli.App) []completedCommand {
-	out := []completedCommand{{"shield", visibleCommands(app.Commands), completedFlags(app.Flags)}}
+// shellCompletionCommands lists all commands except hidden ones, depth first.
+func shellCompletionCommands(app *cli.App) []shellCompletionCommand {
+	out := []shellCompletionCommand{{"shield", visibleCommands(app.Commands), shellCompletionFlags(app.Flags)}}
 	var walk func(prefix string, cs []*cli.Command)
 	walk = func(prefix string, cs []*cli.Command) {
 		for _, c := range visibleCommands(cs) {
 			path := prefix + " " + c.Name
-			out = append(out, completedCommand{path, visibleCommands(c.Subcommands), completedFlags(c.Flags)})
+			out = append(out, shellCompletionCommand{path, visibleCommands(c.Subcommands), shellCompletionFlags(c.Flags)})
 			walk(path, c.Subcommands)
 		}
 	}
@@ -77,13 +77,13 @@ func visibleCommands(cs []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(cs), func(c *cli.Command) bool { return c.Hidden })
 }
 
-// completedFlags returns the long flags. The values of a flag are the lower-case words of its
+// shellCompletionFlags returns the long flags. The values of a flag are the lower-case words of its
 // placeholder, as in `auto|always|FILE`.
-func completedFlags(flags []cli.Flag) []completedFlag {
-	var out []completedFlag
+func shellCompletionFlags(flags []cli.Flag) []shellCompletionFlag {
+	var out []shellCompletionFlag
 	for _, f := range visibleFlags(flags) {
 		d := f.(cli.DocGenerationFlag)
-		flag := completedFlag{usage: usageWithoutBackquotes(d.GetUsage()), takesValue: d.TakesValue()}
+		flag := shellCompletionFlag{usage: usageWithoutBackquotes(d.GetUsage()), takesValue: d.TakesValue()}
 		if flag.takesValue {
 			for _, word := range strings.Split(placeholder(d.GetUsage()), "|") {
 				switch {
@@ -102,7 +102,7 @@ func completedFlags(flags []cli.Flag) []completedFlag {
 			}
 		}
 	}
-	return append(out, completedFlag{name: "help", usage: "show help"})
+	return append(out, shellCompletionFlag{name: "help", usage: "show help"})
 }
 
 // placeholder returns the part of a usage text in backquotes.
@@ -113,7 +113,7 @@ func placeholder(usage string) string {
 }
 
 // completionWords returns the commands and flags that may follow a command, in order.
-func (c *completedCommand) completionWords() string {
+func (c *shellCompletionCommand) completionWords() string {
 	var out []string
 	for _, s := range c.subcommands {
 		out = append(out, s.Name)
@@ -140,10 +140,10 @@ func commandAndFlagNames(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// valueFlagNames returns, in all, the flags that take a value in every command that has them, and
-// in some, the flags that take a value only in some commands, each with the path of such a command:
-// "shield mcp --session".
-func valueFlagNames(commands []completedCommand) (inEveryCommand, inSomeCommands string) {
+// joinValueTakingFlagNames returns the flags that take a value. inEveryCommand are those that take one in
+// every command that has them. inSomeCommands are those that take one only in some commands, each
+// with the path of such a command: "shield mcp --session".
+func joinValueTakingFlagNames(commands []shellCompletionCommand) (spaceSeparatedFlagNames, pipeSeparatedCommandFlags string) {
 	var out, in []string
 	switches := map[string]bool{}
 	for _, c := range commands {
@@ -181,7 +181,7 @@ const completionCommandPathShellCode = `	local typed=shield skip= word choices= 
 `
 
 // completionCaseBranchesShellCode returns the case branches for what can follow each command or flag.
-func completionCaseBranchesShellCode(commands []completedCommand) string {
+func completionCaseBranchesShellCode(commands []shellCompletionCommand) string {
 	var b strings.Builder
 	for _, c := range commands {
 		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.commandPath+" ", c.completionWords())
@@ -202,13 +202,13 @@ func completionCaseBranchesShellCode(commands []completedCommand) string {
 	return b.String()
 }
 
-func fillCompletionScript(template string, commands []completedCommand) string {
+func fillCompletionScript(template string, commands []shellCompletionCommand) string {
 	text := strings.ReplaceAll(template, "@TYPED@", completionCommandPathShellCode)
-	all, some := valueFlagNames(commands)
+	all, some := joinValueTakingFlagNames(commands)
 	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", completionCaseBranchesShellCode(commands)).Replace(text)
 }
 
-func bashCompletion(commands []completedCommand) string {
+func bashCompletion(commands []shellCompletionCommand) string {
 	return fillCompletionScript(`# bash completion for shield; generated from the command tree
 _shield() {
 	local typed_words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
@@ -225,7 +225,7 @@ complete -o default -F _shield shield
 `, commands)
 }
 
-func zshCompletion(commands []completedCommand) string {
+func zshCompletion(commands []shellCompletionCommand) string {
 	return fillCompletionScript(`#compdef shield
 # zsh completion for shield; generated from the command tree
 _shield() {
@@ -245,7 +245,7 @@ fi
 `, commands)
 }
 
-func fishCompletion(commands []completedCommand) string {
+func fishCompletion(commands []shellCompletionCommand) string {
 	var b strings.Builder
 	b.WriteString("# fish completion for shield; generated from the command tree\n")
 	for _, c := range commands {

@@ -60,8 +60,8 @@ func TestCompletion(t *testing.T) {
 // whether it takes a value, also where another command has a switch of that name.
 func TestValuedFlags(t *testing.T) {
 	w := newWorld(t)
-	commands := completedCommands(newApp(&w))
-	all, some := valueFlagNames(commands)
+	commands := shellCompletionCommands(newApp(&w))
+	all, some := joinValueTakingFlagNames(commands)
 	for _, c := range commands {
 		for _, f := range c.flags {
 			everywhere := slices.Contains(strings.Fields(all), "--"+f.name)

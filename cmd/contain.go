@@ -69,19 +69,19 @@ func containFlagValue(c *cli.Context) containmentMode {
 	return *m
 }
 
-// newLaunchContext returns the folders from which the containment profile of a program is computed: the
+// newContainedProgramContext returns the folders from which the containment profile of a program is computed: the
 // home folder, the workspace roots, and shield's own files and state folder.
-func newLaunchContext(set *config.Loaded, w *Environment) bounds.ContainedProgramContext {
+func newContainedProgramContext(set *config.LoadedSettings, w *Environment) bounds.ContainedProgramContext {
 	at := bounds.ContainedProgramContext{Home: w.Home, WorkspaceRoots: set.WorkspaceRoots, ShieldPaths: append(shieldOwnSettingsAndStatePaths(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
-	if len(at.WorkspaceRoots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
+	if len(at.WorkspaceRoots) == 0 && effect.CheckWorkspaceRoot(w.Dir, w.Home) == nil {
 		at.WorkspaceRoots = []string{w.Dir}
 	}
 	return at
 }
 
 // containmentProfileOfAction returns the containment profile of a judged command, from its effects.
-func containmentProfileOfAction(set *config.Loaded, w *Environment, program string, rawAction []byte) (*contain.Profile, error) {
-	an, err := shield.NewAnalyzer(shieldConfig(set, w, "exec"))
+func containmentProfileOfAction(set *config.LoadedSettings, w *Environment, program string, rawAction []byte) (*contain.Profile, error) {
+	an, err := shield.NewAnalyzer(libraryConfigFromSettings(set, w, "exec"))
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func containmentProfileOfAction(set *config.Loaded, w *Environment, program stri
 	if err != nil {
 		return nil, err
 	}
-	at := newLaunchContext(set, w)
-	at.CommandWords = []string{program}
+	at := newContainedProgramContext(set, w)
+	at.CommandArgv = []string{program}
 	return bounds.OfCommand(an.Case(a).Effects, at)
 }
 
@@ -102,7 +102,7 @@ func printProfile(w *Environment, p *contain.Profile) error {
 	return out.Encode(struct {
 		*contain.Profile
 		Means []contain.KernelFeature `json:"means"`
-	}{p, contain.Probe()})
+	}{p, contain.ProbeKernelFeatures()})
 }
 
 // runContained runs a command contained, as a child. ran is false if it cannot be contained, for a
@@ -125,10 +125,10 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
 		var refused []contain.Refusal
 		var started *contain.Process
-		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, containmentMechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
+		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, allowedContainmentMechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
 			for _, why := range containmentGaps(p, started.UsedMechanisms, started.HardLinkSearchIncompleteFolders) {
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
-				logContainment(c, w, why)
+				writeContainmentAuditEntry(c, w, why)
 			}
 			err = waitContained(c.Context, started)
 			explainRefusals(c, w, refused, err != nil)
@@ -140,8 +140,8 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 	} else if mode == containAlways || c.Bool("profile") {
 		return false, fmt.Errorf("exec --contain=require: %s; nothing was run", why)
 	} else {
-		fmt.Fprintf(w.Err, "shield: runs without containment: %s. To refuse instead: --contain=require\n", term.Escape(why))
-		logContainment(c, w, "ran without containment: "+why)
+		fmt.Fprintf(w.Err, "shield: runs without containment: %s. To refuse instead: --contain=require\n", term.EscapeControlAndInvisible(why))
+		writeContainmentAuditEntry(c, w, "ran without containment: "+why)
 	}
 	return false, nil
 }
@@ -152,7 +152,7 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 		out = append(out, describeLandlockGaps(p))
 	}
 	if len(unseen) > 0 {
-		out = append(out, term.Escape("contained, but the program may read hidden folders through hard links (to refuse that, use --contain=require), since these folders have too many files to search: "+strings.Join(unseen, ", ")))
+		out = append(out, term.EscapeControlAndInvisible("contained, but the program may read hidden folders through hard links (to refuse that, use --contain=require), since these folders have too many files to search: "+strings.Join(unseen, ", ")))
 	}
 	return out
 }
@@ -166,9 +166,9 @@ func describeLandlockGaps(p *contain.Profile) string {
 	return "contained by Landlock alone: " + gap + "; to refuse that, use --contain=require"
 }
 
-// containmentMechanisms returns the mechanisms that may enforce a profile; if containment is required,
+// allowedContainmentMechanisms returns the mechanisms that may enforce a profile; if containment is required,
 // only complete ones.
-func containmentMechanisms(mode containmentMode) contain.Mechanism {
+func allowedContainmentMechanisms(mode containmentMode) contain.Mechanism {
 	if mode == containAlways {
 		return contain.Namespaces
 	}
@@ -178,7 +178,7 @@ func containmentMechanisms(mode containmentMode) contain.Mechanism {
 // mayRunUncontainedWithReason returns true and the reason if a program runs without containment because it is
 // unavailable and not required.
 func mayRunUncontainedWithReason(err error) (bool, string) {
-	var cannot *bounds.UnboundedError
+	var cannot *bounds.UncontainableCommandError
 	var unavailable *contain.UnavailableError
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
 }
@@ -205,9 +205,9 @@ func explainRefusals(c *cli.Context, w *Environment, refused []contain.Refusal, 
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	list := strings.Join(names, ", ")
-	logContainment(c, w, "containment blocked the command's access to: "+term.Escape(list))
+	writeContainmentAuditEntry(c, w, "containment blocked the command's access to: "+term.EscapeControlAndInvisible(list))
 	if told {
-		fmt.Fprintf(w.Err, "shield: containment blocked %s: the command does not name it. Name it in the command, or run it without --contain\n", term.Escape(list))
+		fmt.Fprintf(w.Err, "shield: containment blocked %s: the command does not name it. Name it in the command, or run it without --contain\n", term.EscapeControlAndInvisible(list))
 	}
 }
 
@@ -229,19 +229,19 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 	return err
 }
 
-// logContainment logs a containment event in the audit log.
-func logContainment(c *cli.Context, w *Environment, text string) {
+// writeContainmentAuditEntry logs a containment event in the audit log.
+func writeContainmentAuditEntry(c *cli.Context, w *Environment, eventText string) {
 	_, p, err := newPipelineWithConfigChange(c, w, func(*shield.Config) {})
 	if err != nil {
 		fmt.Fprintln(w.Err, "shield: the audit log could not be written: ", err)
 		return
 	}
 	defer p.Close()
-	p.LogAndNotify(audit.EntryKindContainment, text)
+	p.LogAndNotify(audit.EntryKindContainment, eventText)
 }
 
-// mcpServerContainmentMode returns how a configured server is contained. It is always contained if its
-// settings require that or if asked does; otherwise it is contained if possible.
+// mcpServerContainmentMode returns how a configured server is contained. It is always contained if
+// its settings or the command line require that; otherwise it is contained if possible.
 func mcpServerContainmentMode(s *config.ServerContainment, commandLineMode containmentMode) containmentMode {
 	if s.MustBeContained || commandLineMode == containAlways {
 		return containAlways
@@ -250,29 +250,29 @@ func mcpServerContainmentMode(s *config.ServerContainment, commandLineMode conta
 }
 
 // startServer starts a server, contained if requested.
-func startServer(mode containmentMode, grants config.ServerContainment, set *config.Loaded, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
+func startServer(mode containmentMode, grants config.ServerContainment, set *config.LoadedSettings, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.ServerProcess, error) {
 	var profile *contain.Profile
 	err := error(nil)
 	tell := func(text string) {
-		p.LogAndNotify(audit.EntryKindContainment, term.Escape("mcp "+server.Name+": "+text))
+		p.LogAndNotify(audit.EntryKindContainment, term.EscapeControlAndInvisible("mcp "+server.Name+": "+text))
 	}
 	refused := func(r contain.Refusal) {
-		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + settingThatAllows(r, server.Name))
+		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + describeSettingAllowingAccess(r, server.Name))
 		if a := refusedAction(r, session, w.Dir); a != nil {
-			if err := p.RecordDenial(context.Background(), a); err != nil {
+			if err := p.RecordDenialByHostOrUser(context.Background(), a); err != nil {
 				tell(err.Error())
 			}
 		}
 	}
 	if mode != "" {
-		at := newLaunchContext(set, w)
-		at.CommandWords = append([]string{path}, argv...)
-		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.Read, Write: slices.Concat(grants.Write, server.PathBaseFolders), NoNetwork: grants.NetworkAccess == "none"})
+		at := newContainedProgramContext(set, w)
+		at.CommandArgv = append([]string{path}, argv...)
+		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.ReadablePaths, Write: slices.Concat(grants.WritablePaths, server.PathBaseFolders), NoNetwork: grants.NetworkAccess == "none"})
 		if err != nil {
 			return nil, err
 		}
 	}
-	process, err := gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, profile, containmentMechanisms(mode), refused)
+	process, err := gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, profile, allowedContainmentMechanisms(mode), refused)
 	if profile == nil {
 		return process, err
 	}
@@ -293,8 +293,8 @@ func startServer(mode containmentMode, grants config.ServerContainment, set *con
 	return gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, nil, 0, nil)
 }
 
-// settingThatAllows names the server setting that would allow a refused access.
-func settingThatAllows(r contain.Refusal, server string) string {
+// describeSettingAllowingAccess names the server setting that would allow a refused access.
+func describeSettingAllowingAccess(r contain.Refusal, server string) string {
 	switch r.Access {
 	case contain.Read:
 		return fmt.Sprintf("put the path under contain.read of the server %s in mcp.servers", server)

@@ -62,7 +62,7 @@ func generatedDocTextByPath(w *Environment) map[string]string {
 		"man/shield.1": buildManPage(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
 	}
 	for _, shell := range shellCompletionGenerators {
-		out["completions/"+shell.file] = shell.text(completedCommands(app))
+		out["completions/"+shell.file] = shell.text(shellCompletionCommands(app))
 	}
 	for _, c := range app.Commands {
 		if !c.Hidden {
@@ -119,7 +119,7 @@ func buildManPage(name, usage, synopsis string, flags []cli.Flag, commands []*cl
 		section("OPTIONS")
 		writeManPageFlags(&b, flags)
 	}
-	if lines := examples[strings.TrimPrefix(strings.TrimPrefix(name, "shield"), "-")]; len(lines) > 0 {
+	if lines := manPageExamplesByCommand[strings.TrimPrefix(strings.TrimPrefix(name, "shield"), "-")]; len(lines) > 0 {
 		section("EXAMPLES")
 		for _, e := range lines {
 			fmt.Fprintf(&b, "%s\n\n    %s\n\n", e.purpose, e.line)

@@ -37,7 +37,7 @@ func doctorCommand(w *Environment) *cli.Command {
 				return err
 			}
 			if c.IsSet("release") {
-				return checkRelease(c, w)
+				return verifyDownloadedRelease(c, w)
 			}
 			if c.IsSet("key") {
 				return errors.New("doctor: --key is used only with --release; add --release FOLDER, or leave out --key")
@@ -58,18 +58,18 @@ const (
 )
 
 // A finding is one line of the doctor's report.
-type finding struct {
+type doctorFinding struct {
 	severity       findingSeverity
 	description    string
 	fixInstruction string // the fix; "" if nothing must be done
 }
 
-// findings are the lines of a report.
-type findings []finding
+// doctorFindings are the lines of a report.
+type doctorFindings []doctorFinding
 
 //go:noinline
-func (f *findings) add(m findingSeverity, fix, format string, args ...any) {
-	*f = append(*f, finding{m, fmt.Sprintf(format, args...), fix})
+func (f *doctorFindings) add(m findingSeverity, fix, format string, args ...any) {
+	*f = append(*f, doctorFinding{m, fmt.Sprintf(format, args...), fix})
 }
 
 func doctor(c *cli.Context, w *Environment) error {
@@ -86,7 +86,7 @@ func doctor(c *cli.Context, w *Environment) error {
 	}
 	found := collectFindings(c.Context, set, settingsErr, w)
 	order := []findingSeverity{severityBad, severityWarning, severityNote, severityOK}
-	sorted.By(found, func(a, b finding) int {
+	sorted.By(found, func(a, b doctorFinding) int {
 		return cmp.Compare(slices.Index(order, a.severity), slices.Index(order, b.severity))
 	})
 	bad := false
@@ -108,8 +108,8 @@ func doctor(c *cli.Context, w *Environment) error {
 
 // collectFindings returns all findings. With invalid settings (settingsErr) it uses defaults instead, and does not
 // touch the state.
-func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error, w *Environment) []finding {
-	var out findings
+func collectFindings(ctx context.Context, set *config.LoadedSettings, settingsErr error, w *Environment) []doctorFinding {
+	var out doctorFindings
 	for _, name := range set.Files {
 		out.add(severityOK, "", "settings: %s", name)
 	}
@@ -122,20 +122,20 @@ func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error,
 		}
 		out.add(severityNote, "", "correct the settings; until then every action is blocked, and the rest of this report uses the defaults")
 	}
-	cfg := shieldConfig(set, w, "doctor")
+	cfg := libraryConfigFromSettings(set, w, "doctor")
 	cfg.StateDir = ""
 	examinePlatform(&out, w.OS)
-	examineContainer(&out, set, w)
+	examineContainerDetection(&out, set, w)
 	examineWorkspace(&out, set, w)
-	examineContain(&out, set)
+	examineContainmentMechanisms(&out, set)
 	examinePolicy(ctx, &out, set, cfg)
-	out = append(out, examineModel(set, cfg, w))
+	out = append(out, examineClassifierModel(set, cfg, w))
 	examineClassifierSkippedActionTypes(&out, set)
 	examineEvaluator(ctx, &out, set, cfg.Endpoint())
 	examineApproval(&out, set, cfg)
 	examineHosts(ctx, &out, set, w)
 	if !set.FailClosed {
-		out.add(severityNote, "to block such actions, set fail_closed: true", "fail_closed is false: an action is allowed if the evaluator fails (%s)", set.Where("fail_closed"))
+		out.add(severityNote, "to block such actions, set fail_closed: true", "fail_closed is false: an action is allowed if the evaluator fails (%s)", set.SettingSourceText("fail_closed"))
 	}
 	if settingsErr == nil {
 		examineState(&out, set, w)
@@ -145,7 +145,7 @@ func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error,
 }
 
 // examineState checks the files of the state folder.
-func examineState(out *findings, set *config.Loaded, w *Environment) {
+func examineState(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	dir := stateDir(&set.Settings, w)
 	if _, err := stateOptions(set, w); err != nil {
 		out.add(severityBad, "correct the setting or the file; until then every action is blocked", "store: %v", err)
@@ -160,7 +160,7 @@ func examineState(out *findings, set *config.Loaded, w *Environment) {
 	default:
 		out.add(severityOK, "", "seal key: in %s", dir)
 	}
-	head, form, err := readRecordedState(set, w)
+	head, form, err := readAuditHeadAndAnswerFormat(set, w)
 	if err != nil {
 		out.add(severityBad, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
 		return
@@ -174,7 +174,7 @@ func examineState(out *findings, set *config.Loaded, w *Environment) {
 		examineModelApprovalAuthority(out, set, w)
 	}
 	if file := auditFile(set, w); file != "" {
-		if err := audit.CheckMatchesStoredHead(file, head); err != nil {
+		if err := audit.CheckLogMatchesStoredHead(file, head); err != nil {
 			out.add(severityBad, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
 		} else {
 			out.add(severityOK, "", "audit log: %s", file)
@@ -183,18 +183,18 @@ func examineState(out *findings, set *config.Loaded, w *Environment) {
 }
 
 // loadVerdictSealKey returns the seal key, and creates it on first use.
-func loadVerdictSealKey(set *config.Loaded, w *Environment) (key [verdict.KeySize]byte, err error) {
+func loadVerdictSealKey(set *config.LoadedSettings, w *Environment) (key [verdict.KeySize]byte, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return key, err
 	}
 	defer store.Close()
-	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
+	return shield.LoadOrCreateSealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
-// readRecordedState returns the last audit entry and the evaluator's answer format that the state file records.
+// readAuditHeadAndAnswerFormat returns the last audit entry and the evaluator's answer format that the state file records.
 // The state file must be valid.
-func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, evaluatorAnswerFormat string, err error) {
+func readAuditHeadAndAnswerFormat(set *config.LoadedSettings, w *Environment) (head audit.Head, evaluatorAnswerFormat string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return audit.Head{}, "", err
@@ -204,11 +204,11 @@ func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, eva
 	if err != nil {
 		return audit.Head{}, "", err
 	}
-	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedAnswerFormat(context.Background(), shieldConfig(set, w, "doctor"), store), nil
+	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedModelReplyFormat(context.Background(), libraryConfigFromSettings(set, w, "doctor"), store), nil
 }
 
 // repairState replaces damaged state, which resets the counts, and prints what it did.
-func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
+func repairState(c *cli.Context, set *config.LoadedSettings, w *Environment) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
 		head, err := audit.LastHead(file)
@@ -236,7 +236,7 @@ func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 			return err
 		}
 		defer store.Close()
-		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, HeadStore: store, MaxFileBytes: int64(set.Audit.MaxBytes)})
+		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, HeadStore: store, MaxFileBytes: int64(set.Audit.MaxFileBytes)})
 		if err != nil {
 			return err
 		}
@@ -250,12 +250,12 @@ func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 }
 
 // stateOptions returns the options of the state file.
-func stateOptions(set *config.Loaded, w *Environment) (state.Options, error) {
-	return shield.StateOptions(shieldConfig(set, w, "doctor"), w.Now)
+func stateOptions(set *config.LoadedSettings, w *Environment) (state.Options, error) {
+	return shield.StateOptions(libraryConfigFromSettings(set, w, "doctor"), w.Now)
 }
 
 // openStore opens the state file.
-func openStore(set *config.Loaded, w *Environment) (*state.Store, error) {
+func openStore(set *config.LoadedSettings, w *Environment) (*state.Store, error) {
 	opts, err := stateOptions(set, w)
 	if err != nil {
 		return nil, err
@@ -264,12 +264,12 @@ func openStore(set *config.Loaded, w *Environment) (*state.Store, error) {
 }
 
 // printSettings prints the settings in force and where each was set; defaults only if all is set.
-func printSettings(set *config.Loaded, w *Environment, all bool) error {
+func printSettings(set *config.LoadedSettings, w *Environment, all bool) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	defaults := 0
 	fmt.Fprintln(t)
 	for _, name := range config.SettingNames() {
-		origin := set.Origin[name]
+		origin := set.OriginBySetting[name]
 		if origin == "" {
 			if defaults++; !all {
 				continue

@@ -10,7 +10,7 @@ import (
 )
 
 // loadModelApprovalAuthority returns the exam result of the evaluator's model; the zero value if no model is configured.
-func loadModelApprovalAuthority(ctx context.Context, set *config.Loaded, w *Environment) (shield.ModelApprovalAuthority, error) {
+func loadModelApprovalAuthority(ctx context.Context, set *config.LoadedSettings, w *Environment) (shield.ModelApprovalAuthority, error) {
 	if set.Evaluator.Provider == "" {
 		return shield.ModelApprovalAuthority{}, nil
 	}
@@ -19,15 +19,15 @@ func loadModelApprovalAuthority(ctx context.Context, set *config.Loaded, w *Envi
 		return shield.ModelApprovalAuthority{}, err
 	}
 	defer store.Close()
-	key, err := shield.SealKey(ctx, stateDir(&set.Settings, w), store)
+	key, err := shield.LoadOrCreateSealKey(ctx, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return shield.ModelApprovalAuthority{}, err
 	}
-	return shield.LoadModelApprovalAuthority(ctx, shieldConfig(set, w, "doctor"), store, key)
+	return shield.LoadModelApprovalAuthority(ctx, libraryConfigFromSettings(set, w, "doctor"), store, key)
 }
 
 // examineModelApprovalAuthority reports whether the evaluator's model may answer questions in the user's place.
-func examineModelApprovalAuthority(out *findings, set *config.Loaded, w *Environment) {
+func examineModelApprovalAuthority(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	l, err := loadModelApprovalAuthority(context.Background(), set, w)
 	switch {
 	case err != nil:
@@ -45,9 +45,9 @@ func examineModelApprovalAuthority(out *findings, set *config.Loaded, w *Environ
 	if why := modelOverblockingReason(l); why != "" {
 		out.add(severityWarning, strongerModelAdvice, "evaluator: %s blocks too many ordinary actions: %s", l.EvaluatorModelName, why)
 	}
-	if token := set.Evaluator.CanaryToken; token != "" {
+	if token := set.Evaluator.FixedCanaryToken; token != "" {
 		if since, err := evaluatorCanaryTokenFirstUseTime(set, w); err == nil && w.Now().Sub(since) > maxCanaryAge {
-			out.add(severityWarning, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingPosition(set, "evaluator.canary_token"))
+			out.add(severityWarning, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingOriginSuffix(set, "evaluator.canary_token"))
 		}
 	}
 }
@@ -63,18 +63,18 @@ func modelOverblockingReason(l shield.ModelApprovalAuthority) string {
 
 // describeModelExamResult describes the result of an exam.
 func describeModelExamResult(r *shield.ModelExamResult) string {
-	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
+	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.ExaminedAt.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
 }
 
 // maxCanaryAge is how long a fixed canary token can stay in use: the specification requires rotation.
 const maxCanaryAge = 90 * 24 * time.Hour
 
 // evaluatorCanaryTokenFirstUseTime returns when the fixed canary was first used; the zero time if unknown.
-func evaluatorCanaryTokenFirstUseTime(set *config.Loaded, w *Environment) (time.Time, error) {
+func evaluatorCanaryTokenFirstUseTime(set *config.LoadedSettings, w *Environment) (time.Time, error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer store.Close()
-	return shield.EvaluatorCanaryFirstUseTime(context.Background(), shieldConfig(set, w, "doctor"), store)
+	return shield.EvaluatorCanaryFirstUseTime(context.Background(), libraryConfigFromSettings(set, w, "doctor"), store)
 }

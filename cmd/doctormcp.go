@@ -16,7 +16,7 @@ import (
 
 // examineGateway checks the accepted MCP tools, the servers of shield mcp serve, and which servers in the
 // lists of clients are behind shield.
-func examineGateway(out *findings, set *config.Loaded, w *Environment) {
+func examineGateway(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	dir := stateDir(&set.Settings, w)
 	if dir == "" {
 		return // examineState already reports the missing state folder
@@ -32,23 +32,23 @@ func examineGateway(out *findings, set *config.Loaded, w *Environment) {
 		out.add(severityOK, "", "MCP tools: the tool definitions of %d servers are recorded; shield withholds a changed tool until you accept it", len(all))
 	}
 	for _, f := range all {
-		if n := len(f.Waiting); n > 0 {
+		if n := len(f.ToolsAwaitingUserAcceptance); n > 0 {
 			out.add(severityWarning, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.ServerName)
 		}
 	}
 	examineMCPServe(out, &set.MCP, w)
 	for _, client := range gateway.Clients {
-		for _, f := range client.Files {
-			base := map[string]string{"user": w.Home, "project": w.Dir}[f.Scope]
-			if base != "" && (f.OnlyOnGOOS == "" || f.OnlyOnGOOS == w.OS) && !(f.Scope == "project" && w.Dir == w.Home) {
-				examineClient(out, client, f.Scope, filepath.Join(base, filepath.FromSlash(f.Path)))
+		for _, f := range client.SettingsFiles {
+			base := map[string]string{"user": w.Home, "project": w.Dir}[f.UserOrProjectScope]
+			if base != "" && (f.OnlyOnGOOS == "" || f.OnlyOnGOOS == w.OS) && !(f.UserOrProjectScope == "project" && w.Dir == w.Home) {
+				examineClient(out, client, f.UserOrProjectScope, filepath.Join(base, filepath.FromSlash(f.Path)))
 			}
 		}
 	}
 }
 
 // examineMCPServe checks the settings that shield mcp serve needs to start.
-func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
+func examineMCPServe(out *doctorFindings, m *config.MCP, w *Environment) {
 	if m.Listen == "" || len(m.Servers) == 0 {
 		return
 	}
@@ -82,7 +82,7 @@ func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
 }
 
 // examineClient checks a client's list of servers, if there is one.
-func examineClient(out *findings, client gateway.Client, scope, path string) {
+func examineClient(out *doctorFindings, client gateway.Client, scope, path string) {
 	list := client.Title + " in " + path
 	file, err := newSettingsFile(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 	var behind, direct, remote []string
 	if err == nil {
 		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.ServerKeyPaths, func(c host.ServerCommand) (host.ServerCommand, bool) {
-			name := term.Escape(c.Name)
+			name := term.EscapeControlAndInvisible(c.ServerName)
 			_, wrapped := gateway.UnwrapServerCommand(append([]string{c.Command}, c.Args...))
 			switch {
 			case c.Command == "":
@@ -110,7 +110,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 			default:
 				behind = append(behind, name)
 				if _, err := os.Stat(c.Command); filepath.IsAbs(c.Command) && err != nil {
-					out.add(severityBad, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "MCP servers of %s: the server %s does not start, since %s does not exist", list, name, term.Escape(c.Command))
+					out.add(severityBad, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "MCP servers of %s: the server %s does not start, since %s does not exist", list, name, term.EscapeControlAndInvisible(c.Command))
 				}
 			}
 			return c, false

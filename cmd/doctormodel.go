@@ -11,41 +11,41 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeText is the text that the doctor classifies to test the model. The answer does not matter.
-const probeText = `execute_command: {"command":"git status"}`
+// classifierTestInput is the text that the doctor classifies to test the model. The answer does not matter.
+const classifierTestInput = `execute_command: {"command":"git status"}`
 
-// examineModel reports which model Tier 1 uses in addition to its rules, and whether the model
+// examineClassifierModel reports which model Tier 1 uses in addition to its rules, and whether the model
 // answers.
-func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding {
+func examineClassifierModel(set *config.LoadedSettings, cfg shield.Config, w *Environment) doctorFinding {
 	name := set.Classifier.ModelNameOrDir
-	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {
+	if addr := set.Classifier.SettingsIfModelUsed().SidecarURLOrSocket; addr != "" {
 		if err := checkClassifierSidecarReady(addr); err != nil {
-			return finding{severityBad, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
+			return doctorFinding{severityBad, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
 		}
-		return finding{severityOK, fmt.Sprintf("classifier at %s: ready", addr), ""}
+		return doctorFinding{severityOK, fmt.Sprintf("classifier at %s: ready", addr), ""}
 	}
 	m, err := shield.OpenModel(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
-		return finding{severityOK, fmt.Sprintf("model: only rules judge, since the model cannot be used: %v", err), ""}
+		return doctorFinding{severityOK, fmt.Sprintf("model: only rules judge, since the model cannot be used: %v", err), ""}
 	case err == nil && m == nil:
-		return finding{severityOK, "model: only rules judge, since no model is configured", "choose a model with --model NAME, and set classifier.enabled: true"}
+		return doctorFinding{severityOK, "model: only rules judge, since no model is configured", "choose a model with --model NAME, and set classifier.enabled: true"}
 	}
 	said := ""
 	if err == nil {
-		if said, err = probeModel(m, w); err != nil {
+		if said, err = testAndDescribeClassifierModel(m, w); err != nil {
 			err = fmt.Errorf("model %q: %w", name, err)
 		}
 	}
 	if err != nil {
-		return finding{severityBad, err.Error(), "correct the error, choose another model (--model) or ONNX Runtime (--onnxruntime), or use the rules alone: --model none"}
+		return doctorFinding{severityBad, err.Error(), "correct the error, choose another model (--model) or ONNX Runtime (--onnxruntime), or use the rules alone: --model none"}
 	}
-	return finding{severityOK, fmt.Sprintf("model: %s %.12s: %s", name, m.Digest, said), ""}
+	return doctorFinding{severityOK, fmt.Sprintf("model: %s %.12s: %s", name, m.FilesDigest, said), ""}
 }
 
-// probeModel loads a model, classifies a text, and returns a description with the model's name and the
+// testAndDescribeClassifierModel loads a model, classifies a text, and returns a description with the model's name and the
 // times.
-func probeModel(m *classify.Model, w *Environment) (string, error) {
+func testAndDescribeClassifierModel(m *classify.Model, w *Environment) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	start := w.Now()
@@ -54,7 +54,7 @@ func probeModel(m *classify.Model, w *Environment) (string, error) {
 		return "", err
 	}
 	loaded := w.Now()
-	if _, err := m.Score(ctx, probeText); err != nil {
+	if _, err := m.Score(ctx, classifierTestInput); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("the model was loaded in %s, and classified a test text in %s, with ONNX Runtime %s from %s",

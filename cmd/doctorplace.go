@@ -19,28 +19,28 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// settingPosition returns where a setting was set, as " (…)" for the end of a message.
-func settingPosition(set *config.Loaded, setting string) string {
-	if where := set.Where(setting); where != "" {
+// settingOriginSuffix returns where a setting was set, as " (…)" for the end of a message.
+func settingOriginSuffix(set *config.LoadedSettings, setting string) string {
+	if where := set.SettingSourceText(setting); where != "" {
 		return " (" + where + ")"
 	}
 	return ""
 }
 
-// examineContainer reports whether shield detected that it runs in a container, in which some
+// examineContainerDetection reports whether shield detected that it runs in a container, in which some
 // presets allow more actions. If not, it reports the reason.
-func examineContainer(out *findings, set *config.Loaded, w *Environment) {
+func examineContainerDetection(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	if _, err := detectContainer(set, w); err != nil {
-		out.add(severityOK, "", "container: none detected, because %v%s", err, settingPosition(set, "container"))
+		out.add(severityOK, "", "container: none detected, because %v%s", err, settingOriginSuffix(set, "container"))
 		return
 	}
 	out.add(severityOK, "", "container: detected, so the presets offline and permissive allow packages from the container's configured sources, and changes outside the container's home folders")
 }
 
 // examineWorkspace checks the roots: a change outside all of them is never harmless.
-func examineWorkspace(out *findings, set *config.Loaded, w *Environment) {
+func examineWorkspace(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	if len(set.WorkspaceRoots) == 0 {
-		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
+		if err := effect.CheckWorkspaceRoot(w.Dir, w.Home); err != nil {
 			out.add(severityNote, "start shield in a project's folder, or set roots", "workspace: none here, so every change is asked about: %v", err)
 		} else {
 			out.add(severityOK, "", "workspace: %s, where shield was started", w.Dir)
@@ -51,28 +51,28 @@ func examineWorkspace(out *findings, set *config.Loaded, w *Environment) {
 		info, err := os.Stat(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			out.add(severityBad, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, settingPosition(set, "roots"))
+			out.add(severityBad, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, settingOriginSuffix(set, "roots"))
 		case err != nil:
-			out.add(severityBad, "create the folder, or remove it from roots", "workspace: %v%s", err, settingPosition(set, "roots"))
+			out.add(severityBad, "create the folder, or remove it from roots", "workspace: %v%s", err, settingOriginSuffix(set, "roots"))
 		case !info.IsDir():
-			out.add(severityBad, "name its folder in roots", "workspace: %s is not a folder%s", root, settingPosition(set, "roots"))
+			out.add(severityBad, "name its folder in roots", "workspace: %s is not a folder%s", root, settingOriginSuffix(set, "roots"))
 		default:
 			out.add(severityOK, "", "workspace: %s", root)
 		}
 	}
 }
 
-// examineContain reports which mechanisms --contain uses here.
-func examineContain(out *findings, set *config.Loaded) {
+// examineContainmentMechanisms reports which mechanisms --contain uses here.
+func examineContainmentMechanisms(out *doctorFindings, set *config.LoadedSettings) {
 	works := map[string]bool{}
-	for _, m := range contain.Probe() {
+	for _, m := range contain.ProbeKernelFeatures() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prefixNonEmptyWithColon(m.Details), " works"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prefixNonEmptyWithColon(m.VersionOrFailureReason), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prefixNonEmptyWithColon(m.Details))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prefixNonEmptyWithColon(m.VersionOrFailureReason))
 		} else {
-			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prefixNonEmptyWithColon(m.Details))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prefixNonEmptyWithColon(m.VersionOrFailureReason))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -102,15 +102,15 @@ func prefixNonEmptyWithColon(text string) string {
 }
 
 // examinePolicy checks the policy in use.
-func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config) {
+func examinePolicy(ctx context.Context, out *doctorFindings, set *config.LoadedSettings, cfg shield.Config) {
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
-		out.add(severityBad, "put other folders in roots"+settingPosition(set, "roots"), "workspace: %v", err)
+		out.add(severityBad, "put other folders in roots"+settingOriginSuffix(set, "roots"), "workspace: %v", err)
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.DefaultExecutionContext)
 	if set.Bundle.Source != "" {
-		examineBundle(out, set, cfg)
+		examinePolicyBundle(out, set, cfg)
 	} else {
 		examinePolicySource(ctx, out, set, cfg, an, opts)
 	}
@@ -123,15 +123,15 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 			_, err = policy.LoadLayer(l.name, l.file, data, opts)
 		}
 		if err != nil {
-			out.add(severityBad, "correct it; until then every action is blocked"+settingPosition(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
+			out.add(severityBad, "correct it; until then every action is blocked"+settingOriginSuffix(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
 		} else {
 			out.add(severityOK, "", "policy: %s layer: %s", l.name, l.file)
 		}
 	}
 }
 
-// examineBundle checks the signed policy in use.
-func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
+// examinePolicyBundle checks the signed policy in use.
+func examinePolicyBundle(out *doctorFindings, set *config.LoadedSettings, cfg shield.Config) {
 	kept, err := shield.BundleOf(cfg)
 	if err != nil {
 		out.add(severityBad, "", "policy: %v", err)
@@ -140,24 +140,24 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	now := cfg.Clock()
 	b, err := kept.Load(now)
 	if err == nil {
-		err = shield.CheckBundle(cfg, b)
+		err = shield.CheckBundlePolicyLoads(cfg, b)
 	}
 	if err != nil {
-		out.add(severityBad, "install a valid bundle; until then every action is blocked"+settingPosition(set, "policy.bundle"), "policy: %v", err)
+		out.add(severityBad, "install a valid bundle; until then every action is blocked"+settingOriginSuffix(set, "policy.bundle"), "policy: %v", err)
 		return
 	}
 	end := b.Expires.UTC().Format(time.RFC3339)
-	if expired, _ := b.Usable(now, kept.Grace); expired {
+	if expired, _ := b.CheckExpiry(now, kept.ExpiryGracePeriod); expired {
 		out.add(severityWarning, "run 'shield policy bundle update'; if that installs no newer bundle, ask its publisher for one",
-			"policy: bundle %s expired on %s and is used until %s", b, end, b.Expires.Add(kept.Grace).UTC().Format(time.RFC3339))
+			"policy: bundle %s expired on %s and is used until %s", b, end, b.Expires.Add(kept.ExpiryGracePeriod).UTC().Format(time.RFC3339))
 		return
 	}
 	out.add(severityOK, "", "policy: bundle %s, signed by key %s, until %s", b, b.SigningKeyID, end)
 }
 
 // examinePolicySource checks the preset or policy file in use.
-func examinePolicySource(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
-	if set.PolicyNameOrPath == "auto" || slices.Contains(policy.Presets(), set.PolicyNameOrPath) {
+func examinePolicySource(ctx context.Context, out *doctorFindings, set *config.LoadedSettings, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
+	if set.PolicyNameOrPath == "auto" || slices.Contains(policy.PresetNames(), set.PolicyNameOrPath) {
 		p, err := shield.LoadPolicy(cfg, opts)
 		switch {
 		case err != nil:
@@ -171,7 +171,7 @@ func examinePolicySource(ctx context.Context, out *findings, set *config.Loaded,
 	}
 	data, err := shield.ReadPolicyFile(set.PolicyNameOrPath)
 	if err != nil {
-		out.add(severityBad, "correct it, or choose another policy"+settingPosition(set, "policy"), "policy: %v", err)
+		out.add(severityBad, "correct it, or choose another policy"+settingOriginSuffix(set, "policy"), "policy: %v", err)
 		return
 	}
 	if info, err := os.Stat(set.PolicyNameOrPath); err == nil {
@@ -179,9 +179,9 @@ func examinePolicySource(ctx context.Context, out *findings, set *config.Loaded,
 			out.add(severityWarning, "", "policy: %s: %v", set.PolicyNameOrPath, err)
 		}
 	}
-	marks := map[policy.Severity]findingSeverity{policy.Error: severityBad, policy.Warning: severityWarning}
+	marks := map[policy.LintSeverity]findingSeverity{policy.Error: severityBad, policy.Warning: severityWarning}
 	clean := true
-	for _, f := range policy.Check(ctx, set.PolicyNameOrPath, data, an, opts) {
+	for _, f := range policy.LintPolicyFile(ctx, set.PolicyNameOrPath, data, an, opts) {
 		if m, ok := marks[f.Severity]; ok {
 			clean = false
 			out.add(m, "", "policy: %s: %s", findingPosition(set.PolicyNameOrPath, f), f.Msg)

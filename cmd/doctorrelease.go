@@ -12,8 +12,8 @@ import (
 	"github.com/shieldcli/shield/internal/genuine"
 )
 
-// checkRelease verifies a downloaded release, or one file of it, and reads no settings.
-func checkRelease(c *cli.Context, w *Environment) error {
+// verifyDownloadedRelease verifies a downloaded release, or one file of it, and reads no settings.
+func verifyDownloadedRelease(c *cli.Context, w *Environment) error {
 	keys, err := releaseKeys(c.String("key"))
 	if err != nil {
 		return &statusError{statusFailure, err}
@@ -31,7 +31,7 @@ func checkRelease(c *cli.Context, w *Environment) error {
 		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n%s", severityOK, path, version, key, downgradeWarning(version, installed))
 		return err
 	}
-	found, err := genuine.Check(path, keys, w.Executable, runtime.GOOS, runtime.GOARCH)
+	found, err := genuine.VerifyRelease(path, keys, w.ShieldExecutablePath, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
 		return &statusError{statusFailure, fmt.Errorf("%s: %w; do not install from this folder", path, err)}
 	}
@@ -45,8 +45,8 @@ func checkRelease(c *cli.Context, w *Environment) error {
 		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", severityBad, shortenTo80Characters(f.Name), f.Err)
 	}
 	absent := ""
-	if found.AbsentFiles > 0 {
-		absent = fmt.Sprintf("; %d others are not in this folder", found.AbsentFiles)
+	if found.MissingReleaseFileCount > 0 {
+		absent = fmt.Sprintf("; %d others are not in this folder", found.MissingReleaseFileCount)
 	}
 	fmt.Fprintf(w.Out, "%-4s  %d files match the checksums of shield %s, which are signed by key %s%s\n", severityOK, good, found.Version, found.KeyID, absent)
 	fmt.Fprint(w.Out, downgradeWarning(found.Version, installed))
@@ -54,9 +54,9 @@ func checkRelease(c *cli.Context, w *Environment) error {
 	case bad:
 		return &statusError{statusFailure, nil}
 	case found.ProgramArchive != "":
-		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", severityOK, w.Executable, found.ProgramArchive)
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", severityOK, w.ShieldExecutablePath, found.ProgramArchive)
 	default:
-		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", severityNote, w.Executable)
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", severityNote, w.ShieldExecutablePath)
 	}
 	return nil
 }
@@ -64,16 +64,16 @@ func checkRelease(c *cli.Context, w *Environment) error {
 // downgradeWarning returns a warning if a release is older than the installed program: its signature
 // stays valid, even if it has vulnerabilities fixed since. "" if it is not older.
 func downgradeWarning(release, installed string) string {
-	if !versionOlder(release, installed) {
+	if !isOlderVersion(release, installed) {
 		return ""
 	}
 	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", severityWarning, release, installed)
 }
 
-// versionOlder reports whether a is an older version than b; false if one of them is not a version
+// isOlderVersion reports whether a is an older version than b; false if one of them is not a version
 // number, as in a development build.
-func versionOlder(a, b string) bool {
-	return semver.IsValid(a) && semver.IsValid(b) && semver.Compare(a, b) < 0
+func isOlderVersion(checkedVersion, otherVersion string) bool {
+	return semver.IsValid(checkedVersion) && semver.IsValid(otherVersion) && semver.Compare(checkedVersion, otherVersion) < 0
 }
 
 // releaseKeys returns the built-in keys, or the key in a file.

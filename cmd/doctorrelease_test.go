@@ -43,7 +43,7 @@ func TestDoctorRelease(t *testing.T) {
 	sign(genuine.SumsFile, fmt.Appendf(nil, "%x  install.sh\n%x  a.deb\n%x  b.rpm\n", sha256.Sum256([]byte("script")), sha256.Sum256([]byte("deb")), sha256.Sum256([]byte("rpm"))))
 	doctor := func(args ...string) (int, string) {
 		w := newWorld(t)
-		w.Executable = key
+		w.ShieldExecutablePath = key
 		status, out, errs := run(t, w, "", append([]string{"doctor"}, args...)...)
 		return status, out + errs
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // isStateStoreReadable checks the shared store, if one is set, and reports whether the state can be read.
-func isStateStoreReadable(out *findings, set *config.Loaded, w *Environment) bool {
+func isStateStoreReadable(out *doctorFindings, set *config.LoadedSettings, w *Environment) bool {
 	store, err := openStore(set, w)
 	if err != nil {
 		return false // examineState already reports why the state file cannot be opened

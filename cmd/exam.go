@@ -49,7 +49,7 @@ func runModelExamCommand(c *cli.Context, w *Environment) error {
 // runModelExam examines the model of the settings with n questions at a time, and prints its
 // result.
 func runModelExam(c *cli.Context, w *Environment, parallelQuestions int) error {
-	set, p, err := newCommandPipeline(c, w, false)
+	set, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func runModelExam(c *cli.Context, w *Environment, parallelQuestions int) error {
 			Cost float64 `json:"cost,omitempty"`
 		}{r, r.Cost(set.Evaluator.Price)})
 	default:
-		_, err = fmt.Fprintln(w.Out, joinEscapedLines(strings.Split(modelExamReportText(r, set.Evaluator.Price), "\n")))
+		_, err = fmt.Fprintln(w.Out, joinLinesEscapedForTerminal(strings.Split(modelExamReportText(r, set.Evaluator.Price), "\n")))
 	}
 	if err == nil && (r.FailureReason() != "" || r.TooManyLegitimateBlockedReason() != "") {
 		return &statusError{statusBlock, nil}
@@ -81,7 +81,7 @@ func runModelExam(c *cli.Context, w *Environment, parallelQuestions int) error {
 // modelExamReportText returns the result of an exam as text for people.
 func modelExamReportText(r *shield.ModelExamResult, price config.Price) string {
 	var b bytes.Buffer
-	percent := func(rate report.Rate) string {
+	percent := func(rate report.RowShareWithInterval) string {
 		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*rate.Share, 100*rate.IntervalLowerBound, 100*rate.IntervalUpperBound)
 	}
 	fmt.Fprintf(&b, "model      %s\n", r.Model)
@@ -125,7 +125,7 @@ const strongerModelAdvice = "Configure a stronger model (evaluator.model), or se
 func runDueModelProbes(c *cli.Context, w *Environment) error {
 	ctx, stop := context.WithTimeout(c.Context, 2*time.Minute)
 	defer stop()
-	_, p, err := newCommandPipeline(c, w, false)
+	_, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func runDueModelProbes(c *cli.Context, w *Environment) error {
 // answer.
 func (w *Environment) startModelProbeProcessIfDue(c *cli.Context) {
 	p := w.judgingPipeline
-	if p == nil || !p.HasDueModelProbe(c.Context) || w.Executable == "" {
+	if p == nil || !p.HasDueModelProbe(c.Context) || w.ShieldExecutablePath == "" {
 		return
 	}
 	args := []string{"evaluate", "--" + dueModelProbesFlag}
@@ -145,7 +145,7 @@ func (w *Environment) startModelProbeProcessIfDue(c *cli.Context) {
 			args = append(args, "--"+name, c.String(name))
 		}
 	}
-	cmd := exec.Command(w.Executable, args...)
+	cmd := exec.Command(w.ShieldExecutablePath, args...)
 	cmd.Dir, cmd.Env = w.Dir, w.Environ()
 	if tryPrepareDetachedStart(cmd) && cmd.Start() == nil {
 		_ = cmd.Process.Release()

@@ -1,11 +1,11 @@
 package cmd
 
 // An example is a command line for the man page, with its purpose.
-type example struct{ purpose, line string }
+type manPageExample struct{ purpose, line string }
 
-// examples are the examples of each man page, by command; "" is shield itself. They are for a POSIX
+// manPageExamplesByCommand are the examples of each man page, by command; "" is shield itself. They are for a POSIX
 // shell.
-var examples = map[string][]example{
+var manPageExamplesByCommand = map[string][]manPageExample{
 	"": {
 		{"Judge one command.", `echo '{"type":"execute_command","payload":{"command":"git status"}}' | shield run --no-action`},
 		{"Judge a file of actions, tier by tier.", `shield policy < actions.jsonl | shield classify | shield evaluate | shield approve --no-action`},

@@ -16,11 +16,11 @@ func TestExamples(t *testing.T) {
 	commandLine := regexp.MustCompile(`\bshield( [^<>|&'")]*)`)
 	app := newApp(&w)
 	for _, c := range visibleCommands(app.Commands) {
-		if len(examples[c.Name]) == 0 {
+		if len(manPageExamplesByCommand[c.Name]) == 0 {
 			t.Errorf("%s has no example", c.Name)
 		}
 	}
-	for name, list := range examples {
+	for name, list := range manPageExamplesByCommand {
 		if name != "" && app.Command(name) == nil {
 			t.Errorf("examples of %q, which is no command", name)
 		}

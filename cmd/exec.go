@@ -59,8 +59,8 @@ type commandText struct {
 // run or is only checked.
 func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	argv := c.Args().Slice()
-	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
-	env = append(env, launch.JudgedVariable)
+	env, gone := launch.DropCodeLoadingVariables(w.Environ(), c.StringSlice("keep-env"))
+	env = append(env, launch.JudgedCommandEnvEntry)
 	var cmd *launch.Command // nil for a line of an interactive shell
 	var judged commandText
 	var err error
@@ -85,7 +85,7 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if !answer.Allow {
-		return fmt.Errorf("blocked: %s", answer.Reason)
+		return fmt.Errorf("blocked: %s", answer.ReasonForAgent)
 	}
 	if c.Bool("check") {
 		return nil
@@ -99,11 +99,11 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	}
 	// Every login sets SHELL, and few commands read it.
 	gone = slices.DeleteFunc(gone, func(name string) bool { return name == "SHELL" })
-	if answer.Reason != "" {
-		fmt.Fprintln(w.Err, "shield:", term.Escape(answer.Reason))
+	if answer.ReasonForAgent != "" {
+		fmt.Fprintln(w.Err, "shield:", term.EscapeControlAndInvisible(answer.ReasonForAgent))
 	}
 	if len(gone) > 0 {
-		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
+		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.EscapeControlAndInvisible(strings.Join(gone, ", ")))
 	}
 	if containFlagValue(c) != "" {
 		if ran, err := runContained(c, w, cmd, raw); ran || err != nil {
@@ -157,9 +157,9 @@ func newInteractiveShellLine(argv []string, shell string) (commandText, error) {
 	switch shell {
 	case "bash":
 	case "zsh":
-		text, same = dialect.FromZsh(text)
+		text, same = dialect.ConvertZshToBashIfEquivalent(text)
 	case "fish":
-		text, same = dialect.FromFish(text)
+		text, same = dialect.ConvertFishToPOSIXIfEquivalent(text)
 	default:
 		return commandText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenTo80Characters(shell))
 	}
@@ -180,11 +180,11 @@ func judgeExec(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
 	if err != nil {
 		return hookAnswer{}, err
 	}
-	return evaluateExec(c, w, p, raw)
+	return judgeExecWithPipeline(c, w, p, raw)
 }
 
-// evaluateExec judges an action with a pipeline.
-func evaluateExec(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
+// judgeExecWithPipeline judges an action with a pipeline.
+func judgeExecWithPipeline(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
 	a, err := action.Parse(raw)
 	if err != nil {
 		return hookAnswer{}, fmt.Errorf("exec: %w", err)
@@ -193,14 +193,14 @@ func evaluateExec(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte
 	if err != nil || v.Decision == verdict.Allow {
 		answer := hookAnswer{Allow: err == nil}
 		if v.BackupSetID != "" {
-			answer.Reason = "what this deletes or overwrites is kept as " + v.BackupSetID
+			answer.ReasonForAgent = "what this deletes or overwrites is kept as " + v.BackupSetID
 		}
 		return answer, err
 	}
 	if c.IsSet("dialect") {
 		addTerminalHintToRemedy(&v)
 	}
-	return hookAnswer{Reason: v.ForUser()}, nil
+	return hookAnswer{ReasonForAgent: v.ForUser()}, nil
 }
 
 // approvalCommandsRuleName is the rule of the protected core that protects shield's own approval commands.
@@ -211,10 +211,10 @@ const approvalCommandsRuleName = "shield_answers"
 // since an agent may type there.
 func addTerminalHintToRemedy(v *verdict.Verdict) {
 	switch {
-	case v.Explanation.Remedy != "":
-		v.Explanation.Remedy += ", in a terminal without shield init"
+	case v.Explanation.UserAllowCommand != "":
+		v.Explanation.UserAllowCommand += ", in a terminal without shield init"
 	case v.Rule == approvalCommandsRuleName:
-		v.Explanation.Remedy = "type the command in a terminal without 'shield init'"
+		v.Explanation.UserAllowCommand = "type the command in a terminal without 'shield init'"
 	}
 }
 
@@ -226,7 +226,7 @@ func judgeExecForServiceClient(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	answer, err := evaluateExec(c, w, p, w.serviceClientRequest.input)
+	answer, err := judgeExecWithPipeline(c, w, p, w.serviceClientRequest.input)
 	if err != nil {
 		return err
 	}

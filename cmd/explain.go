@@ -44,7 +44,7 @@ func explain(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	args, err := operands(c, optionalOperand(c, "COMMAND")...)
+	args, err := operands(c, operandNamesIfGiven(c, "COMMAND")...)
 	if err != nil {
 		return err
 	}
@@ -78,18 +78,18 @@ func explain(c *cli.Context, w *Environment) error {
 }
 
 // pipelineConfigForExplainCommand returns the configuration of a pipeline that writes only the evaluator's counters.
-func pipelineConfigForExplainCommand(set *config.Loaded, w *Environment, lastTier int) shield.Config {
-	cfg := shieldConfig(set, w, "explain")
-	cfg.ExtraShieldPaths = append(cfg.ExtraShieldPaths, auditFile(set, w))
+func pipelineConfigForExplainCommand(set *config.LoadedSettings, w *Environment, lastTier int) shield.Config {
+	cfg := libraryConfigFromSettings(set, w, "explain")
+	cfg.ExtraProtectedShieldPaths = append(cfg.ExtraProtectedShieldPaths, auditFile(set, w))
 	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts, cfg.Settings.Audit.Enabled = true, true, false
 	if lastTier < shield.TierEvaluate {
-		cfg.ExtraShieldPaths, cfg.StateDir = append(cfg.ExtraShieldPaths, cfg.StateDir), ""
+		cfg.ExtraProtectedShieldPaths, cfg.StateDir = append(cfg.ExtraProtectedShieldPaths, cfg.StateDir), ""
 	}
 	return cfg
 }
 
-// optionalOperand returns name, or nothing if the command line has no operand.
-func optionalOperand(c *cli.Context, name string) []string {
+// operandNamesIfGiven returns name, or nothing if the command line has no operand.
+func operandNamesIfGiven(c *cli.Context, name string) []string {
 	if c.NArg() == 0 {
 		return nil
 	}
@@ -115,25 +115,25 @@ func judgeForExplain(ctx context.Context, w *Environment, p *shield.Pipeline, ar
 		return report.Explanation{}, &statusError{statusBlock, err}
 	}
 	if bad != nil {
-		v := verdict.Verdict{Line: line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(bad)), Reasoning: redactedErrorText(bad)}
+		v := verdict.Verdict{Line: line, Decision: verdict.Block, Confidence: 1, ErrorCode: string(action.CodeOf(bad)), Reasoning: redactedErrorText(bad)}
 		return report.Explanation{Verdict: &v}, nil
 	}
 	out := p.EvaluateThroughTier(ctx, a, last)
-	e := report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}
+	e := report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.ClassifierEvidence()}
 	if out.Verdict.Decision != verdict.Allow {
-		e.AllowRuleGapReasons, err = p.AllowRuleNonMatchReasons(ctx, a)
+		e.AllowRuleMismatchReasons, err = p.AllowRuleNonMatchReasons(ctx, a)
 	}
 	return e, err
 }
 
 // readSingleAction reads the command in args, or the one action of standard input. bad is the error of an input
 // that is not one action.
-func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Action, line int, bad, err error) {
-	var in recordSource
+func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Action, lineNumber int, inputErr, err error) {
+	var in actionRecordSource
 	if len(args) > 0 {
-		in = commandSource(args[0])
+		in = shellCommandRecordSource(args[0])
 	} else {
-		in = action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
+		in = action.NewReader(w.In, action.ReaderOptions{InputName: "stdin", MaxRecordBytes: maxBytes})
 	}
 	rec, err := in.Next()
 	switch {
@@ -142,30 +142,30 @@ func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Ac
 	case err != nil:
 		return nil, 0, nil, fmt.Errorf("read standard input: %w", err)
 	}
-	if bad = rec.Err; bad == nil {
-		a, bad = action.Parse(rec.Raw)
+	if inputErr = rec.Err; inputErr == nil {
+		a, inputErr = action.Parse(rec.Raw)
 	}
-	if bad == nil && len(args) == 0 {
+	if inputErr == nil && len(args) == 0 {
 		if _, err := in.Next(); !errors.Is(err, io.EOF) {
 			return nil, 0, nil, errors.New("explain: standard input has more than one action; use 'shield run --trace' for several")
 		}
 	}
-	return a, rec.Line, bad, nil
+	return a, rec.Line, inputErr, nil
 }
 
-// A recordSource yields the records of an input.
-type recordSource interface {
-	Next() (action.Record, error)
+// A actionRecordSource yields the records of an input.
+type actionRecordSource interface {
+	Next() (action.RawActionRecord, error)
 }
 
-// commandSource is one shell command.
-type commandSource string
+// shellCommandRecordSource is one shell command.
+type shellCommandRecordSource string
 
-func (s commandSource) Next() (action.Record, error) {
+func (s shellCommandRecordSource) Next() (action.RawActionRecord, error) {
 	text, err := jsontext.AppendQuote(nil, string(s))
-	rec := action.Record{Line: 1, Raw: fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%s}}`, text)}
+	rec := action.RawActionRecord{Line: 1, Raw: fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%s}}`, text)}
 	if err != nil {
-		rec.Err = &action.LineError{Name: "COMMAND", Line: 1, Err: err}
+		rec.Err = &action.LineError{InputName: "COMMAND", Line: 1, Err: err}
 	}
 	return rec, nil
 }

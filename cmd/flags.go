@@ -78,7 +78,7 @@ func colorFlag() cli.Flag {
 }
 
 // loadSettings reads the configuration according to the flags.
-func loadSettings(c *cli.Context, w *Environment) (*config.Loaded, error) {
+func loadSettings(c *cli.Context, w *Environment) (*config.LoadedSettings, error) {
 	src, err := settingsSources(c, w)
 	if err != nil {
 		return nil, err
@@ -98,12 +98,12 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", shortenTo80Characters(file))
 	}
 	return config.Sources{
-		SystemSettingsPath:       config.SystemFile(),
-		UserSettingsPath:         config.UserFile(w.Home, w.Getenv),
+		SystemSettingsPath:       config.SystemConfigPath(),
+		UserSettingsPath:         config.UserConfigPath(w.Home, w.Getenv),
 		UserSettingsPathOverride: file,
 		Home:                     w.Home,
-		CommandLineBaseDir:       w.Dir,
-		PresetPolicyNames:        policy.Presets(),
+		CommandLinePathsBaseDir:  w.Dir,
+		PresetPolicyNames:        policy.PresetNames(),
 		ApplyFlagsAndListChanged: func(s *config.Settings) []string {
 			var set []string
 			text := func(flag, name string, to *string) {
@@ -114,7 +114,7 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 			}
 			text("policy", "policy", &s.PolicyNameOrPath)
 			text("model", "classifier.model", &s.Classifier.ModelNameOrDir)
-			text("onnxruntime", "classifier.onnxruntime", &s.Classifier.ONNXRuntime)
+			text("onnxruntime", "classifier.onnxruntime", &s.Classifier.ONNXRuntimeLibraryPath)
 			text("state", "state", &s.StateDir)
 			text("unattended", "approval.unattended", &s.Approval.UnattendedDenyOrWait)
 			if c.IsSet("root") {

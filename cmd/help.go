@@ -86,7 +86,7 @@ type helpPage struct {
 func (p *helpPage) writeTitle(title string) { fmt.Fprintf(&p.text, "\n%s:\n", title) }
 
 func (p *helpPage) writeParagraph(indent int, text string) {
-	for _, line := range term.Fold(text, p.width-indent) {
+	for _, line := range term.WrapLines(text, p.width-indent) {
 		fmt.Fprintf(&p.text, "%*s%s\n", indent, "", line)
 	}
 }
@@ -98,7 +98,7 @@ func (p *helpPage) writeRow(name, meaning string, column int) {
 		p.writeParagraph(column, meaning)
 		return
 	}
-	for i, line := range term.Fold(meaning, p.width-column) {
+	for i, line := range term.WrapLines(meaning, p.width-column) {
 		if i > 0 {
 			name = ""
 		}
@@ -130,11 +130,11 @@ func (p *helpPage) writeFlags(flags []cli.Flag) {
 }
 
 func (p *helpPage) writeExamples(command string) {
-	if len(examples[command]) == 0 {
+	if len(manPageExamplesByCommand[command]) == 0 {
 		return
 	}
 	p.writeTitle("EXAMPLES")
-	for i, e := range examples[command] {
+	for i, e := range manPageExamplesByCommand[command] {
 		if i > 0 {
 			p.text.WriteByte('\n')
 		}

@@ -18,8 +18,8 @@ func TestHelp(t *testing.T) {
 	app := newApp(&Environment{})
 	app.Setup()
 	for _, c := range app.Commands {
-		if !c.Hidden && (!slices.Contains(commandGroups, c.Category) || len(examples[c.Name]) == 0) {
-			t.Errorf("%s: group %q, %d examples", c.Name, c.Category, len(examples[c.Name]))
+		if !c.Hidden && (!slices.Contains(commandGroups, c.Category) || len(manPageExamplesByCommand[c.Name]) == 0) {
+			t.Errorf("%s: group %q, %d examples", c.Name, c.Category, len(manPageExamplesByCommand[c.Name]))
 		}
 	}
 	pages := [][]string{{"--help"}}

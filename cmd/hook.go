@@ -44,27 +44,27 @@ func hookCommand(w *Environment) *cli.Command {
 			Flags: append(commonJudgeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
 				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event that the host raises before its permission prompt"},
-				&cli.IntFlag{Name: watch.HookShellPIDFlag, Hidden: true},
-				&cli.BoolFlag{Name: watch.InProcessFlag, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
-				&cli.BoolFlag{Name: watch.JudgeFlag, Hidden: true}),
+				&cli.IntFlag{Name: watch.HookShellPIDFlagName, Hidden: true},
+				&cli.BoolFlag{Name: watch.JudgeInProcessFlagName, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
+				&cli.BoolFlag{Name: watch.JudgeFlagName, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {
 					return err
 				}
 				if w.serviceClientRequest != nil {
-					return answerHookQuestion(c, w, name)
+					return answerHookWatchdogQuestion(c, w, name)
 				}
-				deadline, err := hookDeadline(c, w)
+				deadline, err := hookTimeout(c, w)
 				switch {
 				case err != nil && c.IsSet("timeout"):
 					return err
 				case err != nil: // the settings cannot be read; the judge reports that in the format of the event
-					deadline = config.Default().Hook.Timeout.Std()
+					deadline = config.Default().Hook.Timeout.AsTimeDuration()
 				}
 				switch {
-				case c.Bool(watch.JudgeFlag):
+				case c.Bool(watch.JudgeFlagName):
 					return judgeHook(c, w, name, deadline)
-				case (c.Bool(watch.InProcessFlag) || c.IsSet(watch.HookShellPIDFlag)) && w.WatchStartedInInit == nil:
+				case (c.Bool(watch.JudgeInProcessFlagName) || c.IsSet(watch.HookShellPIDFlagName)) && w.HookWatchdogStartedInGoInit == nil:
 					return judgeInProcess(c, w, name, deadline)
 				}
 				return runHookWatchdog(c.Context, w, name, deadline)
@@ -75,8 +75,8 @@ func hookCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// hookDeadline returns the time limit of a hook: --timeout, or else the setting.
-func hookDeadline(c *cli.Context, w *Environment) (time.Duration, error) {
+// hookTimeout returns the time limit of a hook: --timeout, or else the setting.
+func hookTimeout(c *cli.Context, w *Environment) (time.Duration, error) {
 	if c.IsSet("timeout") {
 		return c.Duration("timeout"), nil
 	}
@@ -84,34 +84,34 @@ func hookDeadline(c *cli.Context, w *Environment) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return set.Hook.Timeout.Std(), nil
+	return set.Hook.Timeout.AsTimeDuration(), nil
 }
 
 // A denial is the reason why a tool must not run: the text for the agent, and the text for its user
 // ("": the same).
-type denial struct {
+type toolCallDenial struct {
 	agentText, userText string
 	hostName            string // the host of the event, if it is not the host of the command line
 	toolHasRun          bool   // the tool has already run, so its result must be withheld
 }
 
-func (d denial) Error() string { return d.agentText }
+func (d toolCallDenial) Error() string { return d.agentText }
 
 // failureDenial returns the denial after an internal failure.
-func failureDenial(cause, hostName string, toolHasRun bool) denial {
-	return denial{unjudgedText, "shield blocked an action that it could not judge; run 'shield doctor'. Cause: " + redactedErrorText(errors.New(cause)), hostName, toolHasRun}
+func failureDenial(cause, hostName string, toolHasRun bool) toolCallDenial {
+	return toolCallDenial{unjudgedText, "shield blocked an action that it could not judge; run 'shield doctor'. Cause: " + redactedErrorText(errors.New(cause)), hostName, toolHasRun}
 }
 
-// escapeAndShorten returns a denial without control characters, cut to maxReasonLength.
-func (d denial) escapeAndShorten() denial {
+// escapeAndShorten returns a denial without control characters, cut to maxDenialTextCharacters.
+func (d toolCallDenial) escapeAndShorten() toolCallDenial {
 	for _, text := range []*string{&d.agentText, &d.userText} {
-		*text = brief.TruncateWithEllipsis(strings.ToValidUTF8(term.Escape(*text), "?"), maxReasonLength)
+		*text = brief.TruncateWithEllipsis(strings.ToValidUTF8(term.EscapeControlAndInvisible(*text), "?"), maxDenialTextCharacters)
 	}
 	return d
 }
 
-// maxReasonLength limits the reason that a host gets, in characters.
-const maxReasonLength = 4000
+// maxDenialTextCharacters limits the reason that a host gets, in characters.
+const maxDenialTextCharacters = 4000
 
 // unjudgedText is the text for the agent about an internal failure of shield.
 const unjudgedText = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
@@ -125,7 +125,7 @@ func hookDenialError(w *Environment, args []string, err error) error {
 	if err == nil || !hooked {
 		return err
 	}
-	var d denial
+	var d toolCallDenial
 	if !errors.As(err, &d) {
 		d = failureDenial(err.Error(), "", false)
 	}
@@ -156,9 +156,9 @@ func hookDenialError(w *Environment, args []string, err error) error {
 	return &statusError{status, d.stderrMessageError(h.RequiresEmptyHookStdout())}
 }
 
-// stderrMessageError returns the text of a denial for standard error. agent means that the host shows standard
-// error to the agent.
-func (d denial) stderrMessageError(agentReadsStderr bool) error {
+// stderrMessageError returns the text of a denial for standard error. agentReadsStderr means that
+// the host shows standard error to the agent.
+func (d toolCallDenial) stderrMessageError(agentReadsStderr bool) error {
 	if agentReadsStderr || d.userText == "" {
 		return errors.New(d.agentText)
 	}

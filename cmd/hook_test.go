@@ -25,7 +25,7 @@ import (
 // inProcess has the hooks of a world judged in this process, by the command
 // line that another process would run.
 func inProcess(w Environment) Environment {
-	w.startJudge = func(args []string) (*watch.Judge, error) {
+	w.judgeProcessStarter = func(args []string) (*watch.Judge, error) {
 		questions, in := io.Pipe()
 		out, answers := io.Pipe()
 		of := w
@@ -225,7 +225,7 @@ func TestHookJudgeFails(t *testing.T) {
 		"more than is read":   answers(strings.Repeat(" ", watch.MaxAnswerBytes) + `{"allow":true}` + "\n"),
 	} {
 		w := newWorld(t)
-		w.startJudge = start
+		w.judgeProcessStarter = start
 		status, out, errs := run(t, w, hookRead, "hook", "claude-code")
 		hookDenied(t, name, status, out, errs)
 	}
@@ -236,32 +236,32 @@ func TestHookJudgeFails(t *testing.T) {
 // that is left to the host, and what the whole program would tell the host.
 func TestAllowedAhead(t *testing.T) {
 	t.Parallel()
-	var want []watch.Host
+	var want []watch.AgentHost
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		neutral, err := h.Answer(t.Context(), host.Event{Name: "a", ID: watch.ActionIDPlaceholder}, true, "")
+		neutral, err := h.ResponseToAllowedEvent(t.Context(), host.Event{Name: "a", ToolCallID: watch.ActionIDPlaceholder}, true, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := h.Answer(t.Context(), host.Event{Name: "b", ID: "2"}, true, "why")
+		other, err := h.ResponseToAllowedEvent(t.Context(), host.Event{Name: "b", ToolCallID: "2"}, true, "why")
 		if err != nil || string(other) != strings.Replace(string(neutral), watch.ActionIDPlaceholder, "2", 1) {
 			t.Fatalf("%s: is told %s or %s, %v: it depends on more than the id", name, neutral, other, err)
 		}
-		want = append(want, watch.Host{Name: name, DeferToHostJSON: string(neutral)})
+		want = append(want, watch.AgentHost{Name: name, DeferToHostPermissionsJSON: string(neutral)})
 		text, err := jsonv2.Marshal(hookAnswer{Allow: true, HostResponseJSON: neutral})
 		if err != nil || string(text)+"\n" != watch.JudgeAllowAnswerLine(string(neutral)) {
 			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.JudgeAllowAnswerLine(string(neutral)))
 		}
 		var out strings.Builder
 		answer, err := readAnswer([]byte(watch.JudgeAllowAnswerLine(string(neutral))))
-		if err != nil || answer.writeOrFail(&out) != nil || out.String() != string(neutral)+"\n" {
+		if err != nil || answer.writeAllowOrReturnDenial(&out) != nil || out.String() != string(neutral)+"\n" {
 			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
 		}
 	}
-	if diff := cmp.Diff(want, watch.Hosts); diff != "" {
+	if diff := cmp.Diff(want, watch.AgentHosts); diff != "" {
 		t.Errorf("watch.Hosts (-hosts +there):\n%s", diff)
 	}
 }

@@ -22,7 +22,7 @@ func reportBackedUpFiles(ctx context.Context, c *cli.Context, w *Environment, h 
 		return hookAnswer{}, err
 	}
 	var text string
-	if store := shield.UndoStore(shieldConfig(set, w, "hook")); store != nil {
+	if store := shield.UndoStore(libraryConfigFromSettings(set, w, "hook")); store != nil {
 		sets, err := store.ClaimUnreportedSets(event.EndedSession)
 		if err != nil {
 			return hookAnswer{}, err
@@ -31,7 +31,7 @@ func reportBackedUpFiles(ctx context.Context, c *cli.Context, w *Environment, h 
 	}
 	var answer []byte
 	if text == "" {
-		answer, err = h.Answer(ctx, event, true, "")
+		answer, err = h.ResponseToAllowedEvent(ctx, event, true, "")
 	} else {
 		answer, err = h.ShowUserTextResponse(ctx, event, text)
 	}
@@ -39,8 +39,8 @@ func reportBackedUpFiles(ctx context.Context, c *cli.Context, w *Environment, h 
 }
 
 // describeFilesBackedUpToday describes the files kept in the last 24 hours; "" if there are none.
-func describeFilesBackedUpToday(set *config.Loaded, w *Environment) string {
-	store := shield.UndoStore(shieldConfig(set, w, "approve"))
+func describeFilesBackedUpToday(set *config.LoadedSettings, w *Environment) string {
+	store := shield.UndoStore(libraryConfigFromSettings(set, w, "approve"))
 	if store == nil {
 		return ""
 	}

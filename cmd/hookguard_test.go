@@ -24,7 +24,7 @@ func TestHostSettingsAreGuarded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range s.Places {
+		for _, p := range s.SettingsFiles {
 			base := w.Dir
 			switch p.Scope {
 			case "user":

@@ -51,10 +51,10 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if edits, err = s.dropEditsToForeignFiles(c.Context, edits); err != nil {
+	if edits, err = s.dropEditsToFilesOfOtherPrograms(c.Context, edits); err != nil {
 		return err
 	}
-	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.place.HasPermissionHook() }) {
+	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.fileDefinition.HasPermissionHook() }) {
 		return fmt.Errorf("--%s cannot be set in --scope %s; use another scope", permissionFlag, c.String("scope"))
 	}
 	if c.Bool("dry-run") {
@@ -63,7 +63,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 			if err != nil {
 				return err
 			}
-			after, err := e.place.Install(c.Context, before)
+			after, err := e.fileDefinition.Install(c.Context, before)
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.file.path, err)
 			}
@@ -72,7 +72,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 		fmt.Fprintln(s.environment.Err, "shield: nothing was changed")
 		return nil
 	}
-	if r, err := newProgramRecord(s.environment, s.environment.Executable); err == nil && r.exists() && r.verifyUnchanged() != nil {
+	if r, err := newHookProgramRecord(s.environment, s.environment.ShieldExecutablePath); err == nil && r.exists() && r.verifyUnchanged() != nil {
 		// Installing would accept a program that differs from the recorded one.
 		if err := requirePerson(s.environment, "hook install of a changed program", personProofNoAgentAncestor); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (s *hostHookInstaller) checkEditable(ctx context.Context, edits []settingsE
 		if err != nil {
 			return err
 		}
-		after, err := e.place.Install(ctx, before)
+		after, err := e.fileDefinition.Install(ctx, before)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.file.path, err)
 		}
@@ -123,27 +123,27 @@ func (s *hostHookInstaller) checkEditable(ctx context.Context, edits []settingsE
 
 // writeHooks installs the hook in all files.
 func (s *hostHookInstaller) writeHooks(ctx context.Context, edits []settingsEdit) error {
-	if err := recordProgram(s.environment); err != nil {
+	if err := recordHookProgram(s.environment); err != nil {
 		return err
 	}
 	for _, e := range edits {
-		if err := s.writeHook(ctx, e.place, e.file); err != nil {
+		if err := s.writeHook(ctx, e.fileDefinition, e.file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropEditsToForeignFiles drops the edits of files that belong to other programs, if the file only
+// dropEditsToFilesOfOtherPrograms drops the edits of files that belong to other programs, if the file only
 // handles tool results. Denials work without such a file.
-func (s *hostHookInstaller) dropEditsToForeignFiles(ctx context.Context, edits []settingsEdit) (remaining []settingsEdit, err error) {
+func (s *hostHookInstaller) dropEditsToFilesOfOtherPrograms(ctx context.Context, edits []settingsEdit) (remaining []settingsEdit, err error) {
 	for _, e := range edits {
-		if e.place.OnlyHandlesResults() {
+		if e.fileDefinition.OnlyHandlesResults() {
 			doc, _, err := e.file.read()
 			if err != nil {
 				return nil, err
 			}
-			if _, err := e.place.Install(ctx, doc); errors.Is(err, host.ErrFileOfOtherProgram) {
+			if _, err := e.fileDefinition.Install(ctx, doc); errors.Is(err, host.ErrFileOfOtherProgram) {
 				fmt.Fprintf(s.environment.Err, "shield: tool results are not scanned, because %s belongs to another program; rename that file, then %s again\n", e.file.path, s.installCommand)
 				continue
 			}
@@ -154,7 +154,7 @@ func (s *hostHookInstaller) dropEditsToForeignFiles(ctx context.Context, edits [
 }
 
 // writeHook installs the hook in one settings file.
-func (s *hostHookInstaller) writeHook(ctx context.Context, place *host.HostSettingsFile, file settingsFile) error {
+func (s *hostHookInstaller) writeHook(ctx context.Context, place *host.HostSettingsFile, file hostSettingsFileOnDisk) error {
 	before, existed, err := file.read()
 	if err != nil {
 		return err
@@ -186,8 +186,8 @@ func (s *hostHookInstaller) uninstall(c *cli.Context) error {
 	}
 	return s.withLock(c.Context, func() error {
 		for _, e := range edits {
-			_, err := s.removeHook(c.Context, e.place, e.file, false)
-			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.OnlyHandlesResults()) { // an older version did not install this file, or it belongs to another program
+			_, err := s.removeHook(c.Context, e.fileDefinition, e.file, false)
+			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.fileDefinition.OnlyHandlesResults()) { // an older version did not install this file, or it belongs to another program
 				return err
 			}
 		}
@@ -197,7 +197,7 @@ func (s *hostHookInstaller) uninstall(c *cli.Context) error {
 
 // removeHook removes the hook from one file, and reports whether the file is as before the installation.
 // With trial it changes nothing.
-func (s *hostHookInstaller) removeHook(ctx context.Context, place *host.HostSettingsFile, file settingsFile, trial bool) (restored bool, err error) {
+func (s *hostHookInstaller) removeHook(ctx context.Context, place *host.HostSettingsFile, file hostSettingsFileOnDisk, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
 	if err != nil {
 		return false, err
@@ -230,7 +230,7 @@ func (s *hostHookInstaller) removeHook(ctx context.Context, place *host.HostSett
 }
 
 // showChange prints the changed lines.
-func (s *hostHookInstaller) showChange(file settingsFile, before, after []byte) {
+func (s *hostHookInstaller) showChange(file hostSettingsFileOnDisk, before, after []byte) {
 	if bytes.Equal(before, after) {
 		fmt.Fprintf(s.environment.Err, "shield: %s: already installed\n", file.path)
 		return
@@ -242,7 +242,7 @@ func (s *hostHookInstaller) showChange(file settingsFile, before, after []byte) 
 func unifiedDiff(oldName string, before []byte, newName string, after []byte) string {
 	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line contains both names
 	var b strings.Builder
-	for line := range strings.Lines((*redact.Redactor)(nil).String(text)) {
+	for line := range strings.Lines((*redact.Redactor)(nil).RedactText(text)) {
 		b.WriteString(escapeLineForTerminal(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return b.String()
@@ -251,5 +251,5 @@ func unifiedDiff(oldName string, before []byte, newName string, after []byte) st
 // escapeLineForTerminal returns a line of a settings file without control characters, since a repository may have
 // written it.
 func escapeLineForTerminal(line string) string {
-	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
+	return term.EscapeControlAndInvisible(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
 }

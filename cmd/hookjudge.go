@@ -25,8 +25,8 @@ import (
 // A judgeRequestHeader is the line that a judge process reads, followed by Bytes bytes of the host's input.
 // Its standard input stays open until the watchdog ends.
 type judgeRequestHeader struct {
-	InputBytes int `json:"bytes"`
-	InvokerPID int `json:"parent"` // the asking process: the host, or its shell
+	InputBytes          int `json:"bytes"`
+	VerdictRequesterPID int `json:"parent"` // the asking process: the host, or its shell
 }
 
 // A hookAnswer is the line that a judge process writes.
@@ -35,22 +35,22 @@ type hookAnswer struct {
 	AskUser          bool           `json:"ask,omitzero"`     // the host must ask its user: HostResponseJSON is the request to the host, Reason the reason
 	JudgingFailed    bool           `json:"failed,omitempty"` // not judged; Reason says why
 	HostResponseJSON jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
-	Reason           string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
-	UserReason       string         `json:"user,omitempty"`   // the reason of a refusal, for the user
+	ReasonForAgent   string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
+	ReasonForUser    string         `json:"user,omitempty"`   // the reason of a refusal, for the user
 	HostName         string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
-	AfterToolRan     bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent ends its turn
+	AfterToolRan     bool           `json:"after,omitzero"`   // there is no judgement: the tool has already run, or the agent ends its turn
 }
 
 // judgeHook answers the watchdog that started this process, and then makes sure that the watchdog
 // ends: the host would wait for a stopped watchdog and in the end run the tool.
 func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
 	ended := make(chan error, 2)
-	guard := time.AfterFunc(deadline+watch.WatchdogKillGrace, func() { ended <- w.killParent() })
+	guard := time.AfterFunc(deadline+watch.WatchdogKillDelayAfterDeadline, func() { ended <- w.killParent() })
 	defer guard.Stop()
 	in := bufio.NewReader(w.In)
 	event, err := readHookInput(in, w)
 	if err != nil {
-		return fmt.Errorf("hook --%s: %w; leave the flag out: only shield itself uses it", watch.JudgeFlag, err)
+		return fmt.Errorf("hook --%s: %w; leave the flag out: only shield itself uses it", watch.JudgeFlagName, err)
 	}
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
@@ -76,20 +76,20 @@ func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.D
 	defer cancel()
 	event, err := callWithDeadline(ctx.Done(), func() ([]byte, error) { return watch.ReadEvent(w.In) })
 	if errors.Is(err, errJudgingTimeout) {
-		return watch.ErrUnread
+		return watch.ErrEventIncomplete
 	}
 	if err != nil {
 		return err
 	}
-	return judgeBeforeDeadline(ctx, c, w, name, event).writeOrFail(w.Out)
+	return judgeBeforeDeadline(ctx, c, w, name, event).writeAllowOrReturnDenial(w.Out)
 }
 
-// answerHookQuestion answers the question of a hook's watchdog, unless a later tier must decide.
-func answerHookQuestion(c *cli.Context, w *Environment, name string) error {
-	if !c.Bool(watch.JudgeFlag) || c.Bool(permissionFlag) {
+// answerHookWatchdogQuestion answers the question of a hook's watchdog, unless a later tier must decide.
+func answerHookWatchdogQuestion(c *cli.Context, w *Environment, hostName string) error {
+	if !c.Bool(watch.JudgeFlagName) || c.Bool(permissionFlag) {
 		return errUndecided
 	}
-	answer, err := judgeEvent(c.Context, c, w, name, w.serviceClientRequest.input)
+	answer, err := judgeEvent(c.Context, c, w, hostName, w.serviceClientRequest.input)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 	if q.InputBytes < 0 || q.InputBytes > watch.MaxEventBytes {
 		return nil, fmt.Errorf("%d bytes", q.InputBytes)
 	}
-	w.invokerPID = q.InvokerPID
+	w.verdictRequesterPID = q.VerdictRequesterPID
 	event = make([]byte, q.InputBytes)
 	_, err = io.ReadFull(in, event)
 	return event, err
@@ -134,9 +134,9 @@ func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, na
 	answer, err := callWithDeadline(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
 	switch {
 	case errors.Is(err, errJudgingTimeout):
-		return hookAnswer{JudgingFailed: true, Reason: "no verdict in time; raise hook.timeout, or run 'shield doctor'"}
+		return hookAnswer{JudgingFailed: true, ReasonForAgent: "no verdict in time; raise hook.timeout, or run 'shield doctor'"}
 	case err != nil:
-		return hookAnswer{JudgingFailed: true, Reason: err.Error(), HostName: answer.HostName, AfterToolRan: answer.AfterToolRan}
+		return hookAnswer{JudgingFailed: true, ReasonForAgent: err.Error(), HostName: answer.HostName, AfterToolRan: answer.AfterToolRan}
 	}
 	return answer
 }
@@ -144,8 +144,8 @@ func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, na
 // errJudgingTimeout is the error of [callWithDeadline] for a call that has not returned.
 var errJudgingTimeout = errors.New("judging the action took too long; raise hook.timeout")
 
-// callWithDeadline returns what f returns, or errJudgingTimeout as soon as late can be received from; f then continues in
-// the background.
+// callWithDeadline returns the result of f. If the channel late delivers a value or is closed
+// first, it returns errJudgingTimeout, and f continues in the background.
 func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T
@@ -200,21 +200,21 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 		return rememberPrompt(ctx, c, w, h, event)
 	}
 	if len(event.Actions) == 0 {
-		answer, err := h.Answer(ctx, event, true, "")
+		answer, err := h.ResponseToAllowedEvent(ctx, event, true, "")
 		return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 	}
-	asked := newHostQuestion(w, h, event)
+	asked := newHostApprovalPrompt(w, h, event)
 	w.callingHost = h
 	w.checkHostAsksUser = func() error {
 		version, err := checkHostWillAskUser(ctx, w, h, possibleProjectFolders(w, h, event), in)
 		if err == nil {
-			err = asked.checkHostVersion(c, version)
+			err = asked.checkHostVersionAsksUser(c, version)
 		}
 		return err
 	}
 	set, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
 		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool(permissionFlag)
-		setSessionOrigin(cfg, w, h.Name, event.ParentSession)
+		setSessionOrigin(cfg, w, h.Name, event.ParentSessionID)
 		cfg.LookUpUnknownTool = hostToolDescriber(w, h.Name)
 	})
 	if err != nil {
@@ -240,9 +240,9 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 			return hookAnswer{}, err
 		}
 		answer, err := h.AskUserResponse(ctx, event, reason)
-		return hookAnswer{AskUser: true, HostResponseJSON: answer, Reason: reason}, err
+		return hookAnswer{AskUser: true, HostResponseJSON: answer, ReasonForAgent: reason}, err
 	}
-	answer, err := h.Answer(ctx, event, set.Hook.HostAnswerOnAllow == "delegate", "shield: "+reason)
+	answer, err := h.ResponseToAllowedEvent(ctx, event, set.Hook.AnswerToHostOnAllow == "delegate", "shield: "+reason)
 	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
@@ -278,5 +278,5 @@ func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event
 
 // refusalAnswer returns the answer for a refusal.
 func refusalAnswer(v *verdict.Verdict) hookAnswer {
-	return hookAnswer{Reason: v.ForAgent(), UserReason: "shield stopped: " + v.ForUser()}
+	return hookAnswer{ReasonForAgent: v.ForAgent(), ReasonForUser: "shield stopped: " + v.ForUser()}
 }

@@ -83,7 +83,7 @@ func newUserPromptHookWrapper(h *host.Host) shellWrapper {
 // the reader process read; its first character, the exit status, is dropped.
 const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
-func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
+func newDenyOnFailureShellWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	denial, err := h.Deny(ctx, noVerdictText, "")
 	if err != nil {
 		return shellWrapper{}, err
@@ -102,10 +102,10 @@ func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	return newShellWrapper(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
-// newShellWrapper returns a script that runs the shell commands in the parameter no if shield gives
-// no valid answer, and those in the parameter other if the program file of shield was replaced.
-// answers contains the branches of a case statement that accept answers; statuses is a glob of
-// accepted exit statuses.
+// newShellWrapper returns a script that runs shield's hook. It runs noAnswerScript if shield gives
+// no valid answer, and programReplacedScript if the program file of shield was replaced.
+// answerCaseBranches are the branches of a case statement that accept answers; exitStatusPattern is
+// a glob of accepted exit statuses.
 func newShellWrapper(h *host.Host, noAnswerScript, programReplacedScript, answerCaseBranches, exitStatusPattern string) shellWrapper {
 	return shellWrapper{
 		commandPrefix: "n() { " + noAnswerScript + "; }; { exec 3<&0 2>/dev/null; { ",
@@ -118,7 +118,7 @@ func newShellWrapper(h *host.Host, noAnswerScript, programReplacedScript, answer
 
 // runShieldInBackgroundScript is the shell text behind the command. $$ is the process that the host waits for,
 // even in a subshell.
-const runShieldInBackgroundScript = ` --` + watch.HookShellPIDFlag + ` $$ <&3 & echo "s$!"; `
+const runShieldInBackgroundScript = ` --` + watch.HookShellPIDFlagName + ` $$ <&3 & echo "s$!"; `
 
 // wrapCommand returns the command line for a command, with a check before it. If a host uses the
 // user's own shell, which may not be a POSIX shell, the line starts sh.
@@ -176,7 +176,7 @@ var (
 // hookLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
 // returned.
 func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (lines host.HookCommands, err error) {
-	before, err := newHookWrapper(ctx, h)
+	before, err := newDenyOnFailureShellWrapper(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
@@ -195,16 +195,17 @@ func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.
 
 // permissionHookLine returns the command line for a host's permission event.
 func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (string, error) {
-	shell, err := newHookWrapper(ctx, h)
+	shell, err := newDenyOnFailureShellWrapper(ctx, h)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
 	return buildWrappedHookCommandLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
-// buildWrappedHookCommandLine returns the command line that runs shield. more are additional arguments.
+// buildWrappedHookCommandLine returns the command line that runs shield. extraArgs are additional
+// arguments.
 func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrapper, deadline time.Duration, extraArgs ...string) (string, error) {
-	if w.Executable == "" {
+	if w.ShieldExecutablePath == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
 	}
 	judge, err := shieldCommandPrefix(w, true)
@@ -216,10 +217,10 @@ func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrappe
 		return "", fmt.Errorf("hook: %w", err)
 	}
 	check := ""
-	if userCanReplace(w.Executable) {
-		r, err := newProgramRecord(w, w.Executable)
+	if userCanReplace(w.ShieldExecutablePath) {
+		r, err := newHookProgramRecord(w, w.ShieldExecutablePath)
 		if err == nil {
-			check, err = r.checkScript()
+			check, err = r.programCheckShellCode()
 		}
 		if err != nil {
 			return "", fmt.Errorf("hook: %w", err)
@@ -245,7 +246,7 @@ func findSystemProgram(name string) (string, error) {
 
 // shellWrapperGraceAfterTimeout is how long after shield's deadline the installed hook command itself denies the
 // action. This is later than shield's own watchdog denies, and earlier than the host's timeout.
-const shellWrapperGraceAfterTimeout = watch.WatchdogKillGrace + time.Second
+const shellWrapperGraceAfterTimeout = watch.WatchdogKillDelayAfterDeadline + time.Second
 
 // An installedHookCommand is a parsed installed command line.
 type installedHookCommand struct {

@@ -20,7 +20,7 @@ func TestHookLineHasNoVariablesOfSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	w := &Environment{Home: home, Executable: program, Getenv: func(string) string { return "" }}
+	w := &Environment{Home: home, ShieldExecutablePath: program, Getenv: func(string) string { return "" }}
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
 		if err != nil {

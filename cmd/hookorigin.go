@@ -20,14 +20,14 @@ import (
 // checkEventSentByHost returns nil if the host itself ran the installed hook command that called this
 // process. Otherwise it returns why that is not certain.
 func checkEventSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
-	if err := checkShellChildReadsOutput(w.judgePID, w.invokerPID); err != nil {
+	if err := checkShellChildReadsOutput(w.judgePID, w.verdictRequesterPID); err != nil {
 		return err
 	}
-	above, err := ancestry.Of(w.invokerPID)
+	above, err := ancestry.Of(w.verdictRequesterPID)
 	if len(above) < 2 {
 		return errors.Join(err, errors.New("the parent processes of shield are unknown"))
 	}
-	return checkStartedByHost(above, h, shell)
+	return checkShieldStartedByHost(above, h, shell)
 }
 
 // checkShellChildReadsOutput returns an error unless a child process of shell reads the output of the
@@ -50,35 +50,35 @@ func checkShellChildReadsOutput(writerPID, shellPID int) error {
 	return fmt.Errorf("no child process of %d reads the answer", shellPID)
 }
 
-// checkStartedByHost returns nil if the host started a shell that runs shield's installed hook
+// checkShieldStartedByHost returns nil if the host started a shell that runs shield's installed hook
 // line, and this shell started shield; otherwise the reason why that is not certain. above lists
 // the ancestor processes of shield, nearest first.
-func checkStartedByHost(above []ancestry.Process, h *host.Host, shell shellWrapper) error {
-	if len(above) < 2 {
+func checkShieldStartedByHost(ancestors []ancestry.Process, h *host.Host, shell shellWrapper) error {
+	if len(ancestors) < 2 {
 		return errors.New("shield was not started by a shell")
 	}
-	line, ok := shellScriptText(&above[0])
+	line, ok := shellScriptText(&ancestors[0])
 	if !ok {
-		line, ok = hookLineInScript(&above[0], h)
+		line, ok = hookLineInScript(&ancestors[0], h)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not a shell with -c", describeProcess(&above[0]))
+		return fmt.Errorf("%s is not a shell with -c", describeProcess(&ancestors[0]))
 	}
 	if shell.runsInUserShell { // the user's shell runs sh, which runs the line
 		line = quotedForSh(line)
-		if outer, ok := shellScriptText(&above[1]); ok && outer == line && len(above) > 2 {
-			above = above[1:]
+		if outer, ok := shellScriptText(&ancestors[1]); ok && outer == line && len(ancestors) > 2 {
+			ancestors = ancestors[1:]
 		}
 	}
 	if _, err := parseHookLine(line, shell, h); err != nil {
 		return err
 	}
-	starter := above[1]
+	starter := ancestors[1]
 	if i := slices.IndexFunc(starter.Args[min(1, len(starter.Args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 {
 		starter.Args = starter.Args[:i+2] // the script of an interpreter, without the script's arguments
 	}
 	if of := host.OfProcess(&starter); of == nil || of.Name != h.Name {
-		return fmt.Errorf("the hook was started by %s instead of %s", describeProcess(&above[1]), h.Title())
+		return fmt.Errorf("the hook was started by %s instead of %s", describeProcess(&ancestors[1]), h.Title())
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestStartedByHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = checkStartedByHost(c.above(shell.wrapCommand("", strings.ReplaceAll(judge, "NAME", c.host), []string{"/usr/bin/sleep", "55"})), h, shell)
+		err = checkShieldStartedByHost(c.above(shell.wrapCommand("", strings.ReplaceAll(judge, "NAME", c.host), []string{"/usr/bin/sleep", "55"})), h, shell)
 		if (err == nil) != c.sent {
 			t.Errorf("%s: %v", c.name, err)
 		}

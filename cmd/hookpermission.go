@@ -45,7 +45,7 @@ func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p
 		mayAnswerForUser = mayAnswerForUser && v.Decision == verdict.Allow && !v.IsAllowedDespiteFailure
 	}
 	speaks := mayAnswerForUser && checkNoUserRuleAsks(ctx, w, h, possibleProjectFolders(w, h, event), in) == nil && ctx.Err() == nil
-	answer, err := h.Answer(ctx, event, !speaks, "")
+	answer, err := h.ResponseToAllowedEvent(ctx, event, !speaks, "")
 	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
@@ -65,9 +65,9 @@ func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []st
 
 // Bounds of the search for a user's own permission rules.
 const (
-	maxAncestors            = 64     // ancestors of a folder
-	maxScannedFolderEntries = 10_000 // folder entries that are searched
-	maxRuleFiles            = 256
+	maxAncestorFolders         = 64     // ancestors of a folder
+	maxScannedFolderEntries    = 10_000 // folder entries that are searched
+	maxHostPermissionRuleFiles = 256
 )
 
 // checkNoUserRuleAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
@@ -75,11 +75,11 @@ const (
 // the root of the host's project is unknown.
 func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) error {
 	options, _, places := h.PermissionRuleSources()
-	if err := checkNotStartedWithOptions(w.invokerPID, options); err != nil {
+	if err := checkNotStartedWithOptions(w.verdictRequesterPID, options); err != nil {
 		return err
 	}
 	return forEachHostSettingsFile(w, places, dirs, func(p *host.HostSettingsFile, name string, doc []byte) error {
-		asked, err := p.HasAskRule(ctx, in, doc)
+		asked, err := p.HasAskRuleForCall(ctx, in, doc)
 		if err != nil || asked {
 			return errors.Join(err, fmt.Errorf("%s has a permission rule for this call; remove the rule to let shield answer", name))
 		}
@@ -87,15 +87,15 @@ func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs
 	})
 }
 
-// checkHostWillAskUser returns nil if the host is certain to ask its user when a hook answers "ask".
-// Otherwise it returns why not: the host did not wait for its user in tests, a settings file may
-// have forged the host's version, or another hook could answer for the user. version is the host's
-// version, "" if it does not matter.
+// checkHostWillAskUser returns nil if the host is certain to ask its user when a hook answers
+// "ask". Otherwise it returns why not: the host did not wait for its user in tests, a settings file
+// may have forged the host's version, or another hook could answer for the user. hostVersion is the
+// host's version, "" if it does not matter.
 func checkHostWillAskUser(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) (hostVersion string, err error) {
-	if err := h.CheckSomeVersionWaitsForUser(); err != nil {
+	if err := h.CheckHostAwaitsUserAnswer(); err != nil {
 		return "", err
 	}
-	running, err := w.askingHostProcess(h)
+	running, err := w.callingHostProcess(h)
 	if err != nil {
 		return "", err
 	}
@@ -137,8 +137,8 @@ func forEachHostSettingsFile(w *Environment, places []host.HostSettingsFile, dir
 				if err != nil || !exists {
 					return errors.Join(err, fmt.Errorf("%s cannot be read; correct its permissions", name))
 				}
-				if read++; read > maxRuleFiles {
-					return fmt.Errorf("shield reads at most %d settings files of a host, and this host has more; remove some of them", maxRuleFiles)
+				if read++; read > maxHostPermissionRuleFiles {
+					return fmt.Errorf("shield reads at most %d settings files of a host, and this host has more; remove some of them", maxHostPermissionRuleFiles)
 				}
 				if err := f(p, name, doc); err != nil {
 					return err
@@ -163,7 +163,7 @@ func hostSettingsFolders(w *Environment, p *host.HostSettingsFile, dirs []string
 		return append(folders, filepath.Join(w.Home, p.Folder))
 	}
 	for _, dir := range dirs {
-		for i := 0; i < maxAncestors && filepath.IsAbs(dir); i++ {
+		for i := 0; i < maxAncestorFolders && filepath.IsAbs(dir); i++ {
 			if folder := filepath.Join(dir, p.Folder); !slices.Contains(folders, folder) {
 				folders = append(folders, folder)
 			}
@@ -177,8 +177,8 @@ func hostSettingsFolders(w *Environment, p *host.HostSettingsFile, dirs []string
 }
 
 // matchFiles returns the files that match a pattern in the last path element; folder names are
-// literal, since an agent can choose them and they may look like patterns. With below, files in
-// subfolders count as well.
+// literal, since an agent can choose them and they may look like patterns. If includeSubfolders is
+// set, files in subfolders count as well.
 func matchFiles(pattern string, includeSubfolders bool) (files []string, err error) {
 	dir, name := filepath.Split(pattern)
 	if includeSubfolders {

@@ -20,16 +20,16 @@ import (
 // rememberPrompt remembers the user's prompt from an event that the host itself has sent, in a session
 // that a user attends. Other prompts do not count as the user's. It never blocks the prompt.
 func rememberPrompt(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
-	answer, err := h.Answer(ctx, host.Event{Host: h, Name: event.Name}, true, "")
+	answer, err := h.ResponseToAllowedEvent(ctx, host.Event{Host: h, Name: event.Name}, true, "")
 	done := hookAnswer{Allow: true, HostResponseJSON: answer, AfterToolRan: true}
-	if err != nil || event.Prompt.Text == "" || event.Prompt.Session == "" || w.checkAttendedByUser(ctx, h) != nil {
+	if err != nil || event.Prompt.Text == "" || event.Prompt.Session == "" || w.checkHostAttendedByUser(ctx, h) != nil {
 		return done, err
 	}
-	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) { setSessionOrigin(cfg, w, h.Name, event.ParentSession) })
+	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) { setSessionOrigin(cfg, w, h.Name, event.ParentSessionID) })
 	if err != nil {
 		return done, err
 	}
-	said := shield.UserPrompt{Session: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, IsAuthorUnverified: event.Prompt.NeedsTranscript}
+	said := shield.UserPrompt{SessionID: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, IsAuthorUnverified: event.Prompt.MustCheckAuthorInTranscript}
 	err = p.RecordUserPrompt(ctx, said)
 	if closing := p.Close(); err == nil {
 		err = closing
@@ -37,16 +37,16 @@ func rememberPrompt(ctx context.Context, c *cli.Context, w *Environment, h *host
 	return done, err
 }
 
-// checkAttendedByUser returns why the host's reports about its user are not believed: the event may not come
+// checkHostAttendedByUser returns why the host's reports about its user are not believed: the event may not come
 // from the host, or no user attends; else nil.
-func (w *Environment) checkAttendedByUser(ctx context.Context, h *host.Host) error {
+func (w *Environment) checkHostAttendedByUser(ctx context.Context, h *host.Host) error {
 	if w.checkUserAttends != nil {
 		return w.checkUserAttends(h)
 	}
 	if err := checkEventSentByHost(w, h, newUserPromptHookWrapper(h)); err != nil {
 		return err
 	}
-	running, err := w.askingHostProcess(h)
+	running, err := w.callingHostProcess(h)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *Environment) checkAttendedByUser(ctx context.Context, h *host.Host) err
 // Bounds of the search for a prompt in a transcript.
 const (
 	maxTranscriptBytes   = 8 << 20 // bytes at the end of the file
-	transcriptTries      = 10
+	maxTranscriptReads   = 10
 	transcriptRetryPause = 10 * time.Millisecond
 )
 
@@ -73,7 +73,7 @@ func recordPendingPromptAuthors(ctx context.Context, w *Environment, h *host.Hos
 	if a, err := action.Parse(event.Actions[0]); err == nil {
 		session = a.Session
 	}
-	waiting := p.PendingPromptIDs(ctx, session)
+	waiting := p.PromptIDsWithUnknownAuthor(ctx, session)
 	if len(waiting) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func recordPendingPromptAuthors(ctx context.Context, w *Environment, h *host.Hos
 	if !filepath.IsAbs(path) || !isBelow(path, base) {
 		return
 	}
-	for try := 0; try < transcriptTries && len(waiting) > 0 && ctx.Err() == nil; try++ {
+	for try := 0; try < maxTranscriptReads && len(waiting) > 0 && ctx.Err() == nil; try++ {
 		if try > 0 {
 			time.Sleep(transcriptRetryPause)
 		}
@@ -114,7 +114,7 @@ func resolvePromptAuthor(ctx context.Context, h *host.Host, p *shield.Pipeline, 
 		if !ok {
 			continue
 		}
-		if p.ResolvePendingPrompt(ctx, session, promptID, text, written) != nil {
+		if p.RecordPromptAuthor(ctx, session, promptID, text, written) != nil {
 			return false
 		}
 		authorKnown = true

@@ -19,34 +19,34 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// A programRecord holds which program a hook runs: one line with its identity (owner, device,
-// inode, size, change time) and its SHA-256. The installed line compares them before it
-// runs the program, so that one that an installer replaced never answers. The record lies
-// in the state folder, which is denied to agents.
+// A hookProgramRecord identifies the program that a hook runs: one line with its identity (owner,
+// device, inode, size, change time) and its SHA-256. The hook's command line compares them before
+// it runs the program, so that a program file that an installer replaced is not run. The record
+// lies in the state folder, which is denied to agents.
 //
-// Starting stat for the identity takes a millisecond and the digest 0.4 s. So the line
-// first uses what a shell tests by itself: a hard link to the program is still the same
-// file, and the file of the record, which was given the modification time of the program,
-// is neither older nor newer. The identity is compared only if that fails, which it always
-// does where no hard link could be made, and the digest only if the identity differs.
-type programRecord struct{ programPath, recordPath string }
+// Reading the identity with the program stat takes a millisecond, and the digest 0.4 s. The command
+// line therefore first uses tests that are built into the shell: whether a hard link to the program
+// is still the same file, and whether the record file, which was given the modification time of the
+// program, is neither older nor newer. The identity is compared only if these tests fail, as they
+// always do if no hard link could be made, and the digest only if the identity differs.
+type hookProgramRecord struct{ programPath, recordPath string }
 
 // programHardLinkPath returns the path of the hard link to the program.
-func (r programRecord) programHardLinkPath() string { return r.recordPath + ".program" }
+func (r hookProgramRecord) programHardLinkPath() string { return r.recordPath + ".program" }
 
-// newProgramRecord returns the record of a program that a hook runs. The record is stored in
+// newHookProgramRecord returns the record of a program that a hook runs. The record is stored in
 // shield's state folder.
-func newProgramRecord(w *Environment, program string) (programRecord, error) {
+func newHookProgramRecord(w *Environment, program string) (hookProgramRecord, error) {
 	state := config.StateDir(w.Home, w.Getenv)
 	if state == "" {
-		return programRecord{}, errors.New("the state folder is unknown; set HOME")
+		return hookProgramRecord{}, errors.New("the state folder is unknown; set HOME")
 	}
-	return programRecordIn(state, program), nil
+	return hookProgramRecordInStateDir(state, program), nil
 }
 
-// recordProgram records the current program file of shield as the one that installed hooks run.
-func recordProgram(w *Environment) error {
-	r, err := newProgramRecord(w, w.Executable)
+// recordHookProgram records the current program file of shield as the one that installed hooks run.
+func recordHookProgram(w *Environment) error {
+	r, err := newHookProgramRecord(w, w.ShieldExecutablePath)
 	if err == nil {
 		err = r.recordCurrent()
 	}
@@ -56,9 +56,9 @@ func recordProgram(w *Environment) error {
 	return nil
 }
 
-func programRecordIn(state, program string) programRecord {
-	sum := sha256.Sum256([]byte(program))
-	return programRecord{program, filepath.Join(state, "programs", hex.EncodeToString(sum[:8]))}
+func hookProgramRecordInStateDir(stateFolder, programPath string) hookProgramRecord {
+	sum := sha256.Sum256([]byte(programPath))
+	return hookProgramRecord{programPath, filepath.Join(stateFolder, "programs", hex.EncodeToString(sum[:8]))}
 }
 
 // userCanReplace reports whether this user can replace a program. A user other than root cannot
@@ -100,8 +100,8 @@ var findStatCommand = sync.OnceValues(func() ([]string, error) {
 	return nil, fmt.Errorf("%s cannot print the inode and times of a file; install the stat of GNU coreutils, BusyBox or BSD", path)
 })
 
-// sha256Command returns the shell words that print the SHA-256 of standard input.
-func sha256Command() (string, error) {
+// sha256CommandShellWords returns the shell words that print the SHA-256 of standard input.
+func sha256CommandShellWords() (string, error) {
 	if path, err := findSystemProgram("sha256sum"); err == nil {
 		return path, nil
 	}
@@ -117,14 +117,14 @@ const (
 	programCheckSuffix = " || c; "
 )
 
-// checkScript returns the shell text that prints the line "changed" and ends if the program is not the
+// programCheckShellCode returns the shell text that prints the line "changed" and ends if the program is not the
 // recorded one. If only its identity differs, the record gets the new identity.
-func (r programRecord) checkScript() (string, error) {
+func (r hookProgramRecord) programCheckShellCode() (string, error) {
 	stat, err := findStatCommand()
 	if err != nil {
 		return "", err
 	}
-	digest, err := sha256Command()
+	digest, err := sha256CommandShellWords()
 	if err != nil {
 		return "", err
 	}
@@ -159,7 +159,7 @@ func splitProgramCheck(text string) (check, command string) {
 }
 
 // readRecorded returns the recorded identity and digest.
-func (r programRecord) readRecorded() (identity, digest string, err error) {
+func (r hookProgramRecord) readRecorded() (identity, digest string, err error) {
 	text, err := os.ReadFile(r.recordPath)
 	if err != nil {
 		return "", "", err
@@ -171,13 +171,13 @@ func (r programRecord) readRecorded() (identity, digest string, err error) {
 }
 
 // exists reports whether there is a record, even if it is unreadable.
-func (r programRecord) exists() bool {
+func (r hookProgramRecord) exists() bool {
 	_, err := os.Lstat(r.recordPath)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
 // currentIdentity returns the current identity of the program.
-func (r programRecord) currentIdentity() (string, error) {
+func (r hookProgramRecord) currentIdentity() (string, error) {
 	words, err := findStatCommand()
 	if err != nil {
 		return "", err
@@ -187,7 +187,7 @@ func (r programRecord) currentIdentity() (string, error) {
 }
 
 // currentDigest returns the current SHA-256 of the program.
-func (r programRecord) currentDigest() (string, error) {
+func (r hookProgramRecord) currentDigest() (string, error) {
 	f, err := os.Open(r.programPath)
 	if err != nil {
 		return "", err
@@ -201,7 +201,7 @@ func (r programRecord) currentDigest() (string, error) {
 }
 
 // verifyUnchanged returns an error unless the program is the recorded one.
-func (r programRecord) verifyUnchanged() error {
+func (r hookProgramRecord) verifyUnchanged() error {
 	identity, recorded, err := r.readRecorded()
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the program %s is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.programPath, r.recordPath)
@@ -223,7 +223,7 @@ func (r programRecord) verifyUnchanged() error {
 }
 
 // recordCurrent records the program in its current state.
-func (r programRecord) recordCurrent() error {
+func (r hookProgramRecord) recordCurrent() error {
 	real, err := filepath.EvalSymlinks(r.programPath)
 	if err != nil {
 		return err

@@ -19,10 +19,10 @@ func TestHookAccept(t *testing.T) {
 		}
 		return getenv(name)
 	}
-	w.Executable = filepath.Join(w.Home, "bin", "shield")
+	w.ShieldExecutablePath = filepath.Join(w.Home, "bin", "shield")
 	replace := func(text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(w.Executable), 0o700), os.RemoveAll(w.Executable), os.WriteFile(w.Executable, []byte("#!/bin/sh\n"+text), 0o700)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(w.ShieldExecutablePath), 0o700), os.RemoveAll(w.ShieldExecutablePath), os.WriteFile(w.ShieldExecutablePath, []byte("#!/bin/sh\n"+text), 0o700)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestHookAccept(t *testing.T) {
 	if status, _, errs := run(t, w, "", "hook", "install", "claude-code"); !strings.Contains(errs, "installed") {
 		t.Fatalf("install: %d, %s", status, errs)
 	}
-	r, err := newProgramRecord(&w, w.Executable)
+	r, err := newHookProgramRecord(&w, w.ShieldExecutablePath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestHookAccept(t *testing.T) {
 		t.Errorf("replaced: %v", err)
 	}
 	agent := w
-	agent.checkPersonStartedProcess = func(int) error { return errNoTerminal }
+	agent.checkPersonStartedThisProcess = func(int) error { return errNoTerminal }
 	if status, _, errs := run(t, agent, "", "hook", "status", "claude-code", "--accept"); status != 1 || !strings.Contains(errs, errNoTerminal.Error()) || r.verifyUnchanged() == nil {
 		t.Errorf("by an agent: %d, %s", status, errs)
 	}
@@ -54,7 +54,7 @@ func TestHookAccept(t *testing.T) {
 	}
 	if linked, err := os.Stat(r.programHardLinkPath()); err != nil {
 		t.Error(err)
-	} else if own, err := os.Stat(w.Executable); err != nil || !os.SameFile(own, linked) {
+	} else if own, err := os.Stat(w.ShieldExecutablePath); err != nil || !os.SameFile(own, linked) {
 		t.Errorf("the link is not to the program: %v", err)
 	}
 }

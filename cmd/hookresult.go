@@ -22,7 +22,7 @@ func examineToolResult(ctx context.Context, c *cli.Context, w *Environment, h *h
 		got.Changed, got.WithheldReason = true, "shield: the result of this tool could not be scanned for prompt injection, so it is withheld; tell the user to run 'shield doctor': "+redactedErrorText(err)
 	}
 	if !got.Changed || !h.CanReplaceResult(event.Name) {
-		answer, err := h.Answer(ctx, event, true, "")
+		answer, err := h.ResponseToAllowedEvent(ctx, event, true, "")
 		return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 	}
 	answer, err := h.ReplaceResultResponse(ctx, event, got.Result, got.WithheldReason)
@@ -35,7 +35,7 @@ func examineAndRecordToolResult(ctx context.Context, c *cli.Context, w *Environm
 	if err != nil {
 		return got, err
 	}
-	r := shield.ToolResult{ReturnedValue: event.ToolResult.Result, ChangedFiles: event.ToolResult.ChangedFiles, Agent: event.ToolResult.SubAgentID, IsHostUnverified: checkEventSentByHost(w, h, line) != nil}
+	r := shield.ToolResult{ReturnedValue: event.ToolResult.Result, ChangedFiles: event.ToolResult.FilesChangedByTool, SubAgentID: event.ToolResult.CallingSubAgentID, IsAgentHostUnverified: checkEventSentByHost(w, h, line) != nil}
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -45,7 +45,7 @@ func examineAndRecordToolResult(ctx context.Context, c *cli.Context, w *Environm
 	}
 	set, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
 		cfg.BacksUpLostFiles = true
-		setSessionOrigin(cfg, w, h.Name, event.ParentSession)
+		setSessionOrigin(cfg, w, h.Name, event.ParentSessionID)
 	})
 	if err != nil {
 		return got, err

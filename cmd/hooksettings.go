@@ -16,9 +16,9 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hostOverShieldTimeoutMargin is how much longer the host waits than shield's own deadline, so that shield always
+// hostTimeoutMinusShieldTimeout is how much longer the host waits than shield's own deadline, so that shield always
 // answers first.
-const hostOverShieldTimeoutMargin = 10 * time.Second
+const hostTimeoutMinusShieldTimeout = 10 * time.Second
 
 // hookSettingsCommands are the commands that edit and test hosts' settings.
 func hookSettingsCommands(w *Environment) []*cli.Command {
@@ -48,7 +48,7 @@ func hookSettingsCommands(w *Environment) []*cli.Command {
 			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host's permission prompts for calls that the policy and the classifier allow (with hook.permission_request: \"on\")"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"}),
 		command("uninstall", "undo install", (*hostHookInstaller).uninstall, scope),
-		command("status", "verify that hosts enforce a denial", (*hostHookInstaller).status,
+		command("status", "verify that hosts enforce a denial", (*hostHookInstaller).verifyAndPrintHookStatus,
 			&cli.BoolFlag{Name: acceptChangedProgramFlag, Usage: "after an update of shield: accept the current program for the installed hooks of HOST, or of every host; only a person at a terminal can"}),
 		{
 			Name: "list", Usage: "list the hosts, which of them are on this machine, and where shield is installed",
@@ -116,7 +116,7 @@ func hasHook(ctx context.Context, w *Environment, h *host.Host) bool {
 	if err != nil {
 		return false
 	}
-	s := &hostHookInstaller{Settings: all, host: h, environment: w}
+	s := &hostHookInstaller{HookSettings: all, host: h, environment: w}
 	return len(s.findHooks(ctx).hooks) > 0
 }
 
@@ -125,7 +125,7 @@ func listHosts(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	t := listTable(w.Out, "HOST", "NAME", "TESTED", "STATE")
+	t := newTableWriter(w.Out, "HOST", "NAME", "TESTED", "STATE")
 	for _, name := range host.Names() {
 		s, err := newHostHookInstaller(c, w, name)
 		if err != nil {
@@ -146,15 +146,15 @@ func listHosts(c *cli.Context, w *Environment) error {
 	return t.Flush()
 }
 
-// hostHookInstaller are a host's settings files.
+// A hostHookInstaller installs shield's hook in the settings files of an agent host.
 type hostHookInstaller struct {
-	*host.Settings
+	*host.HookSettings
 	host                      *host.Host
 	environment               *Environment
-	deadline                  time.Duration         // deadline for new hooks, and for installed hooks whose command line names none
+	defaultHookTimeout        time.Duration         // deadline for new hooks, and for installed hooks whose command line names none
 	answersPermissionRequests bool                  // the settings let shield answer in the user's place
 	installCommand            string                // advice to the user that names the command to install the hook: run 'shield hook install …'
-	questionRoute             approvalQuestionRoute // how its questions reach the user
+	questionRoute             approvalQuestionRoute // how shield's questions about the host's calls reach the user
 }
 
 func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHookInstaller, error) {
@@ -162,7 +162,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 	if err != nil {
 		return nil, err
 	}
-	deadline, err := hookDeadline(c, w)
+	deadline, err := hookTimeout(c, w)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 			return nil, err
 		}
 	}
-	s, err := h.HookSettings(c.Context, lines, int((deadline + hostOverShieldTimeoutMargin).Seconds()), w.Dir, w.OS)
+	s, err := h.HookSettings(c.Context, lines, int((deadline + hostTimeoutMinusShieldTimeout).Seconds()), w.Dir, w.OS)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 	if err != nil {
 		return nil, err
 	}
-	return &hostHookInstaller{Settings: s, host: h, environment: w, deadline: deadline, answersPermissionRequests: set.Hook.AnswerPermissionPromptsOnOff == "on",
+	return &hostHookInstaller{HookSettings: s, host: h, environment: w, defaultHookTimeout: deadline, answersPermissionRequests: set.Hook.AnswerPermissionPromptsOnOff == "on",
 		installCommand: fmt.Sprintf("run 'shield hook install %s'", name), questionRoute: questionRouteOf(w, set, h)}, nil
 }
 
@@ -217,7 +217,7 @@ func (s *hostHookInstaller) settingsFolder(p *host.HostSettingsFile) string {
 
 // settingsFilesAt returns the settings files of a place. If the file name of the place is a glob, these
 // are the existing files that match; otherwise it is the one named file, even if it does not exist.
-func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]settingsFile, error) {
+func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]hostSettingsFileOnDisk, error) {
 	folder := s.settingsFolder(p)
 	if folder == "" {
 		return nil, nil
@@ -229,7 +229,7 @@ func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]setting
 			return nil, err
 		}
 	}
-	var files []settingsFile
+	var files []hostSettingsFileOnDisk
 	for _, name := range names {
 		file, err := newSettingsFile(name)
 		if err != nil {
@@ -240,23 +240,23 @@ func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]setting
 	return files, nil
 }
 
-// A settingsEdit is a settings file of an agent host that shield will change: file says where the
-// file is, place what shield writes into it.
+// A settingsEdit is a settings file of an agent host that shield will change. file reads and writes
+// the file; place describes what shield writes into it.
 type settingsEdit struct {
-	place *host.HostSettingsFile
-	file  settingsFile
+	fileDefinition *host.HostSettingsFile
+	file           hostSettingsFileOnDisk
 }
 
 // requestedEdits returns the settings files that a command line asks to edit.
 func (s *hostHookInstaller) requestedEdits(c *cli.Context) ([]settingsEdit, error) {
-	return s.scopeEdits(c.String("scope"))
+	return s.settingsEditsInScope(c.String("scope"))
 }
 
-// scopeEdits returns the settings files of a scope that are edited.
-func (s *hostHookInstaller) scopeEdits(scope string) (edits []settingsEdit, err error) {
+// settingsEditsInScope returns the settings files of a scope that are edited.
+func (s *hostHookInstaller) settingsEditsInScope(scope string) (edits []settingsEdit, err error) {
 	var scopes []string
-	for i := range s.Places {
-		p := &s.Places[i]
+	for i := range s.SettingsFiles {
+		p := &s.SettingsFiles[i]
 		if !p.IsInstallable() {
 			continue
 		}

@@ -35,12 +35,12 @@ type installedHook struct {
 	settingsPath string
 }
 
-// status reads the settings as the host does, and runs the installed command line as the host would,
+// verifyAndPrintHookStatus reads the settings as the host does, and runs the installed command line as the host would,
 // with an event that must be denied. Any doubt is an error: the user relies on the answer "enforced".
-func (s *hostHookInstaller) status(c *cli.Context) error {
+func (s *hostHookInstaller) verifyAndPrintHookStatus(c *cli.Context) error {
 	seen := s.findHooks(c.Context)
 	if c.Bool(acceptChangedProgramFlag) {
-		if err := s.recordPrograms(c.Context, seen); err != nil {
+		if err := s.recordInstalledHookPrograms(c.Context, seen); err != nil {
 			return err
 		}
 		seen = s.findHooks(c.Context)
@@ -51,7 +51,7 @@ func (s *hostHookInstaller) status(c *cli.Context) error {
 	}
 	if len(problems) == 0 {
 		for _, h := range hooks {
-			for _, todo := range h.UserSteps {
+			for _, todo := range h.PendingUserSteps {
 				problems = append(problems, h.settingsPath+": "+todo)
 			}
 			if err := s.testDenial(c.Context, h); err != nil {
@@ -92,17 +92,17 @@ func (s *hostHookInstaller) untestedHostNotice() string {
 	return fmt.Sprintf("Unverified: the installed command denies a test action, but shield was never tested with %s. Let the agent try a command that a rule denies, and check that the command does not run. Source of the settings format: %s.", s.host.Title(), s.host.EventFormatCitationText())
 }
 
-// recordPrograms records the current programs of installed hooks.
-func (s *hostHookInstaller) recordPrograms(ctx context.Context, seen foundHooks) error {
+// recordInstalledHookPrograms records the current programs of installed hooks.
+func (s *hostHookInstaller) recordInstalledHookPrograms(ctx context.Context, seen foundHooks) error {
 	if err := requirePerson(s.environment, "hook status --"+acceptChangedProgramFlag, personProofAtTerminal); err != nil {
 		return err
 	}
 	return s.withLock(ctx, func() error {
-		for _, h := range slices.Concat(seen.hooks, seen.resultHooks.hooks, seen.permissionHooks.hooks) {
+		for _, h := range slices.Concat(seen.hooks, seen.toolResultHooks.hooks, seen.permissionHooks.hooks) {
 			if h.programCheckShellCode == "" || checkProgramRunnableAndProtected(h.shieldPath) != nil {
 				continue
 			}
-			if err := programRecordIn(h.stateFolder, h.shieldPath).recordCurrent(); err != nil {
+			if err := hookProgramRecordInStateDir(h.stateFolder, h.shieldPath).recordCurrent(); err != nil {
 				return err
 			}
 		}
@@ -113,7 +113,7 @@ func (s *hostHookInstaller) recordPrograms(ctx context.Context, seen foundHooks)
 // denialNotEnforcedError returns an error with the reasons why a host does not enforce a denial.
 func denialNotEnforcedError(problems []string) error {
 	for i, p := range problems {
-		problems[i] = term.Escape(p) // a repository may have written the settings
+		problems[i] = term.EscapeControlAndInvisible(p) // a repository may have written the settings
 	}
 	return fmt.Errorf("the host does not enforce denials by shield:\n  %s", strings.Join(problems, "\n  "))
 }
@@ -121,8 +121,8 @@ func denialNotEnforcedError(problems []string) error {
 // describeMissingHookFiles lists the files from which the host would read a hook and that do not exist.
 func (s *hostHookInstaller) describeMissingHookFiles() string {
 	var names []string
-	for i := range s.Places {
-		p := &s.Places[i]
+	for i := range s.SettingsFiles {
+		p := &s.SettingsFiles[i]
 		if !p.IsInstallable() || !p.HasToolHook() || p.Scope == "managed" {
 			continue
 		}
@@ -143,7 +143,7 @@ func (s *hostHookInstaller) describeMissingHookFiles() string {
 // A foundHooks is the shield hooks found in a host's settings.
 type foundHooks struct {
 	eventHooks                 // hooks called before a tool runs
-	resultHooks     eventHooks // hooks called with the result of a tool
+	toolResultHooks eventHooks // hooks called with the result of a tool
 	permissionHooks eventHooks // hooks called before the host asks its user
 }
 
@@ -161,8 +161,8 @@ func (s *hostHookInstaller) findHooks(ctx context.Context) (all foundHooks) {
 		}
 	}
 	seen, user := map[string]bool{}, s.readUserSettingsFiles()
-	for i := range s.Places {
-		p := &s.Places[i]
+	for i := range s.SettingsFiles {
+		p := &s.SettingsFiles[i]
 		files, err := s.settingsFilesAt(p)
 		if err != nil {
 			all.problems = append(all.problems, err.Error())
@@ -172,13 +172,13 @@ func (s *hostHookInstaller) findHooks(ctx context.Context) (all foundHooks) {
 				continue
 			}
 			seen[file.path] = true
-			if err := s.inspectFile(ctx, p, file, user, &all); err != nil {
+			if err := s.collectHooksInSettingsFile(ctx, p, file, user, &all); err != nil {
 				all.problems = append(all.problems, err.Error())
 			}
 		}
 	}
 	if len(all.hooks) > 0 {
-		all.problems = append(all.problems, s.additionalHookFileProblems()...)
+		all.problems = append(all.problems, s.problemsOfAdditionalHookFiles()...)
 	}
 	return all
 }
@@ -189,22 +189,22 @@ func (s *hostHookInstaller) findHooks(ctx context.Context) (all foundHooks) {
 func (s *hostHookInstaller) warnAboutResultAndPermissionHooks(ctx context.Context, seen foundHooks) error {
 	say := func(what string, f eventHooks, more ...string) {
 		for _, h := range f.hooks {
-			for _, todo := range h.UserSteps {
+			for _, todo := range h.PendingUserSteps {
 				more = append(more, h.settingsPath+": "+todo)
 			}
 		}
 		for _, why := range append(f.problems, more...) {
-			fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", what, term.Escape(why)) // a repository may have written the settings
+			fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", what, term.EscapeControlAndInvisible(why)) // a repository may have written the settings
 		}
 	}
 	var missing []string
-	examines := slices.ContainsFunc(s.Places, func(p host.HostSettingsFile) bool { return p.HasResultHook() })
-	if examines && len(seen.resultHooks.hooks) == 0 {
+	examines := slices.ContainsFunc(s.SettingsFiles, func(p host.HostSettingsFile) bool { return p.HasResultHook() })
+	if examines && len(seen.toolResultHooks.hooks) == 0 {
 		missing = []string{"no hook of shield is installed for tool results; " + s.installCommand + " again"}
 	}
-	say("not all tool results are scanned", seen.resultHooks, missing...)
+	say("not all tool results are scanned", seen.toolResultHooks, missing...)
 
-	asking, err := s.permissionHookSettings(ctx)
+	asking, err := s.newPermissionHookInstaller(ctx)
 	if errors.Is(err, host.ErrNoPermissionPromptHook) {
 		return nil
 	}
@@ -226,8 +226,8 @@ func (s *hostHookInstaller) warnAboutResultAndPermissionHooks(ctx context.Contex
 	return nil
 }
 
-// permissionHookSettings returns the settings for the event that the host sends before it asks its user.
-func (s *hostHookInstaller) permissionHookSettings(ctx context.Context) (*hostHookInstaller, error) {
+// newPermissionHookInstaller returns the settings for the event that the host sends before it asks its user.
+func (s *hostHookInstaller) newPermissionHookInstaller(ctx context.Context) (*hostHookInstaller, error) {
 	h, err := s.host.ForPermissionPromptEvents()
 	if err != nil {
 		return nil, err
@@ -237,15 +237,15 @@ func (s *hostHookInstaller) permissionHookSettings(ctx context.Context) (*hostHo
 		return nil, err
 	}
 	asking := *s
-	asking.Settings, asking.host, asking.installCommand = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionFlag, h.Name)
+	asking.HookSettings, asking.host, asking.installCommand = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionFlag, h.Name)
 	return &asking, nil
 }
 
-// additionalHookFileProblems returns the problems of further files that the host needs beside the one with
+// problemsOfAdditionalHookFiles returns the problems of further files that the host needs beside the one with
 // the hook.
-func (s *hostHookInstaller) additionalHookFileProblems() (problems []string) {
-	for i := range s.Places {
-		p := &s.Places[i]
+func (s *hostHookInstaller) problemsOfAdditionalHookFiles() (problems []string) {
+	for i := range s.SettingsFiles {
+		p := &s.SettingsFiles[i]
 		if !p.IsFileWithoutHookCommand() {
 			continue
 		}
@@ -262,8 +262,8 @@ func (s *hostHookInstaller) additionalHookFileProblems() (problems []string) {
 // readUserSettingsFiles returns the readable settings files of the user.
 func (s *hostHookInstaller) readUserSettingsFiles() host.UserSettingsByFileName {
 	user := host.UserSettingsByFileName{}
-	for i := range s.Places {
-		p := &s.Places[i]
+	for i := range s.SettingsFiles {
+		p := &s.SettingsFiles[i]
 		files, err := s.settingsFilesAt(p)
 		for _, file := range files {
 			if doc, exists, readErr := file.read(); err == nil && readErr == nil && exists {
@@ -274,13 +274,13 @@ func (s *hostHookInstaller) readUserSettingsFiles() host.UserSettingsByFileName 
 	return user
 }
 
-// inspectFile adds the hooks in one settings file, and the file's problems.
-func (s *hostHookInstaller) inspectFile(ctx context.Context, p *host.HostSettingsFile, file settingsFile, user host.UserSettingsByFileName, all *foundHooks) error {
+// collectHooksInSettingsFile adds the hooks in one settings file, and the file's problems.
+func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *host.HostSettingsFile, file hostSettingsFileOnDisk, user host.UserSettingsByFileName, collected *foundHooks) error {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
 		return err
 	}
-	before, err := newHookWrapper(ctx, s.host)
+	before, err := newDenyOnFailureShellWrapper(ctx, s.host)
 	if err != nil {
 		return err
 	}
@@ -289,9 +289,9 @@ func (s *hostHookInstaller) inspectFile(ctx context.Context, p *host.HostSetting
 		return err
 	}
 	asking, permits := s, before
-	if a, err := s.permissionHookSettings(ctx); err == nil {
+	if a, err := s.newPermissionHookInstaller(ctx); err == nil {
 		asking = a
-		if permits, err = newHookWrapper(ctx, a.host); err != nil {
+		if permits, err = newDenyOnFailureShellWrapper(ctx, a.host); err != nil {
 			return err
 		}
 	}
@@ -299,16 +299,16 @@ func (s *hostHookInstaller) inspectFile(ctx context.Context, p *host.HostSetting
 		*list = append(*list, file.path+": "+fmt.Sprintf(what, args...))
 	}
 	seen := p.Inspect(ctx, file.path, doc, user)
-	if len(seen.FileIgnoredReasons) > 0 {
+	if len(seen.HostIgnoresFileReasons) > 0 {
 		// The host ignores this settings file, but still runs the hooks in its other settings
 		// files.
 		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
-			about(&all.problems, "%s", seen.FileIgnoredReasons[0])
+			about(&collected.problems, "%s", seen.HostIgnoresFileReasons[0])
 		}
 		return nil
 	}
-	for _, stop := range seen.DisablingSettings {
-		about(&all.problems, "%s", stop)
+	for _, stop := range seen.HookDisablingSettings {
+		about(&collected.problems, "%s", stop)
 	}
 	add := func(s *hostHookInstaller, hooks []host.Hook, shell shellWrapper, to *eventHooks) {
 		for _, h := range hooks {
@@ -318,37 +318,37 @@ func (s *hostHookInstaller) inspectFile(ctx context.Context, p *host.HostSetting
 			var line installedHookCommand
 			if h.Command != "" { // Command is "" if the file is not the one that shield installs
 				var err error
-				if line, err = s.examineLine(h, shell); err != nil {
+				if line, err = s.parseAndCheckHookCommand(h, shell); err != nil {
 					about(&to.problems, "%v", err)
 				}
 			}
 			to.hooks = append(to.hooks, installedHook{h, line, file.path})
 		}
 	}
-	add(s, seen.Hooks, before, &all.eventHooks)
-	add(s, seen.ResultHooks, after, &all.resultHooks)
-	add(asking, seen.PermissionHooks, permits, &all.permissionHooks)
-	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.ResultHooks)+len(seen.PermissionHooks) > 0 && err == nil {
+	add(s, seen.BeforeToolHooks, before, &collected.eventHooks)
+	add(s, seen.ResultHooks, after, &collected.toolResultHooks)
+	add(asking, seen.PermissionHooks, permits, &collected.permissionHooks)
+	if st, err := os.Stat(file.path); len(seen.BeforeToolHooks)+len(seen.ResultHooks)+len(seen.PermissionHooks) > 0 && err == nil {
 		if err := owner.CheckOwnerAndDeniedModeBits(st, 0o002); err != nil {
-			about(&all.problems, "other users can write to the file and remove the hook; correct the owner or mode of the file: %v", err)
+			about(&collected.problems, "other users can write to the file and remove the hook; correct the owner or mode of the file: %v", err)
 		}
 	}
 	return nil
 }
 
-// examineLine returns what is wrong with an installed command line, and how to fix
+// parseAndCheckHookCommand returns what is wrong with an installed command line, and how to fix
 // it.
-func (s *hostHookInstaller) examineLine(h host.Hook, shell shellWrapper) (installedHookCommand, error) {
+func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell shellWrapper) (installedHookCommand, error) {
 	line, err := parseHookLine(h.Command, shell, s.host)
 	if err != nil {
 		return line, fmt.Errorf("%w; %s again", err, s.installCommand)
 	}
 	deadline := line.shieldTimeout
 	if deadline == 0 {
-		deadline = s.deadline
+		deadline = s.defaultHookTimeout
 	}
-	if least := max(deadline+shellWrapperGraceAfterTimeout, line.shellWrapperTimeout); h.Timeout != 0 && h.Timeout <= least.Seconds() {
-		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.Timeout, least, s.installCommand)
+	if least := max(deadline+shellWrapperGraceAfterTimeout, line.shellWrapperTimeout); h.TimeoutSeconds != 0 && h.TimeoutSeconds <= least.Seconds() {
+		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.TimeoutSeconds, least, s.installCommand)
 	}
 	if err := checkProgramRunnableAndProtected(line.shieldPath); err != nil {
 		return line, fmt.Errorf("%w; %s again with the right program", err, s.installCommand)
@@ -358,11 +358,11 @@ func (s *hostHookInstaller) examineLine(h host.Hook, shell shellWrapper) (instal
 
 // examineProgramCheck returns what is wrong with the check of the program that a line runs.
 func (s *hostHookInstaller) examineProgramCheck(line installedHookCommand) error {
-	r := programRecordIn(line.stateFolder, line.shieldPath)
+	r := hookProgramRecordInStateDir(line.stateFolder, line.shieldPath)
 	want := ""
 	if line.programCheckShellCode != "" || userCanReplace(line.shieldPath) {
 		var err error
-		if want, err = r.checkScript(); err != nil {
+		if want, err = r.programCheckShellCode(); err != nil {
 			return err
 		}
 	}
@@ -418,7 +418,7 @@ func (s *hostHookInstaller) testDenial(ctx context.Context, h installedHook) err
 	ctx, cancel := context.WithTimeout(ctx, denialTestTimeout)
 	defer cancel()
 	cmd := s.shellCommand(ctx, h.Command)
-	cmd.Stdin = bytes.NewReader(s.SampleEvent)
+	cmd.Stdin = bytes.NewReader(s.SampleDeniedEvent)
 	out, errs := subprocess.LimitedOutput{MaxBytes: maxDenialBytes + 1}, subprocess.LimitedOutput{MaxBytes: maxDenialBytes}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second // for child processes that keep its streams open
@@ -461,12 +461,12 @@ func (s *hostHookInstaller) testDenial(ctx context.Context, h installedHook) err
 func (s *hostHookInstaller) testJudge(ctx context.Context, command string) error {
 	// The appended exit keeps the shell from replacing itself by the judge with exec. The judge may
 	// kill its parent process, which is then only the shell.
-	cmd := s.shellCommand(ctx, command+" --"+watch.JudgeFlag+"; exit")
+	cmd := s.shellCommand(ctx, command+" --"+watch.JudgeFlagName+"; exit")
 	judge, err := startJudgeCommand(cmd)
 	if err != nil {
 		return err
 	}
-	said, err := judge.Ask(s.SampleEvent, os.Getpid())
+	said, err := judge.Ask(s.SampleDeniedEvent, os.Getpid())
 	_ = judge.In.Close()
 	_ = cmd.Cancel()
 	_ = cmd.Wait()
@@ -475,7 +475,7 @@ func (s *hostHookInstaller) testJudge(ctx context.Context, command string) error
 	}
 	answer, err := readAnswer(said)
 	if err == nil && answer.JudgingFailed {
-		err = errors.New(answer.Reason)
+		err = errors.New(answer.ReasonForAgent)
 	}
 	return err
 }

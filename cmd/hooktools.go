@@ -20,39 +20,39 @@ import (
 // hostToolDescriber returns a function that describes MCP tools of a host from the user's settings of the
 // host. A project's settings can be changed by an agent, so they vouch for nothing; the same holds for
 // a server whose program is in the workspace.
-func hostToolDescriber(w *Environment, name string) func(*action.Action) approve.Tool {
+func hostToolDescriber(w *Environment, name string) func(*action.Action) approve.UnknownTool {
 	i := slices.IndexFunc(gateway.Clients[:], func(c gateway.Client) bool { return c.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return func(a *action.Action) approve.Tool {
-		t, err := toolFromSettings(w, &gateway.Clients[i], a)
+	return func(a *action.Action) approve.UnknownTool {
+		t, err := mcpToolFromClientSettings(w, &gateway.Clients[i], a)
 		if err != nil {
-			return approve.Tool{} // without an identity, the user's classification of the tool applies to this session only
+			return approve.UnknownTool{} // without an identity, the user's classification of the tool applies to this session only
 		}
 		return t
 	}
 }
 
-// toolFromSettings returns what a client's settings say about the tool of an action.
-func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
+// mcpToolFromClientSettings returns what a client's settings say about the tool of an action.
+func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action.Action) (t approve.UnknownTool, err error) {
 	dirs := []string{w.Dir}
 	if filepath.IsAbs(a.CWD) {
 		dirs = append(dirs, a.CWD)
 	}
 	var found *host.MCPServerDefinition
 	tool := ""
-	for _, f := range client.Files {
+	for _, f := range client.SettingsFiles {
 		if f.OnlyOnGOOS != "" && f.OnlyOnGOOS != w.OS {
 			continue
 		}
 		folders := []string{w.Home}
-		if f.Scope == "project" {
+		if f.UserOrProjectScope == "project" {
 			folders = hostSettingsFolders(w, &host.HostSettingsFile{}, dirs)
 		}
 		for _, folder := range folders {
 			path := filepath.Join(folder, filepath.FromSlash(f.Path))
-			if f.Scope == "project" && folder == w.Home && slices.ContainsFunc(client.Files, func(o gateway.ClientFile) bool { return o.Scope == "user" && o.Path == f.Path }) {
+			if f.UserOrProjectScope == "project" && folder == w.Home && slices.ContainsFunc(client.SettingsFiles, func(o gateway.ClientFile) bool { return o.UserOrProjectScope == "user" && o.Path == f.Path }) {
 				continue // the project file in the home folder is the user's file, which client.Files lists separately
 			}
 			doc, exists, err := readSettingsFile(path)
@@ -67,10 +67,10 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 				return t, err
 			}
 			for k := range all {
-				name, ok := toolNameOf(all[k].KeyPath[len(all[k].KeyPath)-1], a.Type)
+				name, ok := toolNameInActionType(all[k].KeyPath[len(all[k].KeyPath)-1], a.Type)
 				switch {
 				case !ok:
-				case f.Scope == "project", found != nil, !serverDefinitionAppliesTo(&all[k], dirs):
+				case f.UserOrProjectScope == "project", found != nil, !serverDefinitionAppliesTo(&all[k], dirs):
 					return t, fmt.Errorf("%s defines another server of the same name; rename one", path)
 				default:
 					found, tool = &all[k], name
@@ -83,7 +83,7 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 	}
 	argv := append([]string{found.Command}, found.Args...)
 	t.RemoteHost = networkHostOfURL(found.URL)
-	t.Server = strings.Join((*redact.Redactor)(nil).Args(found.Command, argv), " ")
+	t.Server = strings.Join((*redact.Redactor)(nil).RedactArgs(found.Command, argv), " ")
 	if found.URL != "" {
 		t.Server = found.URL
 	}
@@ -92,7 +92,7 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 			continue
 		}
 		if slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(word, dir) }) || strings.HasPrefix(word, ".") {
-			return approve.Tool{Server: t.Server, RemoteHost: t.RemoteHost}, nil // an agent can change the server's program
+			return approve.UnknownTool{Server: t.Server, RemoteHost: t.RemoteHost}, nil // an agent can change the server's program
 		}
 	}
 	sum := sha256.Sum256(found.CanonicalJSON)
@@ -101,7 +101,8 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 	return t, nil
 }
 
-// serverDefinitionAppliesTo reports whether a definition applies to all folders, or to one of dirs.
+// serverDefinitionAppliesTo reports whether a definition applies to all folders, or to one of
+// workingFolders.
 func serverDefinitionAppliesTo(d *host.MCPServerDefinition, workingFolders []string) bool {
 	at := slices.IndexFunc(d.KeyPath, filepath.IsAbs)
 	return at < 0 || slices.ContainsFunc(workingFolders, func(dir string) bool { return dir == d.KeyPath[at] || isBelow(dir, d.KeyPath[at]) })
@@ -113,8 +114,8 @@ func isBelow(path, folder string) bool {
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// toolNameOf returns the tool name in an action type of a server.
-func toolNameOf(server, kind string) (tool string, ok bool) {
+// toolNameInActionType returns the tool name in an action type of a server.
+func toolNameInActionType(server, actionType string) (tool string, ok bool) {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
@@ -123,7 +124,7 @@ func toolNameOf(server, kind string) (tool string, ok bool) {
 		return '_'
 	}, server)
 	for _, name := range []string{server, clean} {
-		if tool, ok = strings.CutPrefix(kind, "mcp__"+name+"__"); ok && tool != "" {
+		if tool, ok = strings.CutPrefix(actionType, "mcp__"+name+"__"); ok && tool != "" {
 			return tool, true
 		}
 	}

@@ -18,18 +18,18 @@ import (
 // runHookWatchdog lets another process judge one event of a host and prints its answer. It returns an error,
 // which is a denial, if that process is late, dies or writes anything but a valid answer.
 func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadline time.Duration) error {
-	begun := w.WatchStartedInInit
+	begun := w.HookWatchdogStartedInGoInit
 	if begun == nil {
 		printTerminalInputHint(w, "one event of the host from the terminal, a JSON object")
-		args := judgeArgs(w.args, hostName)
+		args := judgeProcessArgs(w.args, hostName)
 		dial := func() watch.ServiceCall {
 			return watch.DialService(serviceStateFolder(w), w.newServiceQuestion(args, nil))
 		}
-		begun = watch.Start(w.In, w.invokerPID, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
+		begun = watch.StartEventWatch(w.In, w.verdictRequesterPID, dial, func() (*watch.Judge, error) { return w.judgeProcessStarter(args) })
 	}
 	answered := false
-	defer func() { begun.End(answered) }()
-	line, err := begun.Wait(ctx, deadline)
+	defer func() { begun.ReleaseOrKillJudge(answered) }()
+	line, err := begun.WaitForJudgeAnswer(ctx, deadline)
 	if err != nil {
 		return err
 	}
@@ -38,33 +38,33 @@ func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadl
 		return err
 	}
 	answered = true
-	return answer.writeOrFail(w.Out)
+	return answer.writeAllowOrReturnDenial(w.Out)
 }
 
-// judgeArgs returns the arguments of the judge process: the arguments of its watchdog, with the
+// judgeProcessArgs returns the arguments of the judge process: the arguments of its watchdog, with the
 // flag --judge inserted after name.
-func judgeArgs(args []string, name string) []string {
-	i := slices.Index(args, name)
-	return slices.Insert(slices.Clone(args), i+1, "--"+watch.JudgeFlag)
+func judgeProcessArgs(args []string, subcommandName string) []string {
+	i := slices.Index(args, subcommandName)
+	return slices.Insert(slices.Clone(args), i+1, "--"+watch.JudgeFlagName)
 }
 
 // readAnswer parses the line in which a judge, a second shield process, returns its answer.
 func readAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
-	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.JudgingFailed || a.AskUser && (a.Allow || a.JudgingFailed || len(a.HostResponseJSON) == 0) || len(a.HostResponseJSON) > 0 && a.HostResponseJSON.Kind() != '{' {
+	if err != nil || a.Allow == (a.ReasonForAgent != "") || a.Allow && a.JudgingFailed || a.AskUser && (a.Allow || a.JudgingFailed || len(a.HostResponseJSON) == 0) || len(a.HostResponseJSON) > 0 && a.HostResponseJSON.Kind() != '{' {
 		return hookAnswer{}, errors.New("hook: the second shield process gave a malformed answer; install shield again")
 	}
 	return a, nil
 }
 
-// writeOrFail writes the answer for an allowed call, or for a question of the host, and returns any
+// writeAllowOrReturnDenial writes the answer for an allowed call, or for a question of the host, and returns any
 // other answer as an error.
-func (a hookAnswer) writeOrFail(out io.Writer) error {
+func (a hookAnswer) writeAllowOrReturnDenial(out io.Writer) error {
 	switch {
 	case a.JudgingFailed:
-		return failureDenial(a.Reason, a.HostName, a.AfterToolRan)
+		return failureDenial(a.ReasonForAgent, a.HostName, a.AfterToolRan)
 	case !a.Allow && !a.AskUser:
-		return denial{agentText: a.Reason, userText: a.UserReason, hostName: a.HostName, toolHasRun: a.AfterToolRan}
+		return toolCallDenial{agentText: a.ReasonForAgent, userText: a.ReasonForUser, hostName: a.HostName, toolHasRun: a.AfterToolRan}
 	case len(a.HostResponseJSON) == 0:
 		return nil
 	}
@@ -81,10 +81,10 @@ func (a hookAnswer) writeOrFail(out io.Writer) error {
 // startJudgeProcess starts shield again with other arguments. The process stays in this process group,
 // since it may have to ask a person at the terminal.
 func (w *Environment) startJudgeProcess(args []string) (*watch.Judge, error) {
-	if w.Executable == "" {
+	if w.ShieldExecutablePath == "" {
 		return nil, errors.New("shield cannot find its own program file; start it by its full path")
 	}
-	cmd := exec.Command(w.Executable, args...)
+	cmd := exec.Command(w.ShieldExecutablePath, args...)
 	cmd.Args[0] = "shield"
 	cmd.Dir, cmd.Env, cmd.Stderr = w.Dir, w.Environ(), w.Err
 	return startJudgeCommand(cmd)

@@ -52,7 +52,7 @@ var judging = []struct {
 // of them.
 func TestHostileRecordsAlone(t *testing.T) {
 	w := attackedWorld(t)
-	records := hostile.Records(1)
+	records := hostile.GenerateAttackRecords(1)
 	rare := map[string]bool{}
 	for class, n := range classes(records) {
 		rare[class] = n < len(judging)
@@ -69,9 +69,9 @@ func TestHostileRecordsAlone(t *testing.T) {
 			if len(got) != 1 || got[0].Decision == "ALLOW" || status == statusAllow {
 				t.Fatalf("%v, record %d (%s): status %d, verdicts %+v\n%.300q", c.args, i, r.Class, status, got, r.Raw)
 			}
-			want := r.VerdictError
+			want := r.WantVerdictError
 			if c.actionsOnly {
-				want = r.ActionError
+				want = r.WantActionError
 			}
 			if want == verdict.ErrorCodeVerdictExpired {
 				want = verdict.ErrorCodeConfigMismatch // it is sealed under another policy as well
@@ -96,7 +96,7 @@ func attackedWorld(t testing.TB) Environment {
 }
 
 // classes returns how many records there are of each class.
-func classes(records []hostile.Record) map[string]int {
+func classes(records []hostile.AttackRecord) map[string]int {
 	out := map[string]int{}
 	for _, r := range records {
 		out[r.Class]++
@@ -108,9 +108,9 @@ func classes(records []hostile.Record) map[string]int {
 // they are large, as one input: the actions between them are all still judged.
 func TestHostileStream(t *testing.T) {
 	w := newWorld(t)
-	var records []hostile.Record
+	var records []hostile.AttackRecord
 	seen := map[string]int{}
-	for _, r := range hostile.Records(2) {
+	for _, r := range hostile.GenerateAttackRecords(2) {
 		if seen[r.Class]++; seen[r.Class] <= 8 && (len(r.Raw) < 1<<20 || seen[r.Class] <= 2) {
 			records = append(records, r)
 		}
@@ -142,20 +142,20 @@ func TestVectors(t *testing.T) {
 	for _, v := range vectors {
 		for _, c := range judging {
 			_, out, _ := run(t, w, string(v.Raw), c.args...)
-			want := v.VerdictError
+			want := v.WantVerdictError
 			if c.actionsOnly {
-				want = v.ActionError
+				want = v.WantActionError
 			}
 			got := lines(t, out)
 			if len(got) != 1 || got[0].Decision != v.WantDecision || got[0].Error != string(want) {
-				t.Errorf("%s, %v: %+v, want one %s with error %q: %s", v.Name, c.args, got, v.WantDecision, want, v.Why)
+				t.Errorf("%s, %v: %+v, want one %s with error %q: %s", v.Name, c.args, got, v.WantDecision, want, v.ExpectationReason)
 			}
 		}
 	}
 }
 
 func FuzzOneRecordOneVerdict(f *testing.F) {
-	for _, r := range hostile.Records(3)[:100] {
+	for _, r := range hostile.GenerateAttackRecords(3)[:100] {
 		if len(r.Raw) < 4096 {
 			f.Add(r.Raw)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// askingHostProcess returns the process of the asking host, as [runningHost] does.
-func (w *Environment) askingHostProcess(h *host.Host) (*host.HostProcess, error) {
+// callingHostProcess returns the process of the asking host, as [runningHost] does.
+func (w *Environment) callingHostProcess(h *host.Host) (*host.HostProcess, error) {
 	if w.findRunningHost != nil {
 		return w.findRunningHost(w, h)
 	}
@@ -26,15 +26,15 @@ func (w *Environment) askingHostProcess(h *host.Host) (*host.HostProcess, error)
 // runningHost returns the process of the asking host, nil if no ancestor of shield is that host. An
 // error means that no person is at its terminal, or that the ancestors could not be read.
 func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
-	all, err := ancestry.Of(w.invokerPID)
+	all, err := ancestry.Of(w.verdictRequesterPID)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return nil, nil
 	}
-	at, args, file := h.FindRunning(all) // among the ancestors that could be read
+	at, args, file := h.FindHostProcess(all) // among the ancestors that could be read
 	if at < 0 {
 		return nil, err
 	}
-	s := terminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.Executable}
+	s := personAtTerminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.ShieldExecutablePath}
 	if err := s.checkHostAttended(all[at:]); err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
 
 // checkHostAttended returns why no person attends the host process all[0]: shield or another host
 // started it for an agent, or a program types at its terminal.
-func (s *terminalCheck) checkHostAttended(all []ancestry.Process) error {
-	if env, err := s.environ(all[0].PID); err == nil && (host.OfEnvironment(env) != nil || slices.Contains(env, launch.JudgedVariable)) {
+func (s *personAtTerminalCheck) checkHostAttended(all []ancestry.Process) error {
+	if env, err := s.environ(all[0].PID); err == nil && (host.OfEnvironment(env) != nil || slices.Contains(env, launch.JudgedCommandEnvEntry)) {
 		return errors.New("the host was started by a command of an agent; start it from your own shell")
 	}
 	return s.checkTerminalsNotAutomated(all, 0)

@@ -16,11 +16,11 @@ func TestUnknownAncestors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, parent := range []int{1 << 30, 0, -1} {
-		if r, err := runningHost(&Environment{invokerPID: parent}, h); err == nil || r != nil {
+		if r, err := runningHost(&Environment{verdictRequesterPID: parent}, h); err == nil || r != nil {
 			t.Errorf("process %d: %+v, %v", parent, r, err)
 		}
 	}
-	if r, err := runningHost(&Environment{invokerPID: os.Getpid()}, h); r != nil && err != nil {
+	if r, err := runningHost(&Environment{verdictRequesterPID: os.Getpid()}, h); r != nil && err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

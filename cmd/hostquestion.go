@@ -15,21 +15,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// A hostQuestion is a question that a host may be told to ask its user.
-type hostQuestion struct {
+// A hostApprovalPrompt is a question that a host may be told to ask its user.
+type hostApprovalPrompt struct {
 	w             *Environment
 	host          *host.Host
 	actionsDigest string // key of the actions
-	hostVersion   string // version of the host, set by [hostQuestion.checkHostVersion]
+	hostVersion   string // version of the host, set by [hostQuestion.checkHostVersionAsksUser]
 	stateFolder   string // the state folder
 }
 
-func newHostQuestion(w *Environment, h *host.Host, event host.Event) *hostQuestion {
-	return &hostQuestion{w: w, host: h, actionsDigest: eventActionsDigest(event)}
+func newHostApprovalPrompt(w *Environment, h *host.Host, event host.Event) *hostApprovalPrompt {
+	return &hostApprovalPrompt{w: w, host: h, actionsDigest: eventActionsDigest(event)}
 }
 
-// checkHostVersion returns an error if this version of the host is known not to ask its user.
-func (q *hostQuestion) checkHostVersion(c *cli.Context, version string) error {
+// checkHostVersionAsksUser returns an error if this version of the host is known not to ask its user.
+func (q *hostApprovalPrompt) checkHostVersionAsksUser(c *cli.Context, version string) error {
 	set, err := loadSettings(c, q.w)
 	if err != nil {
 		return err
@@ -47,19 +47,19 @@ func checkHostVersionAsksUserApproval(stateDir string, h *host.Host, hostVersion
 }
 
 // recordHostToldToAsk records that the host is told to ask.
-func (q *hostQuestion) recordHostToldToAsk() error {
-	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, Version: q.hostVersion, At: q.w.Now()})
+func (q *hostApprovalPrompt) recordHostToldToAsk() error {
+	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, HostVersion: q.hostVersion, At: q.w.Now()})
 }
 
 // recordExecutedActions records that the actions of an event ran. If the host was told to ask its user, and no
 // user can have answered, the host is not told to ask again.
-func recordExecutedActions(w *Environment, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
+func recordExecutedActions(w *Environment, set *config.LoadedSettings, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)
-	q, unasked := approve.HostSkippedQuestion(dir, eventActionsDigest(event), w.Now())
+	q, unasked := approve.TakeHostQuestion(dir, eventActionsDigest(event), w.Now())
 	if !unasked || q.Host != h.Name {
 		return
 	}
-	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.Version)
+	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.HostVersion)
 	if err := approve.RecordNonAskingHost(dir, q); err != nil {
 		text += "; this could not be saved: " + redactedErrorText(err)
 	}

@@ -26,7 +26,7 @@ import (
 // incidentReplayHostName is the agent host whose hook command line the replay of an incident runs.
 const incidentReplayHostName = "claude-code"
 
-// An incident is a public accident or attack; see testdata/incidents/README.md.
+// An incidentYAML is a public accident or attack; see testdata/incidents/README.md.
 type incidentYAML struct {
 	ID                  string
 	Title               string
@@ -36,7 +36,7 @@ type incidentYAML struct {
 	Files               map[string]string
 	Steps               []incidentStep
 	Server              [][]map[string]any // the tools that a server lists, for each of its starts
-	Call                *incidentCall      // the call at the last start
+	Call                *incidentMCPCall   // the call at the last start
 	Twin                harmlessVariantYAML
 }
 
@@ -47,7 +47,7 @@ type incidentStep struct {
 	Result string
 }
 
-type incidentCall struct {
+type incidentMCPCall struct {
 	Name      string         `json:"name"`
 	Arguments map[string]any `json:"arguments"`
 }
@@ -95,7 +95,7 @@ func (i incidentYAML) applyHarmlessVariant() (incidentYAML, error) {
 		Files  map[string]string
 		Steps  []incidentStep
 		Server [][]map[string]any
-		Call   *incidentCall
+		Call   *incidentMCPCall
 	}{i.Files, i.Steps, i.Server, i.Call})
 	if err != nil {
 		return i, err
@@ -131,9 +131,9 @@ func escapeForJSON(text string) []byte {
 
 // A replayResult is the result of replaying an incident or its harmless variant.
 type replayResult struct {
-	Stopped    bool   `json:"stopped"`
-	StopReason string `json:"by,omitempty"` // the reason
-	err        error
+	StoppedByShield bool   `json:"stopped"`
+	StopReason      string `json:"by,omitempty"` // the reason
+	err             error
 }
 
 // An incidentResult is a line of the report.
@@ -141,7 +141,7 @@ type incidentResult struct {
 	ID                            string       `json:"id"`
 	Date                          string       `json:"date"`
 	Title                         string       `json:"title"`
-	Source                        string       `json:"source"`
+	SourceCitation                string       `json:"source"`
 	Incident                      replayResult `json:"incident"`
 	HarmlessVariant               replayResult `json:"twin"`
 	HarmlessVariantDifferenceText string       `json:"fact"`
@@ -175,23 +175,23 @@ func demoIncidents(c *cli.Context, w *Environment) error {
 	if place, err = filepath.EvalSymlinks(place); err != nil {
 		return fmt.Errorf("demo incidents: %w", err)
 	}
-	results := replayAll(c.Context, w, place, all)
+	results := replayAllIncidents(c.Context, w, place, all)
 	return reportIncidents(c, w, results)
 }
 
-// replayAll replays each incident and a harmless variant of it [harmlessVariantYAML], several incidents
+// replayAllIncidents replays each incident and a harmless variant of it [harmlessVariantYAML], several incidents
 // in parallel.
-func replayAll(ctx context.Context, w *Environment, place string, all []incidentYAML) []incidentResult {
+func replayAllIncidents(ctx context.Context, w *Environment, replayRootDir string, all []incidentYAML) []incidentResult {
 	results := make([]incidentResult, len(all))
 	var running sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for n, i := range all {
-		results[n] = incidentResult{ID: i.ID, Date: i.Date, Title: i.Title, Source: i.Source, HarmlessVariantDifferenceText: i.Twin.Fact}
+		results[n] = incidentResult{ID: i.ID, Date: i.Date, Title: i.Title, SourceCitation: i.Source, HarmlessVariantDifferenceText: i.Twin.Fact}
 		running.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
 			of := func(what string, i incidentYAML) replayResult {
-				out, err := replayIncident(ctx, w, filepath.Join(place, i.ID+"-"+what), filepath.Join(place, "cache"), i)
+				out, err := replayIncident(ctx, w, filepath.Join(replayRootDir, i.ID+"-"+what), filepath.Join(replayRootDir, "cache"), i)
 				out.err = err
 				return out
 			}
@@ -216,10 +216,10 @@ func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) e
 		if err := errors.Join(r.Incident.err, r.HarmlessVariant.err); err != nil {
 			return fmt.Errorf("demo incidents: %s: %w", r.ID, err)
 		}
-		if r.Incident.Stopped {
+		if r.Incident.StoppedByShield {
 			stopped++
 		}
-		if !r.HarmlessVariant.Stopped {
+		if !r.HarmlessVariant.StoppedByShield {
 			allowed++
 		}
 		if c.Bool("json") {
@@ -229,15 +229,15 @@ func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) e
 			continue
 		}
 		what := "PASSED "
-		if r.Incident.Stopped {
+		if r.Incident.StoppedByShield {
 			what = "stopped"
 		}
-		fmt.Fprintf(w.Out, "%s  %s (%s, %s)\n", what, r.Title, r.Date, r.Source)
-		if r.Incident.Stopped {
-			fmt.Fprintf(w.Out, "         %s\n", term.Escape(r.Incident.StopReason))
+		fmt.Fprintf(w.Out, "%s  %s (%s, %s)\n", what, r.Title, r.Date, r.SourceCitation)
+		if r.Incident.StoppedByShield {
+			fmt.Fprintf(w.Out, "         %s\n", term.EscapeControlAndInvisible(r.Incident.StopReason))
 		}
-		if r.HarmlessVariant.Stopped {
-			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.HarmlessVariantDifferenceText, term.Escape(r.HarmlessVariant.StopReason))
+		if r.HarmlessVariant.StoppedByShield {
+			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.HarmlessVariantDifferenceText, term.EscapeControlAndInvisible(r.HarmlessVariant.StopReason))
 		} else {
 			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.HarmlessVariantDifferenceText)
 		}
@@ -315,7 +315,7 @@ func (r *incidentReplay) replayToolCalls(steps []incidentStep) (replayResult, er
 	}
 	lines, err := hookLines(r.ctx, r.environment, h, 20*time.Second)
 	if err == nil {
-		err = recordProgram(r.environment)
+		err = recordHookProgram(r.environment)
 	}
 	if err != nil {
 		return replayResult{}, err
@@ -330,7 +330,7 @@ func (r *incidentReplay) replayToolCalls(steps []incidentStep) (replayResult, er
 			return replayResult{}, err
 		}
 		if why, stopped := answer.stopped(status); stopped {
-			return replayResult{Stopped: true, StopReason: why}, nil
+			return replayResult{StoppedByShield: true, StopReason: why}, nil
 		}
 		event["hook_event_name"], event["tool_response"] = "PostToolUse", step.Result
 		if _, _, err := r.runHookLine(lines.AfterTool, event); err != nil {
@@ -356,21 +356,21 @@ func (r *incidentReplay) inputWithAbsoluteFilePath(input map[string]any) map[str
 	return out
 }
 
-// A hostAnswer is shield's answer to Claude Code.
-type hostAnswer struct {
+// A claudeCodeHookAnswer is shield's answer to Claude Code.
+type claudeCodeHookAnswer struct {
 	HookSpecificOutput struct {
 		PermissionDecision       string
 		PermissionDecisionReason string
 	}
 }
 
-func (a *hostAnswer) stopped(status int) (why string, stopped bool) {
+func (a *claudeCodeHookAnswer) stopped(status int) (why string, stopped bool) {
 	o := a.HookSpecificOutput
 	return o.PermissionDecisionReason, status != 0 || o.PermissionDecision == "deny" || o.PermissionDecision == "ask"
 }
 
 // runHookLine runs an installed line with an event as input.
-func (r *incidentReplay) runHookLine(line string, event map[string]any) (answer hostAnswer, status int, err error) {
+func (r *incidentReplay) runHookLine(line string, event map[string]any) (answer claudeCodeHookAnswer, status int, err error) {
 	in, err := json.Marshal(event)
 	if err != nil {
 		return answer, 0, err
@@ -428,7 +428,7 @@ func (r *incidentReplay) replayServerCalls(i incidentYAML) (replayResult, error)
 				return replayResult{}, err
 			}
 		}
-		if out, _, err = r.runProgram(in.Bytes(), r.environment.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
+		if out, _, err = r.runProgram(in.Bytes(), r.environment.ShieldExecutablePath, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
 			return replayResult{}, err
 		}
 	}
@@ -448,7 +448,7 @@ func (r *incidentReplay) replayServerCalls(i incidentYAML) (replayResult, error)
 			}
 			why += part.Text
 		}
-		return replayResult{Stopped: true, StopReason: why}, nil
+		return replayResult{StoppedByShield: true, StopReason: why}, nil
 	}
 	return replayResult{}, errors.New("the gateway did not answer the tool call; run 'shield doctor'")
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// shellSnippets are named for their shells.
+// shellInitSnippets are named for their shells.
 //
 //go:embed snippets
-var shellSnippets embed.FS
+var shellInitSnippets embed.FS
 
 func initCommand(w *Environment) *cli.Command {
 	cmd := &cli.Command{
@@ -37,10 +37,10 @@ func initCommand(w *Environment) *cli.Command {
 				if _, err := operands(c); err != nil {
 					return err
 				}
-				if w.Executable == "" {
+				if w.ShieldExecutablePath == "" {
 					return errors.New("init: shield cannot find its own program file; start it by its full path")
 				}
-				text, err := shellSnippets.ReadFile("snippets/" + shell)
+				text, err := shellInitSnippets.ReadFile("snippets/" + shell)
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
@@ -57,8 +57,8 @@ func initCommand(w *Environment) *cli.Command {
 }
 
 // shieldCommandPrefix returns the start of a shell command line that runs shield with its current
-// settings and state folder. If home is set, the command line also sets HOME. It fails if a path
-// cannot be quoted for a shell.
+// settings and state folder. If withHomeVariable is set, the command line also sets HOME. It fails
+// if a path cannot be quoted for a shell.
 func shieldCommandPrefix(w *Environment, withHomeVariable bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
@@ -68,11 +68,11 @@ func shieldCommandPrefix(w *Environment, withHomeVariable bool) (string, error) 
 	for _, variable := range []struct{ name, value string }{
 		{"SHIELD_CONFIG", file},
 		{"HOME", w.Home},
-		{"XDG_CONFIG_HOME", parentFolder(config.UserFile(w.Home, w.Getenv), 2)},
+		{"XDG_CONFIG_HOME", parentFolder(config.UserConfigPath(w.Home, w.Getenv), 2)},
 		{"XDG_STATE_HOME", parentFolder(config.StateDir(w.Home, w.Getenv), 1)},
 		{"XDG_DATA_HOME", parentFolder(config.DataDir(w.Home, w.Getenv), 1)},
 		{"XDG_CACHE_HOME", parentFolder(config.CacheDir(w.Home, w.Getenv), 1)},
-		{"", w.Executable},
+		{"", w.ShieldExecutablePath},
 	} {
 		folder := variable.name == "HOME" || strings.HasPrefix(variable.name, "XDG_")
 		if folder && !filepath.IsAbs(variable.value) || variable.name == "HOME" && !withHomeVariable {

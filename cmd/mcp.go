@@ -73,15 +73,15 @@ func relayMCP(c *cli.Context, w *Environment) error {
 	}
 	own := *w
 	w, own.Err = &own, &lockedWriter{w: w.Err} // shared by the server's errors and shield's own
-	set, p, err := serverPipeline(c, w)
+	set, p, err := loadSettingsAndMCPPipeline(c, w)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
 	session := c.String("session")
 	if session == "" {
-		above, _ := ancestry.Of(w.invokerPID) // if the ancestors are unknown, the process ID alone identifies the client
-		session = mcpClientSessionID(w.invokerPID, above)
+		above, _ := ancestry.Of(w.verdictRequesterPID) // if the ancestors are unknown, the process ID alone identifies the client
+		session = mcpClientSessionID(w.verdictRequesterPID, above)
 	}
 	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
 	if err != nil {
@@ -94,7 +94,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 			return fmt.Errorf("mcp --record: %w", err)
 		}
 		defer f.Close()
-		opts.CorpusRecorder = gateway.NewCorpusRowRecorder(f, nil)
+		opts.TranscriptRecorder = gateway.NewCorpusRowRecorder(f, nil)
 	}
 	mode, grants := containFlagValue(c), config.ServerContainment{}
 	for i := range set.MCP.Servers {
@@ -104,41 +104,41 @@ func relayMCP(c *cli.Context, w *Environment) error {
 	}
 	process, err := startServer(mode, grants, set, w, server, path, argv, env, p.ForMCPServer(server.Name), session)
 	if err != nil {
-		return fmt.Errorf("mcp: %s: %w", term.Escape(argv[0]), err)
+		return fmt.Errorf("mcp: %s: %w", term.EscapeControlAndInvisible(argv[0]), err)
 	}
 	err = gateway.New(opts).Relay(c.Context, gateway.PeerStreams{FromPeer: w.In, ToPeer: nopWriteCloser{w.Out}}, process.PeerStreams)
-	return serverExitStatus(process.End(err != nil), err, c.Context.Err() != nil)
+	return mcpServerExitStatusError(process.End(err != nil), err, c.Context.Err() != nil)
 }
 
-// serverExitStatus returns the exit status of a command that ran a server: the server's status if the
+// mcpServerExitStatusError returns the exit status of a command that ran a server: the server's status if the
 // server ended first.
-func serverExitStatus(ended, relayed error, interrupted bool) error {
+func mcpServerExitStatusError(serverErr, relayErr error, interrupted bool) error {
 	var exit *exec.ExitError
 	switch {
 	case interrupted:
 		return &statusError{statusBlock, nil}
-	case errors.Is(relayed, gateway.ErrServerEnded) && errors.As(ended, &exit) && exit.ExitCode() > 0:
+	case errors.Is(relayErr, gateway.ErrServerEnded) && errors.As(serverErr, &exit) && exit.ExitCode() > 0:
 		return &statusError{exit.ExitCode(), nil}
-	case relayed != nil:
-		return fmt.Errorf("mcp: %w", relayed)
+	case relayErr != nil:
+		return fmt.Errorf("mcp: %w", relayErr)
 	}
 	return nil
 }
 
-// serverPipeline returns the pipeline that judges calls to servers.
-func serverPipeline(c *cli.Context, w *Environment) (*config.Loaded, *shield.Pipeline, error) {
+// loadSettingsAndMCPPipeline returns the pipeline that judges calls to servers.
+func loadSettingsAndMCPPipeline(c *cli.Context, w *Environment) (*config.LoadedSettings, *shield.Pipeline, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := pipelineForServers(set, w, nil)
+	p, err := newMCPPipeline(set, w, nil)
 	return set, p, err
 }
 
-// pipelineForServers returns the pipeline of some settings, which reports verdicts to observe unless
+// newMCPPipeline returns the pipeline of some settings, which reports verdicts to observe unless
 // that is nil.
-func pipelineForServers(set *config.Loaded, w *Environment, observe func(telemetry.Action)) (*shield.Pipeline, error) {
-	cfg := shieldConfig(set, w, "mcp")
+func newMCPPipeline(set *config.LoadedSettings, w *Environment, observe func(telemetry.Action)) (*shield.Pipeline, error) {
+	cfg := libraryConfigFromSettings(set, w, "mcp")
 	cfg.OmitsActionFromVerdicts, cfg.OffersAllowOnce, cfg.BacksUpLostFiles, cfg.AgentHostName, cfg.Observe = true, true, true, "mcp", observe
 	return w.newPipeline(cfg)
 }
@@ -151,7 +151,7 @@ func resultRecorder(p *shield.Pipeline) gateway.ResultFunc {
 		if err != nil {
 			return err
 		}
-		talks := slices.ContainsFunc(found, func(f gateway.Finding) bool { return shield.MayBeInjection(sanitize.Kind(f.Kind)) }) ||
+		talks := slices.ContainsFunc(found, func(f gateway.TextFinding) bool { return shield.MayBeInjection(sanitize.FindingKind(f.Kind)) }) ||
 			slices.ContainsFunc(more, func(f sanitize.Finding) bool { return shield.MayBeInjection(f.Kind) })
 		if err := p.RecordToolResult(ctx, r, talks); err != nil || withheld == "" {
 			return err
@@ -162,7 +162,7 @@ func resultRecorder(p *shield.Pipeline) gateway.ResultFunc {
 
 // gatewayOptions returns the options of a gateway. argv is the command line to which a server's tools
 // are pinned; program is the file that it starts, "" if none.
-func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
+func gatewayOptions(ctx context.Context, set *config.LoadedSettings, w *Environment, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
 	state := stateDir(&set.Settings, w)
 	if state == "" {
 		return gateway.Options{}, errors.New("mcp: no state folder for the accepted tools; set HOME or --state")
@@ -171,8 +171,10 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 	if err != nil {
 		return gateway.Options{}, fmt.Errorf("mcp: %w", err)
 	}
-	p = p.ForMCPServer(server.Name).WithTools(gatewayToolDescriber(state, server.Name, argv))
-	notify := func(text string) { p.LogAndNotify(audit.EntryKindMCPServerFindings, term.Escape(text)) }
+	p = p.ForMCPServer(server.Name).WithUnknownToolLookup(gatewayToolDescriber(state, server.Name, argv))
+	notify := func(text string) {
+		p.LogAndNotify(audit.EntryKindMCPServerFindings, term.EscapeControlAndInvisible(text))
+	}
 	if program != "" {
 		changed, err := pins.ProgramChanged(ctx)
 		if err != nil {
@@ -183,34 +185,34 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 		}
 	}
 	var hosts []effect.HostPattern
-	for _, name := range set.Trusted.Hosts {
-		if pattern, err := effect.ParseHostPattern(name); err == nil { // fails for HOST/PATH, which trusts a host for uploads to that path, not for links
+	for _, name := range set.TrustedTargets.Hosts {
+		if pattern, err := effect.ParseHostPattern(name); err == nil { // skips HOST/PATH entries, which trust only uploads
 			hosts = append(hosts, pattern)
 		}
 	}
-	mode := gateway.FindingsMode(set.SanitizeToolResults.FindingsMode)
+	mode := gateway.FindingsMode(set.SanitizeToolResults.ActionOnFindings)
 	if set.SanitizeToolResults.Enabled == config.Off {
 		mode = gateway.FindingsModeReportOnly
 	}
 	return gateway.Options{
-		JudgeFor: func(client, connection string) (gateway.Judge, string) {
+		JudgeFor: func(client, connection string) (gateway.ActionJudge, string) {
 			return agentTextAsReasoningJudge{p.WithSeparateDenialCount(connection)}, session + "-" + client
 		},
-		Judge: agentTextAsReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkAsData: sanitize.WrapAsUntrusted, OnResult: resultRecorder(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", AllowedLinkHosts: hosts,
-		JudgeTimeout: set.Hook.Timeout.Std(), WorkingDir: w.Dir, Session: session,
-		Redactor: redact.New(set.Evaluator.CanaryToken),
-		Notify:   notify,
+		Judge: agentTextAsReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkTextAsData: sanitize.WrapAsUntrusted, OnResult: resultRecorder(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", LinkHostsAllowedForUser: hosts,
+		JudgeTimeout: set.Hook.Timeout.AsTimeDuration(), WorkingDir: w.Dir, SessionID: session,
+		Redactor:   redact.New(set.Evaluator.FixedCanaryToken),
+		NotifyUser: notify,
 	}, nil
 }
 
 // gatewayToolDescriber returns a function that describes the tools of a server behind a gateway from their
 // pins. argv is the command line to which the pins are bound, or the address of a remote server.
-func gatewayToolDescriber(state, server string, argv []string) func(*action.Action) approve.Tool {
-	t := approve.Tool{Server: strings.Join((*redact.Redactor)(nil).Args(argv[0], argv), " ")}
+func gatewayToolDescriber(state, server string, argv []string) func(*action.Action) approve.UnknownTool {
+	t := approve.UnknownTool{Server: strings.Join((*redact.Redactor)(nil).RedactArgs(argv[0], argv), " ")}
 	if len(argv) == 1 && strings.Contains(argv[0], "://") {
 		t.RemoteHost = networkHostOfURL(argv[0])
 	}
-	return func(a *action.Action) approve.Tool {
+	return func(a *action.Action) approve.UnknownTool {
 		own := t
 		name, ok := strings.CutPrefix(a.Type, "mcp__"+server+"__")
 		if k, known := gateway.LoadAcceptedTool(state, argv, name); ok && known {

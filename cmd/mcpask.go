@@ -16,7 +16,7 @@ import (
 // then share the model of one process.
 type mcpToolCallJudge struct {
 	w              *Environment
-	inProcessJudge gateway.Judge
+	inProcessJudge gateway.ActionJudge
 }
 
 // Evaluate returns the verdict on an action. A verdict of the service contains only what a gateway
@@ -31,10 +31,10 @@ func (j mcpToolCallJudge) Evaluate(ctx context.Context, a *action.Action) verdic
 }
 
 // An agentTextAsReasoningJudge judges calls to a server, with the text for the agent as the reasoning.
-type agentTextAsReasoningJudge struct{ gateway.Judge }
+type agentTextAsReasoningJudge struct{ gateway.ActionJudge }
 
 func (j agentTextAsReasoningJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	v := j.Judge.Evaluate(ctx, a)
+	v := j.ActionJudge.Evaluate(ctx, a)
 	return withAgentTextAsReasoning(&v)
 }
 
@@ -62,17 +62,17 @@ func parseServiceVerdict(line []byte) (v verdict.Verdict, err error) {
 		err = errUndecided
 	}
 	return verdict.Verdict{
-		ID: said.ID, Line: said.Line, Decision: said.Decision, Tier: said.Tier, Rule: said.Rule, Reasoning: said.Reasoning, Action: said.Action,
+		ActionID: said.ID, Line: said.Line, Decision: said.Decision, Tier: said.Tier, Rule: said.Rule, Reasoning: said.Reasoning, Action: said.Action,
 	}, err
 }
 
 // judgeToolCallForServiceClient judges the action of another process, a gateway to a server.
 func judgeToolCallForServiceClient(c *cli.Context, w *Environment, server gateway.Server) error {
-	set, p, err := serverPipeline(c, w)
+	set, p, err := loadSettingsAndMCPPipeline(c, w)
 	if err != nil {
 		return err
 	}
-	p = p.WithTools(gatewayToolDescriber(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
+	p = p.WithUnknownToolLookup(gatewayToolDescriber(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
 	a, err := action.Parse(w.serviceClientRequest.input)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestServedCalls(t *testing.T) {
 	var own *shield.Pipeline
 	app := newApp(&w, "mcp")
 	app.Commands[0].Action = func(c *cli.Context) (err error) {
-		_, own, err = serverPipeline(c, &w)
+		_, own, err = loadSettingsAndMCPPipeline(c, &w)
 		return err
 	}
 	if err := app.Run(append([]string{"shield", "mcp", "--state", alone, "--"}, argv...)); err != nil {

@@ -71,8 +71,8 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 	if base == "" {
 		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", shortenTo80Characters(scope))
 	}
-	for _, f := range client.Files {
-		if f.Scope != scope || f.OnlyOnGOOS != "" && f.OnlyOnGOOS != w.OS {
+	for _, f := range client.SettingsFiles {
+		if f.UserOrProjectScope != scope || f.OnlyOnGOOS != "" && f.OnlyOnGOOS != w.OS {
 			continue
 		}
 		path := filepath.Join(base, filepath.FromSlash(f.Path))
@@ -102,24 +102,24 @@ type unchangedServers struct{ remote, wrappedByUser []string }
 func (l *unchangedServers) rewriterRecordingUnchangedServers(shieldPath string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
 	return func(c host.ServerCommand) (host.ServerCommand, bool) {
 		if c.Command == "" {
-			l.remote = append(l.remote, c.Name)
+			l.remote = append(l.remote, c.ServerName)
 			return c, false
 		}
 		line := append([]string{c.Command}, c.Args...)
 		argv, did := gateway.UnwrapServerCommand(line)
 		switch {
 		case install:
-			argv, did = gateway.WrapServerCommand(shieldPath, c.Name, line)
-		case did && !gateway.IsWrappedServerCommand(c.Name, line):
-			l.wrappedByUser = append(l.wrappedByUser, c.Name)
+			argv, did = gateway.WrapServerCommand(shieldPath, c.ServerName, line)
+		case did && !gateway.IsWrappedServerCommand(c.ServerName, line):
+			l.wrappedByUser = append(l.wrappedByUser, c.ServerName)
 			return c, false
 		}
-		return host.ServerCommand{Name: c.Name, Command: argv[0], Args: argv[1:]}, did
+		return host.ServerCommand{ServerName: c.ServerName, Command: argv[0], Args: argv[1:]}, did
 	}
 }
 
 // editServerList edits one server list.
-func editServerList(s *hostHookInstaller, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
+func editServerList(s *hostHookInstaller, file hostSettingsFileOnDisk, client gateway.Client, isTOML, install, dry bool) error {
 	doc, exists, err := file.read()
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func editServerList(s *hostHookInstaller, file settingsFile, client gateway.Clie
 	var left unchangedServers
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
 		left.remote, left.wrappedByUser = nil, nil
-		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriterRecordingUnchangedServers(s.environment.Executable, install))
+		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriterRecordingUnchangedServers(s.environment.ShieldExecutablePath, install))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", file.path, err)
 		}
@@ -143,12 +143,12 @@ func editServerList(s *hostHookInstaller, file settingsFile, client gateway.Clie
 	}
 	if install && len(left.remote) > 0 {
 		sorted.Strings(left.remote)
-		fmt.Fprintf(s.environment.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
+		fmt.Fprintf(s.environment.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.EscapeControlAndInvisible(strings.Join(left.remote, ", ")))
 	}
 	if !install {
 		if len(left.wrappedByUser) > 0 {
 			sorted.Strings(left.wrappedByUser)
-			fmt.Fprintf(s.environment.Err, "shield: %s: you put these servers behind shield yourself, so they were not changed: %s\n", file.path, term.Escape(strings.Join(left.wrappedByUser, ", ")))
+			fmt.Fprintf(s.environment.Err, "shield: %s: you put these servers behind shield yourself, so they were not changed: %s\n", file.path, term.EscapeControlAndInvisible(strings.Join(left.wrappedByUser, ", ")))
 		}
 		before, existed, err := file.readBackup()
 		if err != nil {
@@ -163,7 +163,7 @@ func editServerList(s *hostHookInstaller, file settingsFile, client gateway.Clie
 		return nil
 	}
 	s.showChange(file, doc, out)
-	fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", file.path, term.Escape(strings.Join(changed, ", ")))
+	fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", file.path, term.EscapeControlAndInvisible(strings.Join(changed, ", ")))
 	switch {
 	case dry:
 		fmt.Fprintln(s.environment.Err, "shield: nothing was changed")

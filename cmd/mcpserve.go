@@ -41,9 +41,9 @@ func mcpServeCommand(w *Environment) *cli.Command {
 
 // Timeouts for clients, and the time for open requests when shield ends.
 const (
-	headerTimeout   = 10 * time.Second
-	idleTimeout     = 2 * time.Minute
-	shutdownTimeout = 5 * time.Second
+	headerTimeout         = 10 * time.Second
+	idleConnectionTimeout = 2 * time.Minute
+	shutdownTimeout       = 5 * time.Second
 )
 
 // serveMCP serves until it is interrupted.
@@ -59,7 +59,7 @@ func serveMCP(c *cli.Context, w *Environment) error {
 		return err
 	}
 	defer end()
-	p, err := pipelineForServers(set, w, observe)
+	p, err := newMCPPipeline(set, w, observe)
 	if err != nil {
 		return err
 	}
@@ -68,19 +68,19 @@ func serveMCP(c *cli.Context, w *Environment) error {
 	if settings.Listen == "" || len(settings.Servers) == 0 {
 		return errors.New("no server is configured; set mcp.listen and mcp.servers")
 	}
-	front := &gateway.HTTPFrontEnd{Servers: map[string]*gateway.Endpoint{}, IsAllowedHost: gateway.LoopbackHost, Clock: w.Now}
+	front := &gateway.HTTPFrontEnd{Servers: map[string]*gateway.MCPServerEndpoint{}, IsAllowedHost: gateway.IsLoopbackHost, Clock: w.Now}
 	if settings.TokenFile != "" {
 		if front.Tokens, err = bearer.LoadClientTokens(settings.TokenFile, true); err != nil {
 			return fmt.Errorf("mcp.token_file: %w", err)
 		}
 	}
 	server := &http.Server{
-		Handler: front, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
+		Handler: front, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConnectionTimeout, MaxHeaderBytes: 64 << 10,
 		ErrorLog:    log.New(io.Discard, "", 0), // errors of clients cannot be fixed here
 		BaseContext: func(net.Listener) context.Context { return c.Context },
 	}
 	if settings.TLSCert != "" {
-		if server.TLSConfig, front.IsAllowedHost, err = loadCertificate(settings); err != nil {
+		if server.TLSConfig, front.IsAllowedHost, err = loadTLSConfigAndHostCheck(settings); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func serveMCP(c *cli.Context, w *Environment) error {
 }
 
 // serverEndpoint returns the endpoint through which clients reach a server.
-func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.Endpoint, error) {
+func serverEndpoint(ctx context.Context, set *config.LoadedSettings, w *Environment, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.MCPServerEndpoint, error) {
 	if s.URL != "" {
 		opts, err := gatewayOptions(ctx, set, w, p, gateway.Server{Name: s.Name}, session, []string{s.URL}, "")
 		if err != nil {
@@ -147,14 +147,14 @@ func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *
 	if s.Contain != nil {
 		mode, grants = mcpServerContainmentMode(s.Contain, containIfPossible), *s.Contain
 	}
-	return gateway.NewEndpointForStdioServer(opts, func() (*gateway.Process, error) {
+	return gateway.NewEndpointForStdioServer(opts, func() (*gateway.ServerProcess, error) {
 		return startServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForMCPServer(s.Name), session)
 	}), nil
 }
 
-// loadCertificate returns the TLS configuration, and a function that reports whether the certificate is
+// loadTLSConfigAndHostCheck returns the TLS configuration, and a function that reports whether the certificate is
 // valid for a host name.
-func loadCertificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
+func loadTLSConfigAndHostCheck(m *config.MCP) (*tls.Config, func(host string) bool, error) {
 	pair, err := bearer.LoadTLSCertificate(m.TLSCert, m.TLSKey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp.%w", err)

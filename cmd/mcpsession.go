@@ -15,10 +15,10 @@ var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh
 // maxLauncherDepth is how many launchers may be nested.
 const maxLauncherDepth = 8
 
-// mcpClientSessionID returns the session of an MCP client, one for all its servers: data read through one
-// server may leave through another. The client is the process that started this one, identified by its
-// ID and, on Linux, its start time, so that a later process with the same ID gets another session.
-// above are the parent and its ancestors.
+// mcpClientSessionID returns the session of an MCP client, one for all its servers: data read
+// through one server may leave through another. The client is the process that started this one,
+// identified by its ID and, on Linux, its start time, so that a later process with the same ID gets
+// another session. ancestors are the parent and its ancestors.
 func mcpClientSessionID(parentPID int, ancestors []ancestry.Process) string {
 	for i, p := range ancestors {
 		if i == maxLauncherDepth {
@@ -37,7 +37,7 @@ func mcpClientSessionID(parentPID int, ancestors []ancestry.Process) string {
 // hook.
 func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 	for _, p := range above {
-		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.judgePID || w.Executable != "" && p.Exe == w.Executable
+		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.judgePID || w.ShieldExecutablePath != "" && p.Exe == w.ShieldExecutablePath
 		if len(out) > 0 || !between {
 			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.StartTicks))
 		}
@@ -46,8 +46,8 @@ func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 }
 
 // setSessionOrigin marks sessions as reported by a host, with the given parent session.
-func setSessionOrigin(cfg *shield.Config, w *Environment, host, parent string) {
-	cfg.AgentHostName, cfg.ParentSessionID = host, parent
+func setSessionOrigin(cfg *shield.Config, w *Environment, hostName, parentSessionID string) {
+	cfg.AgentHostName, cfg.ParentSessionID = hostName, parentSessionID
 	cfg.HostAndAncestorProcessNames = func() []string {
 		above, _ := ancestry.Of(w.judgePID) // the readable ancestors are enough: a host above them is not found
 		return hostProcessNames(w, above)

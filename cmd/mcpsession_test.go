@@ -40,7 +40,7 @@ func TestClientSession(t *testing.T) {
 // nor what starts it.
 func TestHostProcesses(t *testing.T) {
 	t.Parallel()
-	w := &Environment{judgePID: 50, Executable: "/usr/bin/shield"}
+	w := &Environment{judgePID: 50, ShieldExecutablePath: "/usr/bin/shield"}
 	chain := []ancestry.Process{
 		{PID: 50, Name: "shield", StartTicks: 9}, {PID: 49, Name: "shield", Exe: "/usr/bin/shield", StartTicks: 8}, {PID: 48, Name: "timeout", StartTicks: 7},
 		{PID: 47, Name: "sh", StartTicks: 6}, {PID: 46, Name: "claude", StartTicks: 5}, {PID: 45, Name: "bash", StartTicks: 4}, {PID: 44, Name: "claude", StartTicks: 3},

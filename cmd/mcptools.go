@@ -37,7 +37,7 @@ func mcpToolsCommand(w *Environment) *cli.Command {
 				Usage:     "show the definitions that wait for approval beside the accepted ones",
 				ArgsUsage: "SERVER",
 				Flags:     flags(),
-				Action:    func(c *cli.Context) error { return diffTools(c, w) },
+				Action:    func(c *cli.Context) error { return diffAcceptedAndListedTools(c, w) },
 			},
 			{
 				Name:        "accept",
@@ -55,13 +55,13 @@ func mcpToolsCommand(w *Environment) *cli.Command {
 }
 
 // pinnedServers returns the servers with pinned tools, or the named one.
-func pinnedServers(c *cli.Context, w *Environment, name string) (state string, all []gateway.PinFile, err error) {
+func pinnedServers(c *cli.Context, w *Environment, name string) (stateFolder string, pinFiles []gateway.PinFile, err error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return "", nil, err
 	}
-	state = stateDir(&set.Settings, w)
-	all, damaged, err := gateway.AllPins(state)
+	stateFolder = stateDir(&set.Settings, w)
+	pinFiles, damaged, err := gateway.AllPins(stateFolder)
 	if err != nil {
 		return "", nil, err
 	}
@@ -69,11 +69,11 @@ func pinnedServers(c *cli.Context, w *Environment, name string) (state string, a
 		fmt.Fprintf(w.Err, "shield: %s\n", d)
 	}
 	if name == "" {
-		return state, all, nil
+		return stateFolder, pinFiles, nil
 	}
 	var found []gateway.PinFile
 	var names []string
-	for _, f := range all {
+	for _, f := range pinFiles {
 		names = append(names, f.ServerName)
 		if f.ServerName == name || len(name) >= 4 && strings.HasPrefix(f.ID, name) {
 			found = append(found, f)
@@ -82,7 +82,7 @@ func pinnedServers(c *cli.Context, w *Environment, name string) (state string, a
 	if len(found) == 0 {
 		return "", nil, fmt.Errorf("no MCP server %q is known%s; run 'shield mcp tools list'", shortenTo80Characters(name), suggest.DidYouMeanSuffix(name, names))
 	}
-	return state, found, nil
+	return stateFolder, found, nil
 }
 
 // pinnedServer returns the only server with a name or ID; an error if there are several.
@@ -94,7 +94,7 @@ func pinnedServer(c *cli.Context, w *Environment, name string) (state string, f 
 	if len(found) > 1 {
 		var ids []string
 		for _, f := range found {
-			ids = append(ids, fmt.Sprintf("%.8s (%s)", f.ID, term.Escape(strings.Join(f.Command, " "))))
+			ids = append(ids, fmt.Sprintf("%.8s (%s)", f.ID, term.EscapeControlAndInvisible(strings.Join(f.Command, " "))))
 		}
 		return "", f, fmt.Errorf("%d servers are named %s; use an ID: %s", len(found), name, strings.Join(ids, ", "))
 	}
@@ -117,7 +117,7 @@ func listTools(c *cli.Context, w *Environment) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.ServerName, f.ID, term.Escape(strings.Join(f.Command, " ")))
+		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.ServerName, f.ID, term.EscapeControlAndInvisible(strings.Join(f.Command, " ")))
 		names := map[string]string{}
 		for name, pin := range f.Tools {
 			names[name] = "accepted"
@@ -128,18 +128,18 @@ func listTools(c *cli.Context, w *Environment) error {
 				names[name] += " as " + pin.ActionType
 			}
 		}
-		for name, t := range f.Waiting {
-			names[name] = "waiting: " + t.Why
+		for name, t := range f.ToolsAwaitingUserAcceptance {
+			names[name] = "waiting: " + t.WithholdReason
 		}
 		for _, name := range sorted.Keys(names) {
-			fmt.Fprintf(&b, "  %-32s %s\n", term.Escape(name), term.Escape(names[name]))
+			fmt.Fprintf(&b, "  %-32s %s\n", term.EscapeControlAndInvisible(name), term.EscapeControlAndInvisible(names[name]))
 		}
 	}
 	_, err = io.WriteString(w.Out, b.String())
 	return err
 }
 
-func diffTools(c *cli.Context, w *Environment) error {
+func diffAcceptedAndListedTools(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "SERVER")
 	if err != nil {
 		return err
@@ -149,11 +149,11 @@ func diffTools(c *cli.Context, w *Environment) error {
 		return err
 	}
 	var b strings.Builder
-	for _, name := range sorted.Keys(f.Waiting) {
-		t := f.Waiting[name]
-		fmt.Fprintf(&b, "%s: %s\n", name, term.Escape(t.Why))
+	for _, name := range sorted.Keys(f.ToolsAwaitingUserAcceptance) {
+		t := f.ToolsAwaitingUserAcceptance[name]
+		fmt.Fprintf(&b, "%s: %s\n", name, term.EscapeControlAndInvisible(t.WithholdReason))
 		b.WriteString(unifiedDiff("accepted", indentJSON(f.Tools[name].Definition), "listed", indentJSON(t.Definition)))
-		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.Hash)
+		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.DefinitionHash)
 	}
 	for _, name := range sorted.Keys(f.Tools) {
 		if f.Tools[name].Gone {
@@ -194,7 +194,7 @@ func acceptTools(c *cli.Context, w *Environment) error {
 	if kind != "" {
 		canonical := action.CanonicalType(kind)
 		if canonical == "" {
-			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", shortenTo80Characters(kind), suggest.DidYouMeanSuffix(kind, action.Types()))
+			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", shortenTo80Characters(kind), suggest.DidYouMeanSuffix(kind, action.CanonicalTypes()))
 		}
 		kind = canonical
 	}

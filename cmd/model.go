@@ -60,8 +60,8 @@ func modelCommand(w *Environment) *cli.Command {
 
 // modelStore returns the user's models.
 func modelStore(w *Environment) *modelstore.Store {
-	return modelstore.Open(modelsDir(w), &modelstore.Embedded{
-		FS: defaultmodel.Default(""), Digest: defaultmodel.Digest, Size: defaultmodel.UnpackedModelBytes(), Intact: defaultmodel.CheckEmbeddedModelIntact,
+	return modelstore.Open(modelsDir(w), &modelstore.EmbeddedModel{
+		FS: defaultmodel.DefaultModelFolder(""), Digest: defaultmodel.Digest, Size: defaultmodel.UnpackedModelBytes(), Intact: defaultmodel.CheckEmbeddedModelIntact,
 	}, w.Now)
 }
 
@@ -98,10 +98,10 @@ func listModels(c *cli.Context, w *Environment) error {
 }
 
 func printModelTable(out io.Writer, list []modelstore.ModelInfo) error {
-	t := listTable(out, "NAME", "SOURCE", "SIZE", "LICENCE", "THRESHOLD", "DIGEST")
+	t := newTableWriter(out, "NAME", "SOURCE", "SIZE", "LICENCE", "THRESHOLD", "DIGEST")
 	for _, m := range list {
 		if m.Error != "" {
-			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.EmbeddedOrInstalled, term.Escape(shortenTo80Characters(m.Error)))
+			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.EmbeddedOrInstalled, term.EscapeControlAndInvisible(shortenTo80Characters(m.Error)))
 			continue
 		}
 		threshold, licence := "-", "-"
@@ -109,7 +109,7 @@ func printModelTable(out io.Writer, list []modelstore.ModelInfo) error {
 			threshold = strconv.FormatFloat(*m.MinBlockConfidence, 'g', -1, 64)
 		}
 		if m.Licence != "" {
-			licence = term.Escape(shortenTo80Characters(m.Licence))
+			licence = term.EscapeControlAndInvisible(shortenTo80Characters(m.Licence))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.EmbeddedOrInstalled, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
 	}
@@ -122,8 +122,8 @@ func pullModel(c *cli.Context, w *Environment) error {
 		return err
 	}
 	m, err := modelStore(w).Install(c.Context, args[0], modelstore.InstallOptions{
-		Name: c.String("name"), SHA256: c.String("sha256"), Force: c.Bool("force"),
-		Check: func(dir string) error { return testModel(c.Context, w, dir) },
+		Name: c.String("name"), ArchiveSHA256Hex: c.String("sha256"), ReplacesInstalledModel: c.Bool("force"),
+		CheckModelFolder: func(dir string) error { return testModel(c.Context, w, dir) },
 	})
 	if err != nil {
 		return fmt.Errorf("model pull: %w", err)
@@ -182,7 +182,7 @@ func verifyModel(ctx context.Context, out io.Writer, store *modelstore.Store, na
 		return false, err
 	}
 	for _, p := range problems {
-		fmt.Fprintf(out, "%s\t%s\n", name, term.Escape(shortenTo80Characters(p)))
+		fmt.Fprintf(out, "%s\t%s\n", name, term.EscapeControlAndInvisible(shortenTo80Characters(p)))
 	}
 	if len(problems) > 0 {
 		return false, nil

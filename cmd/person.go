@@ -22,12 +22,13 @@ const (
 )
 
 // requirePerson returns an error if an agent can have started this process instead of a person:
-// agents must not run commands that answer questions or change answers. sure says how certain that
-// must be: [personProofNoAgentAncestor], [personProofAtTerminal] or [personProofTypedByHand].
+// agents must not run commands that answer questions or change answers. minProofLevel says how
+// certain that must be: [personProofNoAgentAncestor], [personProofAtTerminal] or
+// [personProofTypedByHand].
 func requirePerson(w *Environment, command string, minProofLevel int) error {
-	check := w.checkPersonStartedProcess
+	check := w.checkPersonStartedThisProcess
 	if check == nil {
-		s := terminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.Executable}
+		s := personAtTerminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.ShieldExecutablePath}
 		check = func(sure int) error { return s.checkPersonPresent(os.Getpid(), w.Environ(), sure) }
 	}
 	if err := check(minProofLevel); err != nil {
@@ -36,8 +37,8 @@ func requirePerson(w *Environment, command string, minProofLevel int) error {
 	return nil
 }
 
-// A terminalCheck finds out whether a person sits at the terminal of a process.
-type terminalCheck struct {
+// A personAtTerminalCheck finds out whether a person sits at the terminal of a process.
+type personAtTerminalCheck struct {
 	ancestorsOf      func(pid int) ([]ancestry.Process, error)
 	runningProcesses func() ([]ancestry.Process, error)
 	environ          func(pid int) ([]string, error)
@@ -48,7 +49,7 @@ var errNoTerminal = errors.New("there is no terminal here; run the command in a 
 
 // checkPersonPresent returns why no person can have started a process, or nil. environ is the environment
 // of the process.
-func (s *terminalCheck) checkPersonPresent(pid int, environ []string, minProofLevel int) error {
+func (s *personAtTerminalCheck) checkPersonPresent(pid int, environ []string, minProofLevel int) error {
 	if h := host.OfEnvironment(environ); h != nil {
 		return agentHostError(h, pid)
 	}
@@ -77,7 +78,7 @@ func (s *terminalCheck) checkPersonPresent(pid int, environ []string, minProofLe
 	if err := s.checkTerminalsNotAutomated(all, 0); err != nil {
 		return err
 	}
-	if minProofLevel == personProofTypedByHand && !wasTypedByPerson(all) {
+	if minProofLevel == personProofTypedByHand && !wasCommandTypedByPerson(all) {
 		return fmt.Errorf("the command was started by %s; type it in a shell", describeProcess(&all[1]))
 	}
 	return nil
@@ -85,7 +86,7 @@ func (s *terminalCheck) checkPersonPresent(pid int, environ []string, minProofLe
 
 // checkNoAgent returns an error if one of the processes runs an agent, or a command that shield
 // judged.
-func (s *terminalCheck) checkNoAgent(all []ancestry.Process) error {
+func (s *personAtTerminalCheck) checkNoAgent(all []ancestry.Process) error {
 	for i := range all {
 		p := &all[i]
 		if h := host.OfProcess(p); h != nil {
@@ -101,7 +102,7 @@ func (s *terminalCheck) checkNoAgent(all []ancestry.Process) error {
 		if h := host.OfEnvironment(env); h != nil {
 			return agentHostError(h, p.PID)
 		}
-		if slices.Contains(env, launch.JudgedVariable) {
+		if slices.Contains(env, launch.JudgedCommandEnvEntry) {
 			return fmt.Errorf("%s, a parent process of this command, is a command that shield judged; use a terminal of your own", describeProcess(p))
 		}
 	}
@@ -117,7 +118,7 @@ const maxNestedTerminals = 4
 
 // checkTerminalsNotAutomated returns an error if one of the terminals of some ancestors was created by a program
 // that types automatically.
-func (s *terminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.Process, multiplexerDepth int) error {
+func (s *personAtTerminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.Process, multiplexerDepth int) error {
 	for i := range ancestors {
 		p := &ancestors[i]
 		if p.TTY == 0 || i+1 < len(ancestors) && ancestors[i+1].TTY == p.TTY {
@@ -132,7 +133,7 @@ func (s *terminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.Process,
 			if err := s.checkMultiplexerAttached(maker, multiplexerDepth); err != nil {
 				return err
 			}
-		case typesAutomatically(maker):
+		case isTerminalAutomationProgram(maker):
 			return fmt.Errorf("%s created this terminal and can type in it; use a terminal of your own", describeProcess(maker))
 		case isPseudoTerminal(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
 			return errors.New("the process that created this terminal has ended and cannot be checked; use another terminal")
@@ -148,7 +149,7 @@ var terminalAutomationPrograms = []string{"script", "expect", "unbuffer", "socat
 // interpretedTerminalEmulators are terminal emulators for people that run in an interpreter.
 var interpretedTerminalEmulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
 
-func typesAutomatically(p *ancestry.Process) bool {
+func isTerminalAutomationProgram(p *ancestry.Process) bool {
 	if host.IsInterpreter(p) {
 		return len(p.Args) < 2 || !slices.Contains(interpretedTerminalEmulators, p.Args[1])
 	}
@@ -165,7 +166,7 @@ func isMultiplexer(p *ancestry.Process) bool {
 
 // checkMultiplexerAttached returns an error unless a person sees a multiplexer's terminals: one of its
 // clients runs at a person's terminal.
-func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, multiplexerDepth int) error {
+func (s *personAtTerminalCheck) checkMultiplexerAttached(server *ancestry.Process, multiplexerDepth int) error {
 	if multiplexerDepth == maxNestedTerminals {
 		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNestedTerminals)
 	}
@@ -187,7 +188,7 @@ func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, multi
 }
 
 // tmuxSocket returns the identifier of the tmux server that a process belongs to.
-func (s *terminalCheck) tmuxSocket(p *ancestry.Process) string {
+func (s *personAtTerminalCheck) tmuxSocket(p *ancestry.Process) string {
 	var words []string
 	if env, err := s.environ(p.PID); err == nil {
 		for _, entry := range env {
@@ -221,14 +222,14 @@ var (
 	commandWrappers = []string{"sudo", "doas", "env", "time", "nice"}
 )
 
-// wasTypedByPerson reports whether a person typed the command of the process all[0]. all continues
+// wasCommandTypedByPerson reports whether a person typed the command of the process all[0]. all continues
 // with its ancestors: the nearest one that is not a wrapper such as sudo must be an interactive
 // shell, or be outside the terminal of all[0].
-func wasTypedByPerson(all []ancestry.Process) bool {
-	for i := 1; i < len(all); i++ {
-		p := &all[i]
+func wasCommandTypedByPerson(processAndAncestors []ancestry.Process) bool {
+	for i := 1; i < len(processAndAncestors); i++ {
+		p := &processAndAncestors[i]
 		switch {
-		case p.TTY != all[0].TTY:
+		case p.TTY != processAndAncestors[0].TTY:
 			return true
 		case slices.Contains(commandWrappers, p.Name):
 			continue
@@ -262,5 +263,5 @@ func describeProcess(p *ancestry.Process) string {
 	if p.Exe == "" {
 		name = p.Name
 	}
-	return fmt.Sprintf("%s (process %d)", term.Escape(shortenTo80Characters(name)), p.PID)
+	return fmt.Sprintf("%s (process %d)", term.EscapeControlAndInvisible(shortenTo80Characters(name)), p.PID)
 }

@@ -19,8 +19,8 @@ type fakeSystem struct {
 	err       error // of reading ancestors
 }
 
-func (f *fakeSystem) seat() *terminalCheck {
-	return &terminalCheck{
+func (f *fakeSystem) seat() *personAtTerminalCheck {
+	return &personAtTerminalCheck{
 		ancestorsOf: func(pid int) (out []ancestry.Process, err error) {
 			for pid > 0 {
 				p := f.processes[pid]
@@ -151,7 +151,7 @@ func TestForPeople(t *testing.T) {
 		{"session", "resume", "--all"}, {"session", "clear", "--all"}, {"session", "resume", "x"}, {"approvals", "revoke", "--all"},
 	} {
 		w, asked := newWorld(t), 0
-		w.checkPersonStartedProcess = func(int) error { asked++; return errNoTerminal }
+		w.checkPersonStartedThisProcess = func(int) error { asked++; return errNoTerminal }
 		status, out, errs := run(t, inProcess(w), "", args...)
 		if status != statusFailure || asked != 1 || out != "" || !strings.Contains(errs, "only the user can do this, but there is no terminal") {
 			t.Errorf("%q: status %d, stdout %q, stderr %q, asked %d times", args, status, out, errs, asked)

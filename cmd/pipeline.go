@@ -15,20 +15,20 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// newCommandPipeline returns the pipeline for a command line, and its settings. single means that the process
-// judges one action.
-func newCommandPipeline(c *cli.Context, w *Environment, judgesSingleAction bool) (*config.Loaded, *shield.Pipeline, error) {
+// newCommandLinePipeline returns the pipeline for a command line, and its settings. judgesSingleAction
+// means that the process judges one action.
+func newCommandLinePipeline(c *cli.Context, w *Environment, judgesSingleAction bool) (*config.LoadedSettings, *shield.Pipeline, error) {
 	return newPipelineWithConfigChange(c, w, func(cfg *shield.Config) { cfg.JudgesSingleAction = judgesSingleAction })
 }
 
-// newPipelineWithConfigChange returns the pipeline for a command line, and its settings. change modifies the
-// configuration of the pipeline before the pipeline is created.
-func newPipelineWithConfigChange(c *cli.Context, w *Environment, changeConfig func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
+// newPipelineWithConfigChange returns the pipeline for a command line, and its settings.
+// changeConfig modifies the configuration of the pipeline before the pipeline is created.
+func newPipelineWithConfigChange(c *cli.Context, w *Environment, changeConfig func(*shield.Config)) (*config.LoadedSettings, *shield.Pipeline, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
+	cfg := libraryConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts = c.Bool("trace"), c.Bool("no-action")
 	cfg.ApprovalOptions.NoBoldText = !isColourEnabled(c, w, true)
 	cfg.AllowsOnBackupCondition = c.String("conditions") == verdict.AllowConditionFilesBackedUp
@@ -50,29 +50,29 @@ func (w *Environment) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	return p, err
 }
 
-// shieldConfig converts settings to the library's configuration; command is the name of the calling
+// libraryConfigFromSettings converts settings to the library's configuration; command is the name of the calling
 // command.
-func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Config {
+func libraryConfigFromSettings(set *config.LoadedSettings, w *Environment, callingCommandName string) shield.Config {
 	s := set.Settings
-	s.Approval.Command = approvalCommand(set, w)
-	if _, given := set.Origin["classifier.threshold"]; !given {
-		s.Classifier.Threshold = 0 // so that the model's own threshold applies
+	s.Approval.CommandChannelArgv = approvalProgramArgv(set, w)
+	if _, given := set.OriginBySetting["classifier.threshold"]; !given {
+		s.Classifier.BlockThreshold = 0 // so that the model's own threshold applies
 	}
 	in, _ := detectContainer(set, w)
 	return shield.Config{
-		Settings: &s, Container: in,
+		Settings: &s, ActionContainer: in,
 		Home:                      w.Home,
 		WorkingDir:                w.Dir,
 		IgnoresPathCase:           w.OS == "windows" || w.OS == "darwin",
-		ExtraShieldPaths:          shieldOwnSettingsAndStatePaths(set, w),
-		ShieldProgramPath:         w.Executable,
+		ExtraProtectedShieldPaths: shieldOwnSettingsAndStatePaths(set, w),
+		ShieldProgramPath:         w.ShieldExecutablePath,
 		CacheDir:                  config.CacheDir(w.Home, w.Getenv),
 		ModelDir:                  modelsDir(w),
-		BundleDir:                 bundlesDir(set, w),
+		BundleDir:                 fetchedPolicyBundlesDir(set, w),
 		StateDir:                  stateDir(&set.Settings, w),
 		AdvanceApprovalsPath:      advanceApprovalsFile(set, w),
-		Caller:                    audit.Caller{Command: command, User: w.User, PID: w.judgePID, Parent: w.invokerPID},
-		ApprovalOptions:           approvalOptions(set, w, command),
+		Caller:                    audit.Caller{ShieldSubcommand: callingCommandName, User: w.User, PID: w.judgePID, ParentPID: w.verdictRequesterPID},
+		ApprovalOptions:           approvalOptions(set, w, callingCommandName),
 		LookupEnvironmentVariable: func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
 		NotifyUser:                func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:                     w.Now,
@@ -81,9 +81,9 @@ func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Con
 
 // detectContainer returns the container in which this process runs, or an error that says why none is
 // assumed.
-func detectContainer(set *config.Loaded, w *Environment) (*container.Container, error) {
+func detectContainer(set *config.LoadedSettings, w *Environment) (*container.Container, error) {
 	switch {
-	case set.ContainerTrustMode != "auto":
+	case set.ContainerEffectsTrustMode != "auto":
 		return nil, errors.New("the setting is container: no; set container: auto to detect a container")
 	case w.RootFS == nil || w.OS != "linux":
 		return nil, errors.New("shield can detect containers on Linux only")
@@ -97,24 +97,24 @@ func detectContainer(set *config.Loaded, w *Environment) (*container.Container, 
 
 // advanceApprovalsFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
 // determines the policy, or the user's folder is unknown.
-func advanceApprovalsFile(set *config.Loaded, w *Environment) string {
-	name := config.UserFile(w.Home, w.Getenv)
-	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.Origin["policy"], "locked by ") {
+func advanceApprovalsFile(set *config.LoadedSettings, w *Environment) string {
+	name := config.UserConfigPath(w.Home, w.Getenv)
+	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.OriginBySetting["policy"], "locked by ") {
 		return ""
 	}
 	return filepath.Join(filepath.Dir(name), "answers.yaml")
 }
 
 // auditFile returns the path of the audit log, or "" if it is off.
-func auditFile(set *config.Loaded, w *Environment) string {
+func auditFile(set *config.LoadedSettings, w *Environment) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
 // shieldOwnSettingsAndStatePaths lists the settings and folders of shield itself, even if they do not exist yet: an agent
 // must not create them.
-func shieldOwnSettingsAndStatePaths(set *config.Loaded, w *Environment) []string {
-	own := append([]string{filepath.Dir(config.SystemFile())}, set.Files...)
-	if name := config.UserFile(w.Home, w.Getenv); name != "" {
+func shieldOwnSettingsAndStatePaths(set *config.LoadedSettings, w *Environment) []string {
+	own := append([]string{filepath.Dir(config.SystemConfigPath())}, set.Files...)
+	if name := config.UserConfigPath(w.Home, w.Getenv); name != "" {
 		own = append(own, filepath.Dir(name))
 	}
 	for _, name := range []string{config.StateDir(w.Home, w.Getenv), config.DataDir(w.Home, w.Getenv)} {
@@ -123,7 +123,7 @@ func shieldOwnSettingsAndStatePaths(set *config.Loaded, w *Environment) []string
 		}
 	}
 	if set.Audit.File != "" {
-		logs, _ := audit.Files(auditFile(set, w)) // if this fails, at least the current file
+		logs, _ := audit.LogFilePaths(auditFile(set, w)) // if this fails, at least the current file
 		own = append(own, logs...)
 	}
 	return absolutePaths(own, w.Dir)

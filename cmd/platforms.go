@@ -41,7 +41,7 @@ func (r *platformRow) supportOn(system string) string {
 }
 
 // examinePlatform reports what is missing or untested on this system.
-func examinePlatform(out *findings, system string) {
+func examinePlatform(out *doctorFindings, system string) {
 	if system == "linux" {
 		return // on Linux, other checks of doctor report which features work
 	}

@@ -22,7 +22,7 @@ func TestPlatforms(t *testing.T) {
 		t.Errorf("docs/platforms.md, %v, is to have\n%s", err, platformTable(rows))
 	}
 	said := func(system string) (all string) {
-		var out findings
+		var out doctorFindings
 		examinePlatform(&out, system)
 		for _, f := range out {
 			if f.severity != severityNote {

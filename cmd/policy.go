@@ -43,7 +43,7 @@ func policyCommand(w *Environment) *cli.Command {
 				Flags:  commonJudgeFlags(),
 				Action: func(c *cli.Context) error { return explainPolicy(c, w) },
 			},
-			bundleCommand(w),
+			policyBundleCommand(w),
 			suggestCommand(w),
 		},
 	}
@@ -56,7 +56,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := judgingConfig(c, w)
+	cfg, err := loadLibraryConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 		return err
 	}
 	var count [policy.Error + 1]int
-	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)) {
+	for _, f := range policy.LintPolicyFile(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)) {
 		count[f.Severity]++
 		fmt.Fprintf(w.Out, "%s: %v: %s\n", findingPosition(args[0], f), f.Severity, f.Msg)
 	}
@@ -87,7 +87,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 
 // findingPosition returns the position of a finding, as compilers write it: FILE:LINE:COLUMN, or only the
 // file.
-func findingPosition(name string, f policy.Finding) string {
+func findingPosition(name string, f policy.LintFinding) string {
 	if f.Line == 0 {
 		return name
 	}
@@ -101,10 +101,10 @@ func testPolicy(c *cli.Context, w *Environment) error {
 		return err
 	}
 	format := c.String("format")
-	if !slices.Contains(report.CaseFormats(), format) {
-		return fmt.Errorf("policy test: --format %q is not one of %s", shortenTo80Characters(format), strings.Join(report.CaseFormats(), ", "))
+	if !slices.Contains(report.PolicyTestFormatNames(), format) {
+		return fmt.Errorf("policy test: --format %q is not one of %s", shortenTo80Characters(format), strings.Join(report.PolicyTestFormatNames(), ", "))
 	}
-	cfg, err := judgingConfig(c, w)
+	cfg, err := loadLibraryConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -136,10 +136,10 @@ func testPolicy(c *cli.Context, w *Environment) error {
 			if !r.OK {
 				failed++
 			}
-			all = append(all, report.PolicyTestResult{Suite: r.PolicyName, Name: r.Name, File: file, Line: r.Line, Want: r.Want, Got: r.Got, Rule: r.Rule, Why: r.Why, OK: r.OK})
+			all = append(all, report.PolicyTestResult{Suite: r.PolicyName, Name: r.Name, File: file, Line: r.Line, Want: r.Want, Got: r.Got, DecidingRule: r.Rule, ReasonOrError: r.ReasoningOrError, OK: r.OK})
 		}
 	}
-	if err := report.WriteCases(w.Out, format, all); err != nil {
+	if err := report.WritePolicyTestResults(w.Out, format, all); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -148,11 +148,11 @@ func testPolicy(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// judgingConfig returns the library's configuration for a command line.
-func judgingConfig(c *cli.Context, w *Environment) (shield.Config, error) {
+// loadLibraryConfig returns the library's configuration for a command line.
+func loadLibraryConfig(c *cli.Context, w *Environment) (shield.Config, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return shield.Config{}, err
 	}
-	return shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield ")), nil
+	return libraryConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield ")), nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-func bundleCommand(w *Environment) *cli.Command {
+func policyBundleCommand(w *Environment) *cli.Command {
 	passwordFlag := &cli.StringFlag{Name: "password-file", Usage: "read the private key's password from the first line of `FILE`, instead of asking at the terminal"}
 	return &cli.Command{
 		Name:  "bundle",
@@ -33,7 +33,7 @@ func bundleCommand(w *Environment) *cli.Command {
 			{
 				Name: "keygen", Usage: "write a new pair of keys, NAME.key and NAME.pub, as 'minisign -G' does", ArgsUsage: "NAME",
 				Flags:  []cli.Flag{passwordFlag, &cli.BoolFlag{Name: "no-password", Usage: "do not encrypt the private key"}},
-				Action: func(c *cli.Context) error { return generateKeys(c, w) },
+				Action: func(c *cli.Context) error { return generatePolicyBundleKeys(c, w) },
 			},
 			{
 				Name: "build", Usage: "write an unsigned bundle of the files in a folder, policy.yaml among them", ArgsUsage: "DIR",
@@ -42,37 +42,37 @@ func bundleCommand(w *Environment) *cli.Command {
 					&cli.Int64Flag{Name: "number", Usage: "version `N` of the bundle, higher than all earlier ones"},
 					&cli.StringFlag{Name: "expires", Usage: "the bundle expires at the end of `DATE` in UTC, such as 2027-01-31"},
 					&cli.StringFlag{Name: "out", Usage: "write it to `FILE`"}),
-				Action: func(c *cli.Context) error { return buildBundle(c, w) },
+				Action: func(c *cli.Context) error { return buildPolicyBundle(c, w) },
 			},
 			{
 				Name: "sign", Usage: "sign a bundle, in place", ArgsUsage: "BUNDLE",
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "key", Usage: "sign with the private key in `FILE`, as keygen or minisign has written it"}, passwordFlag},
-				Action: func(c *cli.Context) error { return signBundle(c, w) },
+				Action: func(c *cli.Context) error { return signPolicyBundle(c, w) },
 			},
 			{
 				Name: "verify", Usage: "check signature, digests, expiry and policy of a bundle, and describe it; exits with 1 if it cannot be used", ArgsUsage: "BUNDLE",
 				Flags:  append(commonJudgeFlags(), &cli.StringSliceFlag{Name: "key", Usage: "accept the public `KEY`, or the one in a file, instead of those in policy.keys; may be repeated"}),
-				Action: func(c *cli.Context) error { return verifyBundle(c, w) },
+				Action: func(c *cli.Context) error { return verifyPolicyBundle(c, w) },
 			},
 			{
 				Name: "update", Usage: "fetch the bundle that policy.bundle names, and install it if it is valid and not older than the installed one",
 				Description: "Judging never fetches a bundle: it uses the installed one until that expires. 'shield serve' updates by itself once an hour.",
 				Flags:       commonJudgeFlags(),
-				Action:      func(c *cli.Context) error { return updateBundle(c, w) },
+				Action:      func(c *cli.Context) error { return fetchNewPolicyBundle(c, w) },
 			},
 		},
 	}
 }
 
-// bundlesDir returns the folder of fetched bundles.
-func bundlesDir(set *config.Loaded, w *Environment) string {
+// fetchedPolicyBundlesDir returns the folder of fetched bundles.
+func fetchedPolicyBundlesDir(set *config.LoadedSettings, w *Environment) string {
 	if dir := stateDir(&set.Settings, w); dir != "" {
 		return filepath.Join(dir, "bundles")
 	}
 	return ""
 }
 
-func generateKeys(c *cli.Context, w *Environment) error {
+func generatePolicyBundleKeys(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "NAME")
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func generateKeys(c *cli.Context, w *Environment) error {
 	}
 	password := ""
 	if !c.Bool("no-password") {
-		if password, err = readNewPassword(c); err != nil {
+		if password, err = readNewPrivateKeyPassword(c); err != nil {
 			return fmt.Errorf("policy bundle keygen: %w", err)
 		}
 	}
@@ -100,7 +100,7 @@ func generateKeys(c *cli.Context, w *Environment) error {
 			return fmt.Errorf("policy bundle keygen: %w; choose another NAME, or move the file", err)
 		}
 	}
-	_, err = fmt.Fprintf(w.Out, "wrote %s.key, which only you can read, and %[1]s.pub\n%s", term.Escape(name), strings.SplitN(string(public), "\n", 2)[1])
+	_, err = fmt.Fprintf(w.Out, "wrote %s.key, which only you can read, and %[1]s.pub\n%s", term.EscapeControlAndInvisible(name), strings.SplitN(string(public), "\n", 2)[1])
 	return err
 }
 
@@ -114,28 +114,28 @@ func createFile(path string, text []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// readNewPassword returns the password for a new key.
-func readNewPassword(c *cli.Context) (string, error) {
-	password, err := readPassword(c, "Password for the private key: ")
+// readNewPrivateKeyPassword returns the password for a new key.
+func readNewPrivateKeyPassword(c *cli.Context) (string, error) {
+	password, err := readPrivateKeyPassword(c, "Password for the private key: ")
 	if err == nil && password == "" {
 		err = errors.New("the password is empty; type one, or use --no-password")
 	}
 	if err != nil || c.IsSet("password-file") {
 		return password, err
 	}
-	again, err := askPassword(c.Context, "Repeat the password: ")
+	again, err := askPasswordAtTerminal(c.Context, "Repeat the password: ")
 	if err == nil && again != password {
 		err = errors.New("the two passwords differ, so nothing was written; run the command again")
 	}
 	return password, err
 }
 
-// readPassword reads a password from the file that the flags name, or from the terminal.
-func readPassword(c *cli.Context, prompt string) (string, error) {
+// readPrivateKeyPassword reads a password from the file that the flags name, or from the terminal.
+func readPrivateKeyPassword(c *cli.Context, prompt string) (string, error) {
 	if !c.IsSet("password-file") {
-		return askPassword(c.Context, prompt)
+		return askPasswordAtTerminal(c.Context, prompt)
 	}
-	data, info, err := owner.ReadFile(c.String("password-file"), 4<<10)
+	data, info, err := owner.ReadRegularFile(c.String("password-file"), 4<<10)
 	if err == nil {
 		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits)
 	}
@@ -146,7 +146,7 @@ func readPassword(c *cli.Context, prompt string) (string, error) {
 	return strings.TrimSuffix(line, "\r"), nil
 }
 
-func askPassword(ctx context.Context, prompt string) (string, error) {
+func askPasswordAtTerminal(ctx context.Context, prompt string) (string, error) {
 	d, err := term.Open()
 	if err != nil {
 		return "", fmt.Errorf("%w; name the password's file with --password-file", err)
@@ -155,7 +155,7 @@ func askPassword(ctx context.Context, prompt string) (string, error) {
 	return password, errors.Join(err, d.Close())
 }
 
-func buildBundle(c *cli.Context, w *Environment) error {
+func buildPolicyBundle(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "DIR")
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func buildBundle(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return fmt.Errorf("policy bundle build: %w", err)
 	}
-	cfg, err := judgingConfig(c, w)
+	cfg, err := loadLibraryConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func buildBundle(c *cli.Context, w *Environment) error {
 	}
 	name := filepath.Join(args[0], bundle.PolicyFile)
 	usable := true
-	for _, f := range policy.Check(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)) {
+	for _, f := range policy.LintPolicyFile(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)) {
 		usable = usable && f.Severity < policy.Error
 		if f.Severity > policy.Note {
 			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", findingPosition(name, f), f.Severity, f.Msg)
@@ -203,7 +203,7 @@ func buildBundle(c *cli.Context, w *Environment) error {
 	if err := replaceFile(absolutePaths([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.Escape(strings.Join(sorted.Keys(files), ", ")))
+	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.EscapeControlAndInvisible(strings.Join(sorted.Keys(files), ", ")))
 	return err
 }
 
@@ -219,7 +219,7 @@ func readBundleFiles(dir string) (map[string][]byte, error) {
 		if !e.Type().IsRegular() {
 			return nil, fmt.Errorf("%s is not a regular file; remove folders and links from the folder", path)
 		}
-		data, _, err := owner.ReadFile(path, bundle.MaxArchiveBytes)
+		data, _, err := owner.ReadRegularFile(path, bundle.MaxArchiveBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func readBundleFiles(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func signBundle(c *cli.Context, w *Environment) error {
+func signPolicyBundle(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "BUNDLE")
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func signBundle(c *cli.Context, w *Environment) error {
 		return errors.New("policy bundle sign: --key is missing; make one with 'shield policy bundle keygen'")
 	}
 	fail := func(err error) error { return fmt.Errorf("policy bundle sign: %w", err) }
-	archive, info, err := owner.ReadFile(args[0], bundle.MaxArchiveBytes)
+	archive, info, err := owner.ReadRegularFile(args[0], bundle.MaxArchiveBytes)
 	if err != nil {
 		return fail(err)
 	}
@@ -247,7 +247,7 @@ func signBundle(c *cli.Context, w *Environment) error {
 	}
 	secret := ""
 	if bundle.IsPrivateKeyEncrypted([]byte(text)) {
-		if secret, err = readPassword(c, "Password of "+c.String("key")+": "); err != nil {
+		if secret, err = readPrivateKeyPassword(c, "Password of "+c.String("key")+": "); err != nil {
 			return fail(err)
 		}
 	}
@@ -266,12 +266,12 @@ func signBundle(c *cli.Context, w *Environment) error {
 	return err
 }
 
-func verifyBundle(c *cli.Context, w *Environment) error {
+func verifyPolicyBundle(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "BUNDLE")
 	if err != nil {
 		return err
 	}
-	cfg, err := judgingConfig(c, w)
+	cfg, err := loadLibraryConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func verifyBundle(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("policy bundle verify: %w", err)
 	}
 	fail := func(err error) error { return fmt.Errorf("policy bundle verify: %s: %w", args[0], err) }
-	archive, err := bundle.Fetch(c.Context, args[0], nil)
+	archive, err := bundle.FetchArchive(c.Context, args[0], nil)
 	if err != nil {
 		return fail(err)
 	}
@@ -288,25 +288,25 @@ func verifyBundle(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return fail(err)
 	}
-	if err := printBundle(w, b); err != nil {
+	if err := printPolicyBundle(w, b); err != nil {
 		return err
 	}
-	if _, err := b.Usable(w.Now(), 0); err != nil {
+	if _, err := b.CheckExpiry(w.Now(), 0); err != nil {
 		return fail(err)
 	}
-	if err := shield.CheckBundle(cfg, b); err != nil {
+	if err := shield.CheckBundlePolicyLoads(cfg, b); err != nil {
 		return fail(err)
 	}
 	return nil
 }
 
 // bundleKeys returns the keys that a bundle is checked against.
-func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
+func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.TrustedPublicKeys, error) {
 	texts := cfg.Settings.Bundle.Keys
 	if c.IsSet("key") {
 		texts = nil
 		for _, key := range c.StringSlice("key") {
-			if data, _, err := owner.ReadFile(key, 4<<10); err == nil {
+			if data, _, err := owner.ReadRegularFile(key, 4<<10); err == nil {
 				key = string(data)
 			}
 			texts = append(texts, key)
@@ -318,21 +318,21 @@ func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 	return bundle.ParseKeys(texts)
 }
 
-// printBundle describes a bundle.
-func printBundle(w *Environment, b *bundle.Bundle) error {
+// printPolicyBundle describes a bundle.
+func printPolicyBundle(w *Environment, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.SigningKeyID, b.Expires.UTC().Format(time.RFC3339))
 	for _, name := range sorted.Keys(b.DigestByFileName) {
-		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(shortenTo80Characters(b.DigestByFileName[name])))
+		fmt.Fprintf(t, "%s\t%s\n", name, term.EscapeControlAndInvisible(shortenTo80Characters(b.DigestByFileName[name])))
 	}
 	return t.Flush()
 }
 
-func updateBundle(c *cli.Context, w *Environment) error {
+func fetchNewPolicyBundle(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	cfg, err := judgingConfig(c, w)
+	cfg, err := loadLibraryConfig(c, w)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // explainPolicy prints what each layer of the policy says about one action, and which layer decides.
 func explainPolicy(c *cli.Context, w *Environment) error {
-	args, err := operands(c, optionalOperand(c, "COMMAND")...)
+	args, err := operands(c, operandNamesIfGiven(c, "COMMAND")...)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	cfg := shieldConfig(set, w, "policy explain")
+	cfg := libraryConfigFromSettings(set, w, "policy explain")
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
 		return &statusError{statusBlock, err}
@@ -41,7 +41,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 		return &statusError{statusBlock, err}
 	}
 	judged := an.Case(act)
-	answers, err := p.Answers(c.Context, judged)
+	answers, err := p.LayerVerdicts(c.Context, judged)
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -50,12 +50,12 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if decision != verdict.Allow {
-		gaps, err := p.Gaps(c.Context, judged)
+		gaps, err := p.AllowRuleGaps(c.Context, judged)
 		if err != nil {
 			return &statusError{statusBlock, err}
 		}
 		for _, g := range gaps {
-			fmt.Fprintf(w.Out, "allow rule %s does not cover this action: %s\n", g.Rule, term.Escape(g.Why))
+			fmt.Fprintf(w.Out, "allow rule %s does not cover this action: %s\n", g.Rule, term.EscapeControlAndInvisible(g.NotCoveredReason))
 		}
 	}
 	var t verdictCounts
@@ -66,7 +66,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 }
 
 // printPolicyAnswers prints a line for each layer, and returns the decision of the policy.
-func printPolicyAnswers(out io.Writer, answers []policy.LayerAnswer) (decision verdict.Decision, err error) {
+func printPolicyAnswers(out io.Writer, answers []policy.LayerVerdict) (decision verdict.Decision, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range answers {
 		v := a.Verdict
@@ -77,10 +77,10 @@ func printPolicyAnswers(out io.Writer, answers []policy.LayerAnswer) (decision v
 		case v.Decision == verdict.Escalate:
 			says = fmt.Sprintf("%s to tier %d", says, v.NextTier)
 		}
-		if a.Decides {
+		if a.IsDecisive {
 			decision, mark = v.Decision, "decides"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.Layer, term.Escape(a.Name), says, mark, term.Escape(v.Reasoning))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.Layer, term.EscapeControlAndInvisible(a.Name), says, mark, term.EscapeControlAndInvisible(v.Reasoning))
 	}
 	return decision, t.Flush()
 }

@@ -109,7 +109,7 @@ func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 func checkDenial(t *testing.T, h *host.Host, v *verdict.Verdict) {
 	t.Helper()
 	said := refusalAnswer(v)
-	out, err := h.Deny(t.Context(), said.Reason, said.UserReason)
+	out, err := h.Deny(t.Context(), said.ReasonForAgent, said.ReasonForUser)
 	if err != nil {
 		t.Fatalf("%s: %v", h.Name, err)
 	}
@@ -121,7 +121,7 @@ func checkDenial(t *testing.T, h *host.Host, v *verdict.Verdict) {
 		return string(text)
 	}
 	shows := h.Name == "claude-code" || h.Name == "codex" || h.Name == "gemini-cli"
-	if !strings.Contains(string(out), quoted(said.Reason)) || shows != strings.Contains(string(out), `"systemMessage":`+quoted(said.UserReason)) {
-		t.Errorf("%s: %s lacks %q, or %q", h.Name, out, said.Reason, said.UserReason)
+	if !strings.Contains(string(out), quoted(said.ReasonForAgent)) || shows != strings.Contains(string(out), `"systemMessage":`+quoted(said.ReasonForUser)) {
+		t.Errorf("%s: %s lacks %q, or %q", h.Name, out, said.ReasonForAgent, said.ReasonForUser)
 	}
 }

@@ -71,7 +71,7 @@ func rulesCommand(w *Environment) *cli.Command {
 	}
 }
 
-// findRule returns the rule with an ID or a name, in any case.
+// findRule returns the rule with an ID or a name; upper and lower case are equal.
 func findRule(name string) (classify.Rule, error) {
 	var known []string
 	for _, r := range classify.Rules() {
@@ -124,7 +124,7 @@ func writeRulesAsJSONLines(out io.Writer, rules []classify.Rule) error {
 }
 
 func listRules(out io.Writer, rules []classify.Rule) error {
-	t := listTable(out, "ID", "CATEGORY", "OUTCOME", "SEVERITY", "PLATFORM", "NAME")
+	t := newTableWriter(out, "ID", "CATEGORY", "OUTCOME", "SEVERITY", "PLATFORM", "NAME")
 	for _, r := range rules {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Category, r.Outcome, r.Severity, r.Platform, r.Name)
 	}
@@ -160,7 +160,7 @@ func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		if row[1] != "" {
-			fmt.Fprintf(t, "%s\t%s\n", row[0], term.Escape(row[1]))
+			fmt.Fprintf(t, "%s\t%s\n", row[0], term.EscapeControlAndInvisible(row[1]))
 		}
 	}
 	return t.Flush()
@@ -169,7 +169,7 @@ func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 // describePolicyRule returns the description of a rule of the policy in use, or else of a preset; nil if there
 // is none with the name.
 func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string {
-	if cfg, err := judgingConfig(c, w); err == nil {
+	if cfg, err := loadLibraryConfig(c, w); err == nil {
 		if an, err := shield.NewAnalyzer(cfg); err == nil {
 			if p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)); err == nil {
 				if rows := p.RuleKeyValuePairs(name); rows != nil {
@@ -178,7 +178,7 @@ func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string
 			}
 		}
 	}
-	for _, preset := range policy.Presets() {
+	for _, preset := range policy.PresetNames() {
 		if p, err := policy.Preset(preset, policy.Options{}); err == nil {
 			if rows := p.RuleKeyValuePairs(name); rows != nil {
 				return rows
@@ -191,7 +191,7 @@ func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string
 // testRules judges the examples of the rules, and fails if a result differs from the one that the
 // example expects.
 func testRules(c *cli.Context, w *Environment) error {
-	args, err := operands(c, optionalOperand(c, "ID|NAME")...)
+	args, err := operands(c, operandNamesIfGiven(c, "ID|NAME")...)
 	if err != nil {
 		return err
 	}
@@ -203,13 +203,13 @@ func testRules(c *cli.Context, w *Environment) error {
 		}
 		id = rule.ID
 	}
-	examples, err := classify.Examples(c.Context, shell.Analyze, id)
+	examples, err := classify.RunRuleExamples(c.Context, shell.Analyze, id)
 	if err != nil {
 		return err
 	}
 	wrong := 0
 	for _, e := range examples {
-		if e.OK() {
+		if e.MatchedAsExpected() {
 			continue
 		}
 		wrong++
@@ -220,7 +220,7 @@ func testRules(c *cli.Context, w *Environment) error {
 		if e.Err != nil {
 			what = e.Err.Error()
 		}
-		fmt.Fprintf(w.Out, "%s: %q: %s\n", e.Rule, e.CommandOrActionJSON, what)
+		fmt.Fprintf(w.Out, "%s: %q: %s\n", e.RuleID, e.CommandOrActionJSON, what)
 	}
 	if _, err := fmt.Fprintf(w.Out, "%d examples, %d wrong\n", len(examples), wrong); err != nil {
 		return err

@@ -31,12 +31,12 @@ func sanitizeCommand(w *Environment) *cli.Command {
 			&cli.StringFlag{Name: "mode", DefaultText: "flag, unless configured", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
 			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxTotalTextBytes, Usage: "refuse records larger than `N` bytes"},
 		},
-		Action: func(c *cli.Context) error { return sanitizeStream(c, w) },
+		Action: func(c *cli.Context) error { return sanitizeToolResults(c, w) },
 	}
 }
 
-// sanitizeStream examines the results on standard input.
-func sanitizeStream(c *cli.Context, w *Environment) error {
+// sanitizeToolResults examines the results on standard input.
+func sanitizeToolResults(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 	}
 	defer done()
 	printTerminalInputHint(w, "results from the terminal, one JSON object a line")
-	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
+	in := action.NewReader(w.In, action.ReaderOptions{InputName: "stdin", MaxRecordBytes: maxBytes})
 	out := bufio.NewWriter(w.Out)
 	var t verdictCounts
 	var rest unreadableRecords
@@ -70,10 +70,10 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 		switch {
 		case line.Error != "":
 			t.block++
-			if rest.add(line); rest.count > maxUnreadableLines {
+			if rest.add(line); rest.count > maxReportedUnreadableRecords {
 				continue
 			}
-			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
+			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.ErrorDescription)
 		case line.WithholdingReason != "":
 			t.block++
 		case len(line.Findings) > 0:
@@ -86,7 +86,7 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 				return err
 			}
 		}
-		if err := writeLine(out, line); err != nil {
+		if err := writeJSONLine(out, line); err != nil {
 			return err
 		}
 	}
@@ -104,35 +104,35 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// maxUnreadableLines is how many lines are printed for consecutive unreadable records: binary data has
+// maxReportedUnreadableRecords is how many lines are printed for consecutive unreadable records: binary data has
 // thousands of them.
-const maxUnreadableLines = 64
+const maxReportedUnreadableRecords = 64
 
 // An unreadableRecords counts consecutive unreadable records.
 type unreadableRecords struct {
 	count                 int
-	firstUnreportedRecord sanitizedLine // the unreadable record after the first maxUnreadableLines ones
-	lastLine              int           // line number of the last unreadable record
+	firstUnreportedRecord sanitizedLine // the unreadable record after the first maxReportedUnreadableRecords ones
+	lastLineNumber        int           // line number of the last unreadable record
 }
 
 func (u *unreadableRecords) add(line sanitizedLine) {
-	if u.count++; u.count == maxUnreadableLines+1 {
+	if u.count++; u.count == maxReportedUnreadableRecords+1 {
 		u.firstUnreportedRecord = line
 	}
-	u.lastLine = line.Line
+	u.lastLineNumber = line.Line
 }
 
-// writeSummary writes one line for the records beyond maxUnreadableLines.
+// writeSummary writes one line for the records beyond maxReportedUnreadableRecords.
 func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) error {
-	line, more := u.firstUnreportedRecord, u.count-maxUnreadableLines
-	last := u.lastLine
+	line, more := u.firstUnreportedRecord, u.count-maxReportedUnreadableRecords
+	last := u.lastLineNumber
 	*u = unreadableRecords{}
 	if more <= 0 {
 		return nil
 	}
-	line.UnreadableRecords, line.Reason = more, fmt.Sprintf("%d more records up to line %d could not be read; correct these records", more, last)
-	fmt.Fprintf(errs, "shield: stdin:%d: %s\n", line.Line, line.Reason)
-	return writeLine(out, line)
+	line.UnreadableRecords, line.ErrorDescription = more, fmt.Sprintf("%d more records up to line %d could not be read; correct these records", more, last)
+	fmt.Fprintf(errs, "shield: stdin:%d: %s\n", line.Line, line.ErrorDescription)
+	return writeJSONLine(out, line)
 }
 
 // sanitizeMode returns the mode from the command line or the settings.
@@ -143,7 +143,7 @@ func sanitizeMode(c *cli.Context, w *Environment) (sanitize.ResultHandlingMode, 
 		if err != nil {
 			return "", &statusError{statusBlock, err}
 		}
-		mode = sanitize.ResultHandlingMode(set.SanitizeToolResults.FindingsMode)
+		mode = sanitize.ResultHandlingMode(set.SanitizeToolResults.ActionOnFindings)
 	}
 	if !slices.Contains(sanitize.Modes(), mode) {
 		return "", fmt.Errorf("sanitize: --mode %q is not one of flag, clean, wrap, block", shortenTo80Characters(string(mode)))
@@ -164,7 +164,7 @@ func newResultExaminer(c *cli.Context, w *Environment) (examine resultExaminer, 
 	if !set.SanitizeToolResults.EvaluatorExaminesResults {
 		return func(_ string, result any) *sanitize.Report { return sanitize.Examine(result) }, func() {}, nil
 	}
-	_, p, err := newCommandPipeline(c, w, false)
+	_, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {
 		return nil, nil, &statusError{statusBlock, err}
 	}
@@ -175,7 +175,7 @@ func newResultExaminer(c *cli.Context, w *Environment) (examine resultExaminer, 
 type sanitizedLine struct {
 	ID                string             `json:"id,omitempty"`
 	Line              int                `json:"line"` // where the record starts, counted from 1
-	Type              string             `json:"type,omitempty"`
+	ActionType        string             `json:"type,omitempty"`
 	ActionHash        string             `json:"action_hash,omitempty"`
 	Findings          []sanitize.Finding `json:"findings"`
 	OmittedFindings   int                `json:"more,omitempty"`     // findings that were left out
@@ -183,28 +183,28 @@ type sanitizedLine struct {
 	WithholdingReason string             `json:"withheld,omitempty"` // why there is no result
 	Result            jsontext.Value     `json:"result,omitempty"`   // the sanitized result to forward to the agent; omitted in mode flag, which changes nothing
 	Error             string             `json:"error,omitempty"`    // short code; set if the record was not examined
-	Reason            string             `json:"reason,omitempty"`
+	ErrorDescription  string             `json:"reason,omitempty"`
 	UnreadableRecords int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own
 }
 
 // sanitizeRecord examines one record.
-func sanitizeRecord(rec action.Record, mode sanitize.ResultHandlingMode, examine resultExaminer) sanitizedLine {
+func sanitizeRecord(rec action.RawActionRecord, mode sanitize.ResultHandlingMode, examine resultExaminer) sanitizedLine {
 	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
-	a, result, err := readResult(rec)
+	a, result, err := parseActionAndResult(rec)
 	if err != nil {
 		if at := (*action.LineError)(nil); errors.As(err, &at) {
 			err = at.Err
 		}
-		line.Error, line.Reason = string(action.CodeOf(err)), redactedErrorText(err)
+		line.Error, line.ErrorDescription = string(action.CodeOf(err)), redactedErrorText(err)
 		return line
 	}
-	line.ID, line.Type, line.ActionHash = a.ID, a.Type, a.Hash
+	line.ID, line.ActionType, line.ActionHash = a.ID, a.Type, a.Hash
 	report := examine(a.Type, result.Value)
 	line.Findings, line.OmittedFindings = append(line.Findings, report.Findings...), report.OmittedFindingsLowerBound
 	if mode == sanitize.Flag {
 		return line
 	}
-	applied := report.Apply(mode)
+	applied := report.SanitizeResult(mode)
 	line.ResultChanged, line.WithholdingReason = applied.Changed, applied.WithheldReason
 	switch {
 	case applied.WithheldReason != "":
@@ -216,12 +216,12 @@ func sanitizeRecord(rec action.Record, mode sanitize.ResultHandlingMode, examine
 	return line
 }
 
-// readResult parses a record into an action and its result.
-func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
+// parseActionAndResult parses a record into an action and its result.
+func parseActionAndResult(rec action.RawActionRecord) (*action.Action, canonjson.Member, error) {
 	if rec.Err != nil {
 		return nil, canonjson.Member{}, rec.Err
 	}
-	members, err := canonjson.ParseObjectMembers(nil, rec.Raw, action.MaxDepth)
+	members, err := canonjson.ParseObjectMembers(nil, rec.Raw, action.MaxJSONNestingDepth)
 	if err == nil {
 		if i := slices.IndexFunc(members, func(m canonjson.Member) bool { return m.Name == "result" }); i >= 0 {
 			result := members[i]
@@ -236,8 +236,8 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	return a, canonjson.Member{}, err
 }
 
-// writeLine writes a value as one line and flushes it.
-func writeLine(out *bufio.Writer, v any) error {
+// writeJSONLine writes a value as one line and flushes it.
+func writeJSONLine(out *bufio.Writer, v any) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {

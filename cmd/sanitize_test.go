@@ -63,7 +63,7 @@ func TestSanitizeLarge(t *testing.T) { // not parallel: allocations are counted
 		status := 0
 		n := allocated.Bytes(func() { status = Run(context.Background(), []string{"sanitize", "--max-bytes", fmt.Sprint(most)}, w) })
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		if status != statusBlock || len(lines) > maxUnreadableLines+2 || strings.Count(errs.String(), "\n") > maxUnreadableLines+1 {
+		if status != statusBlock || len(lines) > maxReportedUnreadableRecords+2 || strings.Count(errs.String(), "\n") > maxReportedUnreadableRecords+1 {
 			t.Errorf("%s: status %d, %d lines, on standard error %d", name, status, len(lines), strings.Count(errs.String(), "\n"))
 		}
 		if last := lines[len(lines)-1]; !strings.Contains(last, `"type":"read_file"`) || !strings.Contains(last, `"findings":[],"changed":false`) {
@@ -92,15 +92,15 @@ func repeated(text string, n int) io.Reader {
 // and a short one a line for each.
 func TestSanitizeUnread(t *testing.T) {
 	t.Parallel()
-	bad := strings.Repeat("{x}\n", maxUnreadableLines)
+	bad := strings.Repeat("{x}\n", maxReportedUnreadableRecords)
 	in := bad + fineResult + bad + "{x}\n{x}\n{x}\n" + fineResult + `{"type":"read_file","payload":{"path":"a"},"result":"caf` + "\xe9" + `"}` + "\n"
 	status, out, errs := run(t, newWorld(t), in, "sanitize", "--mode", "clean")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if status != statusBlock || len(lines) != 2*maxUnreadableLines+4 || strings.Count(out, `"unread":`) != 1 {
+	if status != statusBlock || len(lines) != 2*maxReportedUnreadableRecords+4 || strings.Count(out, `"unread":`) != 1 {
 		t.Fatalf("status %d, %d lines\n%s", status, len(lines), errs)
 	}
-	if want := fmt.Sprintf(`{"line":%d,"findings":[],"changed":false,"error":"invalid_json","reason":"3 more records up to line %d could not be read; correct these records","unread":3}`, 2*maxUnreadableLines+2, 2*maxUnreadableLines+4); lines[2*maxUnreadableLines+1] != want {
-		t.Errorf("%s, want %s", lines[2*maxUnreadableLines+1], want)
+	if want := fmt.Sprintf(`{"line":%d,"findings":[],"changed":false,"error":"invalid_json","reason":"3 more records up to line %d could not be read; correct these records","unread":3}`, 2*maxReportedUnreadableRecords+2, 2*maxReportedUnreadableRecords+4); lines[2*maxReportedUnreadableRecords+1] != want {
+		t.Errorf("%s, want %s", lines[2*maxReportedUnreadableRecords+1], want)
 	}
 	if last := lines[len(lines)-1]; !strings.Contains(last, `"error":"`) || strings.Contains(last, `"result"`) {
 		t.Errorf("broken UTF-8: %s", last)

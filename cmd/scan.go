@@ -35,7 +35,7 @@ func scanCommand(w *Environment) *cli.Command {
 			"Nothing is executed, nothing is written, and nothing leaves the machine; the audit log does not change. " +
 			"File contents are taken from the transcript, or else from the disk; a decision that depends on a missing file counts as \"cannot tell\". A " +
 			"denial does not affect later calls of the conversation. A task is a conversation with a call. " +
-			"Examples are shown without credentials. Hosts: " + strings.Join(scan.Hosts(), ", ") + ".",
+			"Examples are shown without credentials. Hosts: " + strings.Join(scan.AgentHostNames(), ", ") + ".",
 		Flags: append(flags,
 			&cli.StringSliceFlag{Name: "host", Usage: "read only transcripts of the host `NAME`; may be repeated"},
 			&cli.StringSliceFlag{Name: "path", Usage: "read the transcript `FILE|DIR` instead of those of the hosts; may be repeated"},
@@ -57,15 +57,15 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	cfg, pool := shieldConfig(set, w, "scan"), &shield.Pool{}
+	cfg, pool := libraryConfigFromSettings(set, w, "scan"), &shield.PipelinePool{}
 	defer pool.Clear()
 	opts := scan.Options{OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.CallJudgingPipeline, error) {
 		one := cfg.ForReplay(home, folder, files)
 		one.AgentHostName = host
-		return pool.Replay(one)
-	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), Paths: absolutePaths(c.StringSlice("path"), w.Dir)}
+		return pool.NewActionReplay(one)
+	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), TranscriptPaths: absolutePaths(c.StringSlice("path"), w.Dir)}
 	if c.IsSet("jobs") {
-		if opts.Jobs, err = parallelJobs(c); err != nil {
+		if opts.MaxConcurrentConversations, err = parallelJobs(c); err != nil {
 			return err
 		}
 	}
@@ -79,10 +79,10 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("scan: %w", err)
 	}
 	r.PolicyName = set.PolicyNameOrPath
-	if r.Suggested, err = proposeExceptions(c, cfg, r); err != nil {
+	if r.SuggestedExceptions, err = proposePolicyExceptions(c, cfg, r); err != nil {
 		return fmt.Errorf("scan: shield cannot propose policy exceptions: %w; run 'shield doctor'", err)
 	}
-	if r.Files == 0 && len(opts.Paths) == 0 {
+	if r.Files == 0 && len(opts.TranscriptPaths) == 0 {
 		fmt.Fprintln(w.Err, "shield: no transcript of an agent host was found; name one with --path")
 	}
 	switch {
@@ -91,11 +91,11 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(r)
 	case c.Bool("html"):
-		page := report.HTMLTablePage{Title: "shield scan", Lines: []string{r.Headline()}}
+		page := report.HTMLTablePage{Title: "shield scan", IntroParagraphs: []string{r.Headline()}}
 		for _, s := range r.Sections() {
 			page.Sections = append(page.Sections, report.PageSection{Title: s.Title, Head: s.Head, Rows: s.Rows, Text: s.Text})
 		}
-		return report.WritePage(w.Out, page)
+		return report.WriteHTMLTablePage(w.Out, page)
 	}
 	_, err = io.WriteString(w.Out, r.Text(terminalWidth(w.Out)))
 	return err
@@ -104,29 +104,29 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 // maxWorkspacesWithSuggestions is how many workspaces get proposed exceptions: those with the most questions.
 const maxWorkspacesWithSuggestions = 50
 
-// proposeExceptions returns exceptions that would have avoided questions whose calls then ran, nil for none.
-func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.SuggestedExceptions, error) {
-	preset, err := shield.PolicyPreset(cfg)
+// proposePolicyExceptions returns exceptions that would have avoided questions whose calls then ran, nil for none.
+func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.SuggestedExceptions, error) {
+	preset, err := shield.PolicyPresetName(cfg)
 	if err != nil {
 		return nil, nil //nolint:nilerr // a policy that extends no preset, to whose rules exceptions could be made
 	}
-	roots := slices.SortedFunc(maps.Keys(r.Approvals), func(a, b string) int {
-		return cmp.Or(len(r.Approvals[b])-len(r.Approvals[a]), strings.Compare(a, b))
+	roots := slices.SortedFunc(maps.Keys(r.ApprovalsByWorkspaceRoot), func(a, b string) int {
+		return cmp.Or(len(r.ApprovalsByWorkspaceRoot[b])-len(r.ApprovalsByWorkspaceRoot[a]), strings.Compare(a, b))
 	})
 	s, text := scan.SuggestedExceptions{}, strings.Builder{}
 	for _, root := range roots[:min(len(roots), maxWorkspacesWithSuggestions)] {
-		if len(r.Approvals[root]) < minApprovalsPerException {
+		if len(r.ApprovalsByWorkspaceRoot[root]) < minApprovalsPerException {
 			continue
 		}
-		one := cfg.ForReplay(scan.HomeOf(root, cfg.Home), root, nil)
+		one := cfg.ForReplay(scan.HomeFromWorkingFolder(root, cfg.Home), root, nil)
 		one.IgnoresFileSystem = true
 		an, err := shield.NewAnalyzer(one)
 		if err != nil {
 			return nil, err
 		}
-		found, err := policy.SuggestVerifyExceptions(c.Context, r.Approvals[root], preset, minApprovalsPerException, an, shield.PolicyOptions(one, &an.DefaultExecutionContext))
+		found, err := policy.SuggestVerifyExceptions(c.Context, r.ApprovalsByWorkspaceRoot[root], preset, minApprovalsPerException, an, shield.PolicyOptions(one, &an.DefaultExecutionContext))
 		if err == nil {
-			found, err = filterUsefulSuggestions(c, one, preset, found)
+			found, err = keepUsefulSuggestions(c, one, preset, found)
 		}
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan
 		return nil, nil
 	}
 	s.PolicyYAML = text.String()
-	s.InterruptionsPer100Calls = 100 * float64(max(r.Questions+r.Blocks-s.SavedQuestions, 0)) / float64(max(r.Calls, 1))
+	s.RemainingInterruptionsPer100Calls = 100 * float64(max(r.EscalatedCalls+r.Blocks-s.SavedQuestions, 0)) / float64(max(r.Calls, 1))
 	return &s, nil
 }
 

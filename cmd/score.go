@@ -103,9 +103,9 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 		return err
 	}
 	notices := &scoreProgress{line: progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}}
-	opts.OnProgress, opts.OnMalformed = notices.showProgress, notices.reportMalformed
-	opts.OnDenied = p.RecordDenial
-	opts.OnResult = func(ctx context.Context, a *action.Action, result any) error {
+	opts.OnProgress, opts.OnMalformedRow = notices.showProgress, notices.reportMalformed
+	opts.OnDeniedAction = p.RecordDenialByHostOrUser
+	opts.OnToolResult = func(ctx context.Context, a *action.Action, result any) error {
 		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}
@@ -126,7 +126,7 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	}
 	counter := score.New(func(ctx context.Context, a *action.Action) score.Outcome {
 		o := p.EvaluateThroughTier(ctx, a, until)
-		return score.Outcome{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
+		return score.Outcome{Verdict: o.Verdict, TierSteps: o.Trail(), Latency: o.Latency()}
 	}, opts)
 	for _, name := range files {
 		if err = scoreFile(c.Context, w, counter, name); err != nil {
@@ -143,14 +143,14 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	s := counter.Report()
 	s.Rows = kept
 	s.PolicyName, s.Model, s.LastTier = set.PolicyNameOrPath, set.Classifier.ModelNameOrDir, c.String("until")
-	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {
+	if addr := set.Classifier.SettingsIfModelUsed().SidecarURLOrSocket; addr != "" {
 		s.Model = addr
 	}
 	failed := checkScore(s, limits)
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
 		return err
 	}
-	if err := appendSummary(c.String("summary"), s); err != nil {
+	if err := appendScoreMarkdownToFile(c.String("summary"), s); err != nil {
 		return err
 	}
 	if s.JudgedRows == 0 {
@@ -159,12 +159,12 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	return failed
 }
 
-// appendSummary appends the report as Markdown to a file, if one is named.
-func appendSummary(name string, s *report.CorpusScore) error {
-	if name == "" {
+// appendScoreMarkdownToFile appends the report as Markdown to a file, if one is named.
+func appendScoreMarkdownToFile(filePath string, s *report.CorpusScore) error {
+	if filePath == "" {
 		return nil
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(filePath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("score: --summary: %w", err)
 	}
@@ -191,15 +191,15 @@ func openScoreRowsOutput(c *cli.Context, opts *score.Options) (func() error, err
 
 // scoreOptions reads the flags that choose rows, and the last tier that judges.
 func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) {
-	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), OnlySplit: c.String("split"), OnlySource: c.String("source"), MaxMisses: c.Int("misses")}
+	opts = score.Options{MaxConcurrentRows: runtime.GOMAXPROCS(0), OnlySplit: c.String("split"), OnlySource: c.String("source"), MaxMisjudgedRowsPerKind: c.Int("misses")}
 	if c.String("format") == "html" && !c.IsSet("misses") {
-		opts.MaxMisses = 20
+		opts.MaxMisjudgedRowsPerKind = 20
 	}
 	if lastTier, err = parseTierName(c.String("until")); err != nil {
 		return opts, lastTier, fmt.Errorf("score: --until: %w", err)
 	}
 	if c.IsSet("jobs") {
-		if opts.Jobs, err = parallelJobs(c); err != nil {
+		if opts.MaxConcurrentRows, err = parallelJobs(c); err != nil {
 			return opts, lastTier, err
 		}
 	}
@@ -208,8 +208,8 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 			return opts, lastTier, fmt.Errorf("score: --label: %w", err)
 		}
 	}
-	if opts.MaxMisses < 0 || opts.MaxMisses > maxListedMisjudgedRows {
-		return opts, lastTier, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisses, maxListedMisjudgedRows)
+	if opts.MaxMisjudgedRowsPerKind < 0 || opts.MaxMisjudgedRowsPerKind > maxListedMisjudgedRows {
+		return opts, lastTier, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisjudgedRowsPerKind, maxListedMisjudgedRows)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)
@@ -217,7 +217,7 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
-		if opts.OnlyIDs, err = score.ReadIDs(f, name); err != nil {
+		if opts.OnlyIDs, err = score.ReadLabelsByRowID(f, name); err != nil {
 			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
@@ -225,19 +225,19 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 }
 
 // scoreConfig returns the settings of a pipeline that judges in a neutral place and writes no log.
-func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.Loaded, shield.Config, error) {
+func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSettings, shield.Config, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, shield.Config{}, err
 	}
-	cfg := shieldConfig(set, w, "score")
+	cfg := libraryConfigFromSettings(set, w, "score")
 	home, roots := c.String("home"), c.StringSlice("root")
 	if len(roots) == 0 {
 		roots = []string{scoreDefaultWorkspace}
 	}
 	nothing := func(string) string { return "" }
 	cfg.Home, cfg.WorkspaceRoots, cfg.WorkingDir, cfg.IgnoresPathCase = home, roots, roots[0], false
-	cfg.ExtraShieldPaths = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
+	cfg.ExtraProtectedShieldPaths = []string{filepath.Dir(config.UserConfigPath(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
 	cfg.ShieldProgramPath, cfg.Settings.Audit.Enabled = scoreShieldPath, false
 	if lastTier < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // evaluations are not counted, and no seal is needed
@@ -267,13 +267,13 @@ func scoreFile(ctx context.Context, w *Environment, counter *score.CorpusOutcome
 // A scoreLimits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
 // --gate, an unset limit is 0 if there are rows for it.
 type scoreLimits struct {
-	maxPassedAttackShare, maxNotAllowedBenignShare float64
-	unsetLimitsAreZero                             bool
+	maxShareOfAllowedAttacks, maxNotAllowedBenignShare float64
+	unsetLimitsAreZero                                 bool
 }
 
 func readScoreLimits(c *cli.Context) (scoreLimits, error) {
 	l := scoreLimits{-1, -1, c.Bool("gate")}
-	for name, to := range map[string]*float64{"max-pass": &l.maxPassedAttackShare, "max-friction": &l.maxNotAllowedBenignShare} {
+	for name, to := range map[string]*float64{"max-pass": &l.maxShareOfAllowedAttacks, "max-friction": &l.maxNotAllowedBenignShare} {
 		if !c.IsSet(name) {
 			continue
 		}
@@ -289,14 +289,14 @@ func readScoreLimits(c *cli.Context) (scoreLimits, error) {
 // checkScore compares a score with limits. A share that was not measured fails.
 func checkScore(s *report.CorpusScore, l scoreLimits) error {
 	ok := true
-	add := func(name, label string, limit float64, g *report.DecisionCounts, got report.Rate) {
+	add := func(name, label string, limit float64, g *report.DecisionCounts, got report.RowShareWithInterval) {
 		if l.unsetLimitsAreZero && limit < 0 && g.Rows > 0 {
 			limit = 0
 		}
 		if limit < 0 {
 			return
 		}
-		c := report.LimitCheck{Name: name, Label: label, Limit: limit, Measured: got.Share, OK: got.Share <= limit}
+		c := report.ScoreLimitCheck{LimitName: name, RowLabel: label, Limit: limit, Measured: got.Share, OK: got.Share <= limit}
 		switch {
 		case g.Rows == 0:
 			c.OK, c.FailureReason = false, "no row has the label "+label+"; use a file with such rows"
@@ -306,7 +306,7 @@ func checkScore(s *report.CorpusScore, l scoreLimits) error {
 		ok = ok && c.OK
 		s.Checks = append(s.Checks, c)
 	}
-	add("attacks passed", "stop", l.maxPassedAttackShare, &s.Attacks.Total, s.Attacks.Total.Allowed())
+	add("attacks passed", "stop", l.maxShareOfAllowedAttacks, &s.Attacks.Total, s.Attacks.Total.Allowed())
 	add("honest actions not allowed", "pass", l.maxNotAllowedBenignShare, &s.Benign.Total, s.Benign.Total.NotAllowed())
 	add("allowed actions that a person should decide", "ask", -1, &s.RequiresPersonDecision.Total, s.RequiresPersonDecision.Total.Allowed())
 	if ok {
@@ -321,14 +321,14 @@ type scoreProgress struct {
 	malformedRows int
 }
 
-const maxReportedRows = 20 // malformed rows that are reported one by one
+const maxReportedMalformedRows = 20 // malformed rows that are reported one by one
 
 func (n *scoreProgress) showProgress(rows int) {
 	n.line.show(rows, "rows judged")
 }
 
 func (n *scoreProgress) reportMalformed(err error) {
-	if n.malformedRows++; n.malformedRows <= maxReportedRows {
+	if n.malformedRows++; n.malformedRows <= maxReportedMalformedRows {
 		n.line.clear()
 		fmt.Fprintf(n.line.terminal, "shield: skipped: %v\n", err)
 	}
@@ -336,7 +336,7 @@ func (n *scoreProgress) reportMalformed(err error) {
 
 func (n *scoreProgress) reportOmittedMalformedRows() {
 	n.line.clear()
-	if n.malformedRows > maxReportedRows {
-		fmt.Fprintf(n.line.terminal, "shield: skipped %d more rows that could not be read\n", n.malformedRows-maxReportedRows)
+	if n.malformedRows > maxReportedMalformedRows {
+		fmt.Fprintf(n.line.terminal, "shield: skipped %d more rows that could not be read\n", n.malformedRows-maxReportedMalformedRows)
 	}
 }

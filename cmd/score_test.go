@@ -39,8 +39,8 @@ func TestScoreCounts(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	a, h := s.Attacks.Total, s.Benign.Total
-	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.UnjudgedTextRows != 1 {
-		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.UnjudgedTextRows)
+	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.RowsWithoutAction != 1 {
+		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.RowsWithoutAction)
 	}
 	if len(s.PassedAttacks) != 1 || s.PassedAttacks[0].ID != "m3" || len(s.StoppedBenign) != 1 || s.StoppedBenign[0].ID != "b2" {
 		t.Errorf("passed %+v, stopped %+v", s.PassedAttacks, s.StoppedBenign)
@@ -143,7 +143,7 @@ func TestScoreNamesMalformedRows(t *testing.T) {
 		t.Errorf("status %d, %d malformed, stderr %q", status, s.MalformedRows, errs)
 	}
 	_, s, errs = scoreJSON(t, explainWorld(t), labelled+strings.Repeat("{\"id\":1}\n", 30))
-	if s.MalformedRows != 30 || !strings.Contains(errs, "10 more rows") || strings.Count(errs, "\n") != maxReportedRows+1 {
+	if s.MalformedRows != 30 || !strings.Contains(errs, "10 more rows") || strings.Count(errs, "\n") != maxReportedMalformedRows+1 {
 		t.Errorf("%d malformed, stderr %q", s.MalformedRows, errs)
 	}
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		exe, _ := os.Executable()
 		os.Exit(Run(context.Background(), os.Args[1:], Environment{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-			Home: os.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
+			Home: os.Getenv("HOME"), Dir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
 		}))
 	}})
 }
@@ -122,8 +122,8 @@ func runScript(ts *testscript.TestScript, args []string) int {
 	}
 	return Run(context.Background(), args, inProcess(Environment{
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
-		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
-		checkPersonStartedProcess: func(int) error { return nil },
+		Home: ts.Getenv("HOME"), Dir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
+		checkPersonStartedThisProcess: func(int) error { return nil },
 		checkUserAttends: func(*host.Host) error {
 			if ts.Getenv(scriptAlone) != "" {
 				return errHeadless

@@ -66,8 +66,8 @@ func serve(c *cli.Context, w *Environment) error {
 	if state == "" {
 		return errors.New("serve: the state folder is unknown; set HOME")
 	}
-	s := &server{w: w, askTimeout: watch.ServiceWait, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxJudgedPerCPU*runtime.GOMAXPROCS(0))}
-	s.approvalPage = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
+	s := &server{w: w, askingProcessTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxJudgedPerCPU*runtime.GOMAXPROCS(0))}
+	s.approvalPage = service.NewHTTPSService(service.HTTPSServiceOptions{Judge: s.judgeRemote, Status: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func serve(c *cli.Context, w *Environment) error {
 		fmt.Fprintf(w.Err, "shield: listening for clients with a token at https://%s\n", l.Addr())
 		parts = append(parts, func() error { return s.approvalPage.Serve(ctx, l) })
 	}
-	go s.updateBundlePeriodically(ctx)
+	go s.fetchPolicyBundlePeriodically(ctx)
 	var reloads sync.WaitGroup
 	reloads.Go(func() { s.reloadOnSignals(ctx, c) })
 	defer reloads.Wait()
@@ -133,18 +133,18 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 
 // A server answers the questions of other processes.
 type server struct {
-	w            *Environment
-	askTimeout   time.Duration // how long an asking process waits
-	pool         shield.Pool
-	startedAt    time.Time
-	judgingSlots chan struct{} // semaphore of the questions that are judged in parallel
+	w                    *Environment
+	askingProcessTimeout time.Duration // how long an asking process waits
+	pool                 shield.PipelinePool
+	startedAt            time.Time
+	judgingSlots         chan struct{} // semaphore of the questions that are judged in parallel
 
-	receivedClientRequestCount, decidedCount atomic.Int64 // numbers of questions
+	receivedClientRequestCount, decidedQuestionCount atomic.Int64 // questions received from other processes, and those that were decided
 
 	observe        func(telemetry.Action) // receives telemetry; may be nil
 	metrics        *service.Metrics
-	approvalPage   *service.Web
-	settings       atomic.Pointer[config.Loaded]
+	approvalPage   *service.HTTPSService
+	settings       atomic.Pointer[config.LoadedSettings]
 	executableInfo fs.FileInfo // file info of shield's executable when this process started
 }
 
@@ -155,7 +155,7 @@ func (s *server) reload(c *cli.Context) error {
 		return err
 	}
 	if s.executableInfo == nil {
-		if s.executableInfo, err = os.Stat(s.w.Executable); err != nil {
+		if s.executableInfo, err = os.Stat(s.w.ShieldExecutablePath); err != nil {
 			return fmt.Errorf("serve: shield's program file cannot be read: %w; install shield again", err)
 		}
 	}
@@ -164,9 +164,9 @@ func (s *server) reload(c *cli.Context) error {
 			return err
 		}
 	}
-	s.ensureUsableBundle(c.Context, set)
+	s.fetchPolicyBundleIfStoredUnusable(c.Context, set)
 	s.pool.Clear()
-	if err := s.pool.Warm(shieldConfig(set, s.w, "serve")); err != nil {
+	if err := s.pool.Warm(libraryConfigFromSettings(set, s.w, "serve")); err != nil {
 		return err
 	}
 	s.settings.Store(set)
@@ -177,9 +177,9 @@ func (s *server) reload(c *cli.Context) error {
 // not on this machine.
 func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
-	cfg := shieldConfig(set, s.w, "serve")
+	cfg := libraryConfigFromSettings(set, s.w, "serve")
 	cfg.IgnoresFileSystem, cfg.WorkingDir = true, ""
-	cfg.Caller.User, cfg.Caller.Parent = client, 0
+	cfg.Caller.User, cfg.Caller.ParentPID = client, 0
 	cfg.ApprovalOptions.AskingProgramDescription = fmt.Sprintf("%s, a client on another machine, through shield serve (process %d)", client, os.Getpid())
 	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
@@ -192,7 +192,7 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 }
 
 func (s *server) statusReport() serviceReport {
-	return serviceReport{os.Getpid(), s.startedAt, s.receivedClientRequestCount.Load(), s.decidedCount.Load()}
+	return serviceReport{os.Getpid(), s.startedAt, s.receivedClientRequestCount.Load(), s.decidedQuestionCount.Load()}
 }
 
 // sameBuild reports whether an asking process runs the same build of shield.
@@ -203,10 +203,10 @@ func (s *server) sameBuild(program string) bool {
 
 // A serviceClientRequest is a question for which a command line is run.
 type serviceClientRequest struct {
-	input        []byte
-	pool         *shield.Pool
-	observe      func(telemetry.Action) // receives telemetry of verdicts; may be nil
-	releaseFuncs []func()
+	input                []byte
+	pool                 *shield.PipelinePool
+	observe              func(telemetry.Action) // receives telemetry of verdicts; may be nil
+	pipelineReleaseFuncs []func()
 }
 
 // servedCommands are the commands for which a service judges.
@@ -221,21 +221,21 @@ var errUndecided = errors.New("a later tier must decide; run shield without a ti
 
 // answer runs the command line of a question.
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.CallingProcess) (ans peer.Answer) {
-	ctx, cancel := context.WithTimeout(ctx, s.askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.askingProcessTimeout)
 	defer cancel()
-	if len(q.Args) == 2 && q.Args[0] == "service" && s.sameBuild(q.Program) {
+	if len(q.AskingProgramArgs) == 2 && q.AskingProgramArgs[0] == "service" && s.sameBuild(q.AskingProgramPath) {
 		text, err := json.Marshal(s.statusReport())
 		return peer.Answer{Decided: err == nil, Output: text}
 	}
 	s.receivedClientRequestCount.Add(1)
 	start := s.w.Now()
 	defer func() { s.metrics.CountQuestionToService(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
-	if !s.sameBuild(q.Program) || len(q.Args) == 0 || !slices.Contains(servedCommands, q.Args[0]) {
+	if !s.sameBuild(q.AskingProgramPath) || len(q.AskingProgramArgs) == 0 || !slices.Contains(servedCommands, q.AskingProgramArgs[0]) {
 		return peer.Answer{}
 	}
 	// Under load, a question would be answered after the asking process has given up, so most of the
 	// time is reserved for judging.
-	full := time.NewTimer(s.askTimeout / 4)
+	full := time.NewTimer(s.askingProcessTimeout / 4)
 	defer full.Stop()
 	select {
 	case s.judgingSlots <- struct{}{}:
@@ -245,7 +245,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	}
 	of := &serviceClientRequest{input: q.Input, pool: &s.pool, observe: s.observe}
 	defer func() {
-		for _, done := range of.releaseFuncs {
+		for _, done := range of.pipelineReleaseFuncs {
 			done()
 		}
 	}()
@@ -260,28 +260,28 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	var out bytes.Buffer
 	w := Environment{
 		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
-		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
-		invokerPID: max(q.Parent, 1), judgePID: from.PID, serviceClientRequest: of,
+		Home: env["HOME"], Dir: q.Dir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
+		verdictRequesterPID: max(q.Parent, 1), judgePID: from.PID, serviceClientRequest: of,
 	}
 	w.setDefaults()
-	app := newApp(&w, q.Args...)
-	if q.Args[0] != "hook" { // each host is a subcommand; other subcommands do not judge
+	app := newApp(&w, q.AskingProgramArgs...)
+	if q.AskingProgramArgs[0] != "hook" { // each host is a subcommand; other subcommands do not judge
 		app.Commands[0].Subcommands = nil
 	}
-	w.args = moveFlagsFirst(app, q.Args)
+	w.args = moveFlagsFirst(app, q.AskingProgramArgs)
 	if err := app.RunContext(ctx, append([]string{"shield"}, w.args...)); err != nil || ctx.Err() != nil {
 		return peer.Answer{}
 	}
 	if out.Len() == 0 {
 		return peer.Answer{}
 	}
-	s.decidedCount.Add(1)
+	s.decidedQuestionCount.Add(1)
 	return peer.Answer{Decided: true, Output: out.Bytes()}
 }
 
 // newServiceQuestion returns the question for a command line. input is its standard input.
 func (w *Environment) newServiceQuestion(args []string, input []byte) peer.Question {
-	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.invokerPID, Args: args, Environ: w.Environ(), Input: input}
+	return peer.Question{AskingProgramPath: w.ShieldExecutablePath, Dir: w.Dir, Parent: w.verdictRequesterPID, AskingProgramArgs: args, Environ: w.Environ(), Input: input}
 }
 
 // askService asks the user's service for the output of this command line on an input. ok is false if
@@ -299,7 +299,7 @@ func (s *serviceClientRequest) borrowPooledPipeline(cfg shield.Config) (*shield.
 	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err == nil {
-		s.releaseFuncs = append(s.releaseFuncs, done)
+		s.pipelineReleaseFuncs = append(s.pipelineReleaseFuncs, done)
 	}
 	return p, err
 }

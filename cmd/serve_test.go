@@ -25,11 +25,11 @@ import (
 func newServer(t testing.TB, w Environment) *server {
 	t.Helper()
 	w.setDefaults()
-	program, err := os.Stat(w.Executable)
+	program, err := os.Stat(w.ShieldExecutablePath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{w: &w, askTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
+	s := &server{w: &w, askingProcessTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
 	t.Cleanup(s.pool.Clear)
 	return s
 }
@@ -43,7 +43,7 @@ func servedWorld(t testing.TB) Environment {
 	if err := os.WriteFile(program, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.Executable = program
+	w.ShieldExecutablePath = program
 	env := []string{"HOME=" + w.Home, "XDG_CONFIG_HOME=" + w.Getenv("XDG_CONFIG_HOME")}
 	w.Environ = func() []string { return env }
 	return w
@@ -54,7 +54,7 @@ func judged(t *testing.T, w Environment, event []byte, args ...string) string {
 	t.Helper()
 	in, question := io.Pipe()
 	answer, out := io.Pipe()
-	w.In, w.Out, w.Err, w.invokerPID = in, out, io.Discard, 1
+	w.In, w.Out, w.Err, w.verdictRequesterPID = in, out, io.Discard, 1
 	w.killParent = func() error { return nil }
 	done := make(chan struct{})
 	go func() {
@@ -229,20 +229,20 @@ func TestServedRefuses(t *testing.T) {
 		t.Fatal("a plain question is not decided")
 	}
 	for what, q := range map[string]peer.Question{
-		"another program":     {Program: "/bin/sh", Args: good.Args},
-		"no command":          {Args: nil},
-		"another command":     {Args: []string{"score"}},
-		"a change of hooks":   {Args: []string{"hook", "install", "claude-code"}},
-		"only shield itself":  {Args: []string{"hook", "claude-code"}},
-		"an unknown flag":     {Args: append(slices.Clone(good.Args), "--frob")},
-		"missing settings":    {Args: append(slices.Clone(good.Args), "--config", "/nonexistent")},
-		"a malformed event":   {Args: good.Args, Input: []byte("{")},
-		"a question of hosts": {Args: append(slices.Clone(good.Args), "--permission-request")},
+		"another program":     {AskingProgramPath: "/bin/sh", AskingProgramArgs: good.AskingProgramArgs},
+		"no command":          {AskingProgramArgs: nil},
+		"another command":     {AskingProgramArgs: []string{"score"}},
+		"a change of hooks":   {AskingProgramArgs: []string{"hook", "install", "claude-code"}},
+		"only shield itself":  {AskingProgramArgs: []string{"hook", "claude-code"}},
+		"an unknown flag":     {AskingProgramArgs: append(slices.Clone(good.AskingProgramArgs), "--frob")},
+		"missing settings":    {AskingProgramArgs: append(slices.Clone(good.AskingProgramArgs), "--config", "/nonexistent")},
+		"a malformed event":   {AskingProgramArgs: good.AskingProgramArgs, Input: []byte("{")},
+		"a question of hosts": {AskingProgramArgs: append(slices.Clone(good.AskingProgramArgs), "--permission-request")},
 	} {
 		full := good
-		full.Args = q.Args
-		if q.Program != "" {
-			full.Program = q.Program
+		full.AskingProgramArgs = q.AskingProgramArgs
+		if q.AskingProgramPath != "" {
+			full.AskingProgramPath = q.AskingProgramPath
 		}
 		if q.Input != nil {
 			full.Input = q.Input
@@ -307,7 +307,7 @@ func serving(t *testing.T, folder string, answer service.Handler) (end func()) {
 // TestServedExec holds that exec has a running service judge, and judges for itself
 // what that one leaves to it and when it has ended.
 func TestServedExec(t *testing.T) {
-	if !peer.Supported {
+	if !peer.SupportsConnections {
 		t.Skip("no sockets of this kind here")
 	}
 	w, folder := reachable(t)
@@ -315,7 +315,7 @@ func TestServedExec(t *testing.T) {
 	var decided []bool
 	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.CallingProcess) peer.Answer {
 		ans := s.answer(ctx, q, from)
-		if q.Args[0] != "service" {
+		if q.AskingProgramArgs[0] != "service" {
 			decided = append(decided, ans.Decided)
 		}
 		return ans

@@ -12,12 +12,12 @@ import (
 // policyBundleFetchInterval is how often a service fetches the signed policy.
 const policyBundleFetchInterval = time.Hour
 
-// updateBundlePeriodically fetches the signed policy at the start and then once per interval, in the background.
-func (s *server) updateBundlePeriodically(ctx context.Context) {
+// fetchPolicyBundlePeriodically fetches the signed policy at the start and then once per interval, in the background.
+func (s *server) fetchPolicyBundlePeriodically(ctx context.Context) {
 	tick := time.NewTicker(policyBundleFetchInterval)
 	defer tick.Stop()
 	for {
-		s.updateBundle(ctx, s.settings.Load())
+		s.fetchPolicyBundle(ctx, s.settings.Load())
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -26,23 +26,23 @@ func (s *server) updateBundlePeriodically(ctx context.Context) {
 	}
 }
 
-// ensureUsableBundle fetches the signed policy that settings name, if the stored one is unusable.
-func (s *server) ensureUsableBundle(ctx context.Context, set *config.Loaded) {
-	kept, err := shield.BundleOf(shieldConfig(set, s.w, "serve"))
+// fetchPolicyBundleIfStoredUnusable fetches the signed policy that settings name, if the stored one is unusable.
+func (s *server) fetchPolicyBundleIfStoredUnusable(ctx context.Context, set *config.LoadedSettings) {
+	kept, err := shield.BundleOf(libraryConfigFromSettings(set, s.w, "serve"))
 	if kept == nil || err != nil {
 		return // errors are reported when the policy is loaded
 	}
 	if _, err := kept.Load(s.w.Now()); err != nil {
-		s.updateBundle(ctx, set)
+		s.fetchPolicyBundle(ctx, set)
 	}
 }
 
-// updateBundle fetches the signed policy that settings name, if any. It applies to later questions.
-func (s *server) updateBundle(ctx context.Context, set *config.Loaded) {
+// fetchPolicyBundle fetches the signed policy that settings name, if any. It applies to later questions.
+func (s *server) fetchPolicyBundle(ctx context.Context, set *config.LoadedSettings) {
 	if set.Bundle.Source == "" {
 		return
 	}
-	switch u, err := shield.UpdateBundle(ctx, shieldConfig(set, s.w, "serve"), nil); {
+	switch u, err := shield.UpdateBundle(ctx, libraryConfigFromSettings(set, s.w, "serve"), nil); {
 	case ctx.Err() != nil:
 	case err != nil:
 		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': %s\n", redactedErrorText(err))

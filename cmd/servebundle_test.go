@@ -80,7 +80,7 @@ func TestServiceKeepsBundle(t *testing.T) {
 		{3, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': policy bundle " + file + ": acme version 3 is older than version 4"},
 	} {
 		publish(tt.version)
-		s.updateBundle(t.Context(), s.settings.Load())
+		s.fetchPolicyBundle(t.Context(), s.settings.Load())
 		if got := said.String(); !strings.HasPrefix(got, tt.says) || tt.says == "" && got != "" {
 			t.Errorf("version %d: %q", tt.version, got)
 		}

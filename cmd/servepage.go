@@ -11,7 +11,7 @@ import (
 
 // serveApprovalPage serves the approval page in the background, if settings name the channel, until the
 // returned function is called. It prints no link: agents could read it in the service's log.
-func (s *server) serveApprovalPage(ctx context.Context, set *config.Loaded) (end func()) {
+func (s *server) serveApprovalPage(ctx context.Context, set *config.LoadedSettings) (end func()) {
 	if !slices.Contains(set.Approval.Channels, "web") {
 		return func() {}
 	}
@@ -20,10 +20,10 @@ func (s *server) serveApprovalPage(ctx context.Context, set *config.Loaded) (end
 	failed := func(err error) {
 		fmt.Fprintf(s.w.Err, "shield: serve: the approval page cannot be served; run 'shield doctor': %s\n", redactedErrorText(err))
 	}
-	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), PersonName: userNameOrDefault(s.w), Clock: s.w.Now, UndoHint: func() string { return describeFilesBackedUpToday(set, s.w) }}
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), AnsweringPersonName: userNameOrAPerson(s.w), Clock: s.w.Now, DescribeBackedUpFiles: func() string { return describeFilesBackedUpToday(set, s.w) }}
 	go func() {
 		defer close(done)
-		if err := approve.ServePage(ctx, o, failed); err != nil {
+		if err := approve.ServeApprovalPage(ctx, o, failed); err != nil {
 			failed(err)
 		}
 	}()

@@ -52,11 +52,11 @@ func serviceUnit(c *cli.Context, w *Environment) (*service.Unit, error) {
 		return nil, err
 	}
 	state := serviceStateFolder(w)
-	if state == "" || w.Executable == "" {
+	if state == "" || w.ShieldExecutablePath == "" {
 		return nil, errors.New("service: the state folder or the path of shield is unknown; set HOME")
 	}
-	p := service.UnitPaths{
-		Program: w.Executable, Home: w.Home, ConfigDir: filepath.Dir(filepath.Dir(config.UserFile(w.Home, w.Getenv))),
+	p := service.UnitSettings{
+		Program: w.ShieldExecutablePath, Home: w.Home, ConfigDir: filepath.Dir(filepath.Dir(config.UserConfigPath(w.Home, w.Getenv))),
 		Socket: filepath.Join(peer.ServiceFolder(state), peer.SocketName), UID: os.Getuid(),
 	}
 	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SHIELD_CONFIG"} {
@@ -74,10 +74,10 @@ func installService(c *cli.Context, w *Environment) error {
 	}
 	if c.Bool("dry-run") {
 		for _, f := range u.Files {
-			fmt.Fprintf(w.Out, "%s\n%s\n", term.Escape(f.Path), f.Text)
+			fmt.Fprintf(w.Out, "%s\n%s\n", term.EscapeControlAndInvisible(f.Path), f.Text)
 		}
 		for _, argv := range u.StartCommands {
-			fmt.Fprintf(w.Out, "%s\n", term.Escape(strings.Join(argv, " ")))
+			fmt.Fprintf(w.Out, "%s\n", term.EscapeControlAndInvisible(strings.Join(argv, " ")))
 		}
 		return nil
 	}
@@ -89,7 +89,7 @@ func installService(c *cli.Context, w *Environment) error {
 		if err != nil {
 			return fmt.Errorf("service install: %w", err)
 		}
-		fmt.Fprintf(w.Out, "wrote %s\n", term.Escape(f.Path))
+		fmt.Fprintf(w.Out, "wrote %s\n", term.EscapeControlAndInvisible(f.Path))
 	}
 	for _, argv := range u.StartCommands {
 		if err := runServiceManager(c.Context, w, argv); err != nil {
@@ -115,11 +115,11 @@ func uninstallService(c *cli.Context, w *Environment) error {
 		err := os.Remove(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(w.Out, "%s does not exist, so there is nothing to remove\n", term.Escape(f.Path))
+			fmt.Fprintf(w.Out, "%s does not exist, so there is nothing to remove\n", term.EscapeControlAndInvisible(f.Path))
 		case err != nil:
 			failed = append(failed, err)
 		default:
-			fmt.Fprintf(w.Out, "removed %s\n", term.Escape(f.Path))
+			fmt.Fprintf(w.Out, "removed %s\n", term.EscapeControlAndInvisible(f.Path))
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -143,7 +143,7 @@ func runServiceManager(ctx context.Context, w *Environment, argv []string) error
 	cmd := exec.CommandContext(ctx, path, argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.Environ(), w.Home, &said, &said
 	if err := cmd.Run(); err != nil {
-		return errors.Join(err, errors.New(term.Escape(string(bytes.TrimSpace(said.Bytes())))))
+		return errors.Join(err, errors.New(term.EscapeControlAndInvisible(string(bytes.TrimSpace(said.Bytes())))))
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ type serviceReport struct {
 	PID                   int       `json:"pid"`
 	StartedAt             time.Time `json:"since"`
 	ReceivedQuestionCount int64     `json:"asked"`
-	DecidedCount          int64     `json:"decided"`
+	DecidedQuestionCount  int64     `json:"decided"`
 }
 
 // serviceStatusTimeout is how long a service may take to report its status.
@@ -178,6 +178,6 @@ func serviceStatus(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("the service at %s is of another build; restart it", socket)
 	}
 	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",
-		r.PID, term.Escape(socket), r.StartedAt.Format(time.RFC3339), r.DecidedCount, r.ReceivedQuestionCount)
+		r.PID, term.EscapeControlAndInvisible(socket), r.StartedAt.Format(time.RFC3339), r.DecidedQuestionCount, r.ReceivedQuestionCount)
 	return err
 }

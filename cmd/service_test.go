@@ -32,7 +32,7 @@ func TestServiceInstall(t *testing.T) {
 			t.Fatalf("status %d: %s%s", status, out, errs)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(units, "shield.service")); err != nil || !strings.Contains(string(text), `ExecStart=:"`+w.Executable+`" serve`) {
+	if text, err := os.ReadFile(filepath.Join(units, "shield.service")); err != nil || !strings.Contains(string(text), `ExecStart=:"`+w.ShieldExecutablePath+`" serve`) {
 		t.Errorf("%s%v", text, err)
 	}
 	if status, out, errs := run(t, w, "", "service", "uninstall"); status != 0 {

@@ -89,7 +89,7 @@ func openSessions(c *cli.Context, w *Environment) (*state.Store, *session.Store,
 	if err != nil {
 		return nil, nil, err
 	}
-	return file, session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "session"), w.Now)), nil
+	return file, session.NewStore(file, shield.SessionOptions(libraryConfigFromSettings(set, w, "session"), w.Now)), nil
 }
 
 // sessionName returns the name of a session for people.
@@ -97,7 +97,7 @@ func sessionName(k session.Key) string {
 	switch {
 	case k.IsDefault():
 		return "default"
-	case k.IsShared():
+	case k.IsSharedByUserSessions():
 		return "files"
 	}
 	return k.ID
@@ -132,14 +132,14 @@ func listSessions(c *cli.Context, w *Environment) error {
 		_, err := fmt.Fprintln(w.Out, "No session is remembered.")
 		return err
 	}
-	t := listTable(w.Out, "SESSION", "HOST", "LAST ACTION", "HAS READ", "STATE")
+	t := newTableWriter(w.Out, "SESSION", "HOST", "LAST ACTION", "HAS READ", "STATE")
 	for i := range list {
 		r := &list[i]
 		state := ""
-		if r.Stopped {
+		if r.IsStoppedAfterDenials {
 			state = "stopped"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orDash(r.Host), formatAge(elapsedSince(w, r.LastActionAt)), orDash(strings.Join(labelNames(r), ", ")), state)
+		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.EscapeControlAndInvisible(sessionName(r.Key)), orDash(r.AgentHostName), formatAge(elapsedSince(w, r.LastActionAt)), orDash(strings.Join(labelNames(r), ", ")), state)
 	}
 	for i := range shared {
 		s := &shared[i]
@@ -148,8 +148,9 @@ func listSessions(c *cli.Context, w *Environment) error {
 	return t.Flush()
 }
 
-// readLabelledFileRecordsPerUser returns the stored file information of each user who has some: the labelled
-// files, the git remotes with changed addresses, and when the file list was last full.
+// readLabelledFileRecordsPerUser returns the stored file information of each user who has some: the
+// labelled files, the git remotes with changed addresses, and when the number of files last reached
+// its limit.
 func readLabelledFileRecordsPerUser(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
 	shared, err := store.SharedRecords(ctx)
 	for _, r := range shared {
@@ -231,23 +232,23 @@ func showSession(c *cli.Context, w *Environment) error {
 func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 	var b strings.Builder
 	switch {
-	case s.IsShared():
+	case s.IsSharedByUserSessions():
 		fmt.Fprintf(&b, "files of %s", orDash(s.User))
-	case s.Host != "":
-		fmt.Fprintf(&b, "session %s of %s", sessionName(s.Key), s.Host)
+	case s.AgentHostName != "":
+		fmt.Fprintf(&b, "session %s of %s", sessionName(s.Key), s.AgentHostName)
 	default:
 		fmt.Fprintf(&b, "session %s", sessionName(s.Key))
 	}
 	fmt.Fprintf(&b, ", began %s ago\n", formatAge(elapsedSince(w, s.BeganAt)))
-	if s.Stopped {
+	if s.IsStoppedAfterDenials {
 		fmt.Fprintf(&b, "stopped after too many denials; to resume it: %s\n", shield.ResumeSessionCommandLine(s.Key))
 	}
 	for _, l := range s.Labels {
-		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.EffectOrActionType, formatAge(elapsedSince(w, l.At)))
+		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.EffectOrActionType, formatAge(elapsedSince(w, l.FirstAddedAt)))
 	}
 	for _, n := range s.NamedObjects {
 		wanted := "named "
-		if n.Forbidden {
+		if n.AreOperationsForbidden {
 			wanted = "not   "
 		}
 		fmt.Fprintf(&b, "%s  the user wrote: %s\n", wanted, strings.Join(strings.Fields(n.Quote), " "))
@@ -272,14 +273,14 @@ func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 		b.WriteString("\n")
 	}
 	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(to, term.Escape(strings.TrimSuffix(line, "\n"))); err != nil {
+		if _, err := fmt.Fprintln(to, term.EscapeControlAndInvisible(strings.TrimSuffix(line, "\n"))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func joinLabels(labels []effect.Label) string {
+func joinLabels(labels []effect.TaintLabel) string {
 	words := make([]string, len(labels))
 	for i, l := range labels {
 		words[i] = string(l)
@@ -298,7 +299,7 @@ func listStoppedSessions(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(r session.Record) bool { return !r.Stopped })
+	list = slices.DeleteFunc(list, func(r session.Record) bool { return !r.IsStoppedAfterDenials })
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(append([]session.Record{}, list...))
 	}
@@ -307,10 +308,10 @@ func listStoppedSessions(c *cli.Context, w *Environment) error {
 		return err
 	}
 	fmt.Fprintln(w.Out, "Stopped after too many denials:")
-	t := listTable(w.Out, "HOST", "LAST ACTION", "TO RESUME")
+	t := newTableWriter(w.Out, "HOST", "LAST ACTION", "TO RESUME")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orDash(r.Host), formatAge(elapsedSince(w, r.LastActionAt)), term.Escape(shield.ResumeSessionCommandLine(r.Key)))
+		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orDash(r.AgentHostName), formatAge(elapsedSince(w, r.LastActionAt)), term.EscapeControlAndInvisible(shield.ResumeSessionCommandLine(r.Key)))
 	}
 	return t.Flush()
 }

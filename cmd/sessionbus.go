@@ -21,7 +21,7 @@ func (w *Environment) getenvExceptUntrustedDBus(name string) string {
 	if name != sessionBusVariable || value == "" || value == fmt.Sprintf("unix:path=/run/user/%d/bus", os.Getuid()) {
 		return value
 	}
-	trusted := w.isUserSessionBus
+	trusted := w.isUserSessionDBusAddress
 	if trusted == nil {
 		trusted = w.matchesSessionBus
 	}
@@ -37,14 +37,14 @@ func (w *Environment) getenvExceptUntrustedDBus(name string) string {
 func (w *Environment) matchesSessionBus(value string) bool {
 	start := os.Getpid()
 	if w.serviceClientRequest != nil {
-		start = w.invokerPID
+		start = w.verdictRequesterPID
 	}
 	all, err := ancestry.Of(start)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return true
 	}
 	if w.callingHost != nil {
-		if at, _, _ := w.callingHost.FindRunning(all); at >= 0 {
+		if at, _, _ := w.callingHost.FindHostProcess(all); at >= 0 {
 			all = all[at:]
 		}
 	}

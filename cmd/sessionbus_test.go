@@ -48,11 +48,11 @@ func TestForeignBus(t *testing.T) {
 	t.Parallel()
 	w := &Environment{Getenv: func(name string) string {
 		return map[string]string{sessionBusVariable: "unix:path=/tmp/evil", "DISPLAY": ":0"}[name]
-	}, isUserSessionBus: func(value string) bool { return value != "unix:path=/tmp/evil" }, Environ: func() []string { return nil }}
+	}, isUserSessionDBusAddress: func(value string) bool { return value != "unix:path=/tmp/evil" }, Environ: func() []string { return nil }}
 	if w.getenvExceptUntrustedDBus(sessionBusVariable) != "" || w.getenvExceptUntrustedDBus("DISPLAY") != ":0" {
 		t.Errorf("the bus is %q", w.getenvExceptUntrustedDBus(sessionBusVariable))
 	}
-	if o := approvalOptions(&config.Loaded{}, w, "exec"); o.Getenv(sessionBusVariable) != "" || o.CheckPageUserReachable() == nil {
+	if o := approvalOptions(&config.LoadedSettings{}, w, "exec"); o.Getenv(sessionBusVariable) != "" || o.UserCannotNoticePageReason() == nil {
 		t.Error("a question is announced on the bus of a project")
 	}
 }

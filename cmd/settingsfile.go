@@ -15,7 +15,7 @@ import (
 // A settingsFile is a host's settings file and its copy from before shield was installed. If the path
 // is a symbolic link, the file at the end of all links is read, replaced and removed; it need not
 // exist yet.
-type settingsFile struct {
+type hostSettingsFileOnDisk struct {
 	path       string
 	backupPath string
 }
@@ -23,7 +23,7 @@ type settingsFile struct {
 // maxSymlinks is how many symbolic links are followed, as on Linux.
 const maxSymlinks = 40
 
-func newSettingsFile(name string) (settingsFile, error) {
+func newSettingsFile(name string) (hostSettingsFileOnDisk, error) {
 	path := name
 	for range maxSymlinks {
 		// The folder first: the target of a link is relative to the real folder of the link.
@@ -32,22 +32,24 @@ func newSettingsFile(name string) (settingsFile, error) {
 		}
 		target, err := os.Readlink(path)
 		if err != nil { // not a link, or missing
-			return settingsFile{path, path + ".before-shield"}, nil
+			return hostSettingsFileOnDisk{path, path + ".before-shield"}, nil
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(path), target)
 		}
 		path = target
 	}
-	return settingsFile{}, fmt.Errorf("%s: more than %d symbolic links; name the file itself", name, maxSymlinks)
+	return hostSettingsFileOnDisk{}, fmt.Errorf("%s: more than %d symbolic links; name the file itself", name, maxSymlinks)
 }
 
 // read returns the content and whether the file exists.
-func (s settingsFile) read() (text []byte, exists bool, err error) { return readSettingsFile(s.path) }
+func (s hostSettingsFileOnDisk) read() (text []byte, exists bool, err error) {
+	return readSettingsFile(s.path)
+}
 
 // readBackup returns the content from before shield, and whether there was any. A symbolic link in its
 // place is an error: a repository may contain one to a file of the user.
-func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
+func (s hostSettingsFileOnDisk) readBackup() (text []byte, exists bool, err error) {
 	if st, err := os.Lstat(s.backupPath); err == nil && !st.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s: not a regular file; remove it", s.backupPath)
 	}
@@ -77,7 +79,7 @@ func readSettingsFile(name string) (text []byte, exists bool, err error) {
 
 // saveBackup saves before, the content of the settings file before shield's hook was added, as a
 // backup. If the file did not exist, it removes an earlier backup.
-func (s settingsFile) saveBackup(before []byte, existed bool) error {
+func (s hostSettingsFileOnDisk) saveBackup(before []byte, existed bool) error {
 	if !existed {
 		return s.removeBackup()
 	}
@@ -90,7 +92,7 @@ func (s settingsFile) saveBackup(before []byte, existed bool) error {
 
 // removeBackup removes the backup of the settings file that was made before shield's hook was
 // added.
-func (s settingsFile) removeBackup() error {
+func (s hostSettingsFileOnDisk) removeBackup() error {
 	if err := os.Remove(s.backupPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -98,16 +100,16 @@ func (s settingsFile) removeBackup() error {
 }
 
 // checkWritable returns why the file cannot be replaced.
-func (s settingsFile) checkWritable() error {
+func (s hostSettingsFileOnDisk) checkWritable() error {
 	if st, err := os.Stat(s.path); err == nil && st.Mode().Perm()&0o200 == 0 {
 		return fmt.Errorf("%s: the file is read-only; run 'chmod u+w' on it", s.path)
 	}
 	return nil
 }
 
-// replaceContent replaces the content atomically and keeps mode and owner. If program is true, the mode becomes
-// 0755.
-func (s settingsFile) replaceContent(text []byte, makeExecutable bool) error {
+// replaceContent replaces the content atomically and keeps mode and owner. If makeExecutable is
+// true, the mode becomes 0755.
+func (s hostSettingsFileOnDisk) replaceContent(text []byte, makeExecutable bool) error {
 	st, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -28,10 +28,10 @@ var questionChannelChoices = []struct{ word, channels, means string }{
 	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
 }
 
-// evaluatorPresetChoices are the presets that setup offers if a language model is configured, by who
-// decides what shield asks. calls is the number of model calls per 100 actions of recorded tasks.
-// For the preset assisted it counts all questions that the preset offline would ask the user,
-// including those that the model may not answer.
+// evaluatorPresetChoices are the presets that setup offers if a language model is configured. They
+// differ in whether the user or the model answers shield's questions. The field calls is the number
+// of model calls per 100 actions of recorded tasks. For the preset assisted it counts all questions
+// that the preset offline would ask the user, including those that the model may not answer.
 var evaluatorPresetChoices = []struct {
 	preset, means string
 	calls         int
@@ -52,7 +52,7 @@ func setupCommand(w *Environment) *cli.Command {
 			configFlag(), stateFlag(),
 			&cli.StringSliceFlag{Name: "host", Usage: "protect the host `NAME` instead of all that are found; may be repeated"},
 			&cli.StringFlag{Name: "ask", Usage: "ask the user by `host|page|terminal|auto`"},
-			&cli.StringFlag{Name: "preset", Usage: "use the policy `auto|" + strings.Join(policy.Presets(), "|") + "`"},
+			&cli.StringFlag{Name: "preset", Usage: "use the policy `auto|" + strings.Join(policy.PresetNames(), "|") + "`"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "ask nothing"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"},
 			&cli.BoolFlag{Name: "undo", Usage: "take the hooks of shield out of the settings of agent hosts, which are then as before setup"},
@@ -88,8 +88,8 @@ func setup(c *cli.Context, w *Environment, isInteractive bool) error {
 		return errors.New("--undo can be combined only with --host, --yes and --dry-run")
 	case c.IsSet("ask") && approvalChannelsForAskFlag(c.String("ask")) == "":
 		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", shortenTo80Characters(c.String("ask")))
-	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
-		return fmt.Errorf("--preset: %q is not one of auto, %s; to use a policy file, write its path in the setting policy", shortenTo80Characters(c.String("preset")), strings.Join(policy.Presets(), ", "))
+	case c.IsSet("preset") && !slices.Contains(append(policy.PresetNames(), "auto"), c.String("preset")):
+		return fmt.Errorf("--preset: %q is not one of auto, %s; to use a policy file, write its path in the setting policy", shortenTo80Characters(c.String("preset")), strings.Join(policy.PresetNames(), ", "))
 	}
 	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
 		return fmt.Errorf("the home folder %q does not exist; set HOME", shortenTo80Characters(w.Home))
@@ -119,7 +119,7 @@ func setup(c *cli.Context, w *Environment, isInteractive bool) error {
 	if err := s.applyChanges(c); err != nil {
 		return err
 	}
-	if err := s.verifyAndReport(c); err != nil || !isInteractive {
+	if err := s.verifyAndReportInstalledHooks(c); err != nil || !isInteractive {
 		return err
 	}
 	return s.offerModelExam(c)
@@ -174,24 +174,24 @@ func hostsToProtect(c *cli.Context, w *Environment) (names, untested []string, e
 // A setupPlan holds the changes of one run of setup.
 type setupPlan struct {
 	environment                    *Environment
-	currentSettings                *config.Loaded
+	currentSettings                *config.LoadedSettings
 	hostNames                      []string // names of the hosts to set up
 	untestedHosts                  []string // hosts on this machine that are not set up
 	askFlagValue, policyPresetName string   // "" keeps the current setting
 
-	hosts              []*setupHost
-	shieldSettingsFile settingsFile // shield's own settings file
-	newSettingsText    []byte       // new content of shield's settings file
-	settingsChanged    bool         // the text differs from the old one
+	hosts              []*hostToSetUp
+	shieldSettingsFile hostSettingsFileOnDisk // shield's own settings file
+	newSettingsText    []byte                 // new content of shield's settings file
+	settingsChanged    bool                   // the text differs from the old one
 }
 
-// A setupHost is a host to set up.
-type setupHost struct {
+// A hostToSetUp is a host to set up.
+type hostToSetUp struct {
 	*hostHookInstaller
-	edits        []settingsEdit
-	err          error    // why it is not protected
-	userSteps    []string // what the user must do first
-	wasInstalled bool     // it was already set up
+	edits             []settingsEdit
+	err               error    // why it is not protected
+	requiredUserSteps []string // what the user must do first
+	hadInstalledHooks bool     // it was already set up
 }
 
 // computeChanges reads the current settings, and computes the changes.
@@ -203,11 +203,11 @@ func (s *setupPlan) computeChanges(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		h := &setupHost{hostHookInstaller: settings}
+		h := &hostToSetUp{hostHookInstaller: settings}
 		s.hosts = append(s.hosts, h)
-		h.edits, h.err = h.scopeEdits("user")
+		h.edits, h.err = h.settingsEditsInScope("user")
 		if h.err == nil {
-			h.edits, h.err = h.dropEditsToForeignFiles(c.Context, h.edits)
+			h.edits, h.err = h.dropEditsToFilesOfOtherPrograms(c.Context, h.edits)
 		}
 		if h.err == nil {
 			h.err = h.checkEditable(c.Context, h.edits)
@@ -226,8 +226,8 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 		if want.word == "" || want.value == want.now {
 			continue
 		}
-		if strings.HasPrefix(s.currentSettings.Origin[want.name], "locked by ") {
-			return fmt.Errorf("%s cannot be set to %s, because it is %s; ask your administrator to change it", want.name, want.value, s.currentSettings.Origin[want.name])
+		if strings.HasPrefix(s.currentSettings.OriginBySetting[want.name], "locked by ") {
+			return fmt.Errorf("%s cannot be set to %s, because it is %s; ask your administrator to change it", want.name, want.value, s.currentSettings.OriginBySetting[want.name])
 		}
 		changes = append(changes, config.Change{Name: want.name, Value: want.value})
 	}
@@ -256,7 +256,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 
 // approvalChannels returns the value of approval.channels in YAML.
 func (s *setupPlan) approvalChannels() string {
-	if s.currentSettings.Approval.Channels.Auto() {
+	if s.currentSettings.Approval.Channels.IsChosenByShield() {
 		return config.AutoChannels
 	}
 	return "[" + strings.Join(s.currentSettings.Approval.Channels, ", ") + "]"
@@ -275,7 +275,7 @@ func (s *setupPlan) printPlan(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			after, err := e.place.Install(ctx, before)
+			after, err := e.fileDefinition.Install(ctx, before)
 			if err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ func (s *setupPlan) applyChanges(c *cli.Context) error {
 		}
 		for _, h := range s.hosts {
 			if h.err == nil {
-				h.wasInstalled = len(h.findHooks(c.Context).hooks) > 0
+				h.hadInstalledHooks = len(h.findHooks(c.Context).hooks) > 0
 				h.err = h.writeHooks(c.Context, h.edits)
 			}
 		}
@@ -331,14 +331,14 @@ func (s *setupPlan) verifyHooks(ctx context.Context) {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h.userSteps, h.err = h.testInstalledHooksDeny(ctx)
+			h.requiredUserSteps, h.err = h.testInstalledHooksDeny(ctx)
 		})
 	}
 	all.Wait()
 }
 
-// verifyAndReport verifies what was set up, and summarises the result in a few lines.
-func (s *setupPlan) verifyAndReport(c *cli.Context) error {
+// verifyAndReportInstalledHooks verifies what was set up, and summarises the result in a few lines.
+func (s *setupPlan) verifyAndReportInstalledHooks(c *cli.Context) error {
 	s.verifyHooks(c.Context)
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -350,11 +350,11 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 		switch restarts := strings.HasPrefix(h.NextUserStep, "restart "); {
 		case h.err != nil:
 			failed = append(failed, fmt.Errorf("%s is not protected: %w; correct this, then run 'shield setup' again", title, h.err))
-		case len(h.userSteps) > 0 || !restarts && !h.wasInstalled:
+		case len(h.requiredUserSteps) > 0 || !restarts && !h.hadInstalledHooks:
 			waiting = append(waiting, title+" is not protected yet: "+h.NextUserStep+".")
 		default:
 			titles = append(titles, title)
-			restart = restart || !h.wasInstalled
+			restart = restart || !h.hadInstalledHooks
 		}
 	}
 	if len(titles) > 0 {
@@ -369,31 +369,31 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 		arrives, unasked := s.questionRouteLines()
 		lines = append(lines, arrives...)
 		failed = append(failed, unasked...)
-		say("A question without an answer is denied; shield's page waits %s.", s.currentSettings.Hook.Timeout.Std())
+		say("A question without an answer is denied; shield's page waits %s.", s.currentSettings.Hook.Timeout.AsTimeDuration())
 		say("Allow what was denied: shield allow")
 		say("Remove shield: shield setup --undo")
 	}
-	lines = append(lines, s.describeModelReviews(c.Context)...)
+	lines = append(lines, s.describeEvaluatorModelUse(c.Context)...)
 	if s.settingsChanged {
 		say("Changed settings: %s", s.environment.abbreviateHome(s.shieldSettingsFile.path))
 	}
 	if len(s.untestedHosts) > 0 {
 		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untestedHosts, ", "), s.untestedHosts[0])
 	}
-	if _, err := fmt.Fprintln(s.environment.Out, joinEscapedLines(lines)); err != nil {
+	if _, err := fmt.Fprintln(s.environment.Out, joinLinesEscapedForTerminal(lines)); err != nil {
 		return err
 	}
-	if len(failed) > maxPrintedFailures {
-		failed = append(failed[:maxPrintedFailures:maxPrintedFailures], fmt.Errorf("%d more; run 'shield hook status --all'", len(failed)-maxPrintedFailures))
+	if len(failed) > maxPrintedHookFailures {
+		failed = append(failed[:maxPrintedHookFailures:maxPrintedHookFailures], fmt.Errorf("%d more; run 'shield hook status --all'", len(failed)-maxPrintedHookFailures))
 	}
 	return errors.Join(failed...)
 }
 
-// maxPrintedFailures is how many failures are printed, so that the report fits on a screen.
-const maxPrintedFailures = 4
+// maxPrintedHookFailures is how many failures are printed, so that the report fits on a screen.
+const maxPrintedHookFailures = 4
 
-// describeModelReviews says how often the evaluator's model is asked, and whether its answer counts.
-func (s *setupPlan) describeModelReviews(ctx context.Context) (lines []string) {
+// describeEvaluatorModelUse says how often the evaluator's model is asked, and whether its answer counts.
+func (s *setupPlan) describeEvaluatorModelUse(ctx context.Context) (lines []string) {
 	if s.currentSettings.Evaluator.Provider == "" {
 		return nil
 	}
@@ -420,8 +420,8 @@ func (s *setupPlan) describeModelReviews(ctx context.Context) (lines []string) {
 }
 
 // questionRouteLines returns a line for each way in which questions are asked or denied, with the
-// hosts that use it. unasked contains an error if the questions of a host reach no user, and the
-// settings do not intend that.
+// hosts that use it. unreachableRouteErrors contains an error for each host whose questions reach
+// no user although the settings do not intend that.
 func (s *setupPlan) questionRouteLines() (lines []string, unreachableRouteErrors []error) {
 	var ways []string
 	titles := map[string][]string{}
@@ -450,7 +450,7 @@ func (s *setupPlan) questionRouteLines() (lines []string, unreachableRouteErrors
 }
 
 // uninstallHooksFromHosts removes the hooks from the hosts' settings.
-func uninstallHooksFromHosts(c *cli.Context, w *Environment, set *config.Loaded, isInteractive bool) error {
+func uninstallHooksFromHosts(c *cli.Context, w *Environment, set *config.LoadedSettings, isInteractive bool) error {
 	names := c.StringSlice("host")
 	if len(names) == 0 {
 		names = host.Names()
@@ -497,7 +497,7 @@ func uninstallHooksFromHosts(c *cli.Context, w *Environment, set *config.Loaded,
 	if removed == 0 && len(failed) == 0 {
 		fmt.Fprintln(w.Out, "shield is in the settings of no agent.")
 	}
-	stays := []string{"the program " + w.abbreviateHome(w.Executable), "state and audit log in " + w.abbreviateHome(stateDir(&set.Settings, w))}
+	stays := []string{"the program " + w.abbreviateHome(w.ShieldExecutablePath), "state and audit log in " + w.abbreviateHome(stateDir(&set.Settings, w))}
 	for _, name := range set.Files {
 		stays = append(stays, "your settings "+w.abbreviateHome(name))
 	}
@@ -508,14 +508,14 @@ func uninstallHooksFromHosts(c *cli.Context, w *Environment, set *config.Loaded,
 // uninstallAndDescribe removes the hook from the host's settings, and describes what was done; "" if there is no hook
 // of shield.
 func (s *hostHookInstaller) uninstallAndDescribe(ctx context.Context, dryRun bool) (description string, err error) {
-	edits, err := s.scopeEdits("user")
+	edits, err := s.settingsEditsInScope("user")
 	if err != nil {
 		return "", err
 	}
 	var restored, edited []string
 	var failed []error
 	for _, e := range edits {
-		same, err := s.removeHook(ctx, e.place, e.file, dryRun)
+		same, err := s.removeHook(ctx, e.fileDefinition, e.file, dryRun)
 		doc, _, _ := e.file.read()
 		switch {
 		case errors.Is(err, host.ErrNotInstalled), err != nil && len(doc) > 0 && !bytes.Contains(doc, []byte("hook "+s.host.Name)):
@@ -545,7 +545,7 @@ func (s *hostHookInstaller) testInstalledHooksDeny(ctx context.Context) (userSte
 		return nil, host.ErrNotInstalled
 	}
 	for _, h := range seen.hooks {
-		userSteps = append(userSteps, h.UserSteps...)
+		userSteps = append(userSteps, h.PendingUserSteps...)
 		if len(problems) > 0 {
 			continue
 		}
@@ -567,8 +567,8 @@ func (w *Environment) abbreviateHome(path string) string {
 	return path
 }
 
-// joinEscapedLines returns lines with control characters escaped.
-func joinEscapedLines(lines []string) string {
+// joinLinesEscapedForTerminal returns lines with control characters escaped.
+func joinLinesEscapedForTerminal(lines []string) string {
 	for i, line := range lines {
 		lines[i] = escapeLineForTerminal(line)
 	}

@@ -13,7 +13,7 @@ import (
 func TestSetupIsForPersons(t *testing.T) {
 	w := newWorld(t)
 	asked := map[int]int{}
-	w.checkPersonStartedProcess = func(sure int) error {
+	w.checkPersonStartedThisProcess = func(sure int) error {
 		asked[sure]++
 		return errors.New("an agent started it")
 	}

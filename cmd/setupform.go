@@ -38,8 +38,8 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	}
 	if !c.IsSet("ask") {
 		var options []huh.Option[string]
-		if !s.currentSettings.Approval.Channels.Auto() && len(s.currentSettings.Origin["approval.channels"]) > 0 {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("approval.channels")+": "+s.approvalChannels(), ""))
+		if !s.currentSettings.Approval.Channels.IsChosenByShield() && len(s.currentSettings.OriginBySetting["approval.channels"]) > 0 {
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceText("approval.channels")+": "+s.approvalChannels(), ""))
 		}
 		for _, a := range questionChannelChoices {
 			options = append(options, huh.NewOption(a.word+": "+a.means, a.word))
@@ -49,7 +49,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	if !c.IsSet("preset") && s.currentSettings.Evaluator.Provider != "" && s.currentSettings.Bundle.Source == "" {
 		var options []huh.Option[string]
 		if s.currentSettings.PolicyNameOrPath != "auto" {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("policy")+": "+s.currentSettings.PolicyNameOrPath, ""))
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceText("policy")+": "+s.currentSettings.PolicyNameOrPath, ""))
 		}
 		for _, r := range evaluatorPresetChoices {
 			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))

@@ -60,10 +60,10 @@ func (w *Environment) describeProtection(c *cli.Context) (lines []string) {
 		}
 	}
 	if len(with) > 0 {
-		lines = append(lines, term.Fold("Called by: "+strings.Join(with, ", ")+".", terminalWidth(w.Out))...)
+		lines = append(lines, term.WrapLines("Called by: "+strings.Join(with, ", ")+".", terminalWidth(w.Out))...)
 	}
 	if len(without) > 0 {
-		lines = append(lines, term.Fold("Not protected: "+strings.Join(without, ", ")+".", terminalWidth(w.Out))...)
+		lines = append(lines, term.WrapLines("Not protected: "+strings.Join(without, ", ")+".", terminalWidth(w.Out))...)
 	}
 	return lines
 }

@@ -30,7 +30,7 @@ func statusCommand(w *Environment) *cli.Command {
 				return err
 			}
 			defer store.Close()
-			s, err := store.Status(c.Context, shield.Limits(shieldConfig(set, w, "status")))
+			s, err := store.Status(c.Context, shield.Limits(libraryConfigFromSettings(set, w, "status")))
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func statusCommand(w *Environment) *cli.Command {
 					return err
 				}
 			}
-			if kept := shield.UndoStore(shieldConfig(set, w, "status")); kept != nil {
+			if kept := shield.UndoStore(libraryConfigFromSettings(set, w, "status")); kept != nil {
 				_, err = fmt.Fprint(w.Out, undoStatus(kept))
 			}
 			return err
@@ -66,7 +66,7 @@ type statusJSON struct {
 type evaluatorStatus struct {
 	Model               string                  `json:"model"`
 	CanApproveForUser   bool                    `json:"lifts_questions"`
-	CannotApproveReason string                  `json:"why,omitempty"`        // why it has no licence
+	CannotApproveReason string                  `json:"why,omitempty"`        // why the model may not approve actions for the user
 	OverblockingReason  string                  `json:"stops_work,omitempty"` // why agents can hardly work with the model: it blocks too many harmless actions
 	ModelExamResult     *shield.ModelExamResult `json:"exam,omitempty"`
 }
@@ -96,9 +96,9 @@ func describeModelApprovalAuthority(l shield.ModelApprovalAuthority) string {
 
 func printStatus(w *Environment, s *state.Status) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.BudgetUsed, s.Budget, s.BudgetResetsAt.Format(time.RFC3339))
-	fmt.Fprintf(&b, "rate               %.0f of %d a minute left\n", s.RateTokens, s.MaxEvaluatorCallsPerMinute)
-	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovals)
+	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.BudgetUsed, s.MaxEvaluationsPerDay, s.BudgetResetsAt.Format(time.RFC3339))
+	fmt.Fprintf(&b, "rate               %.0f of %d a minute left\n", s.AvailableEvaluatorCalls, s.MaxEvaluatorCallsPerMinute)
+	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovalRequestsPerHour)
 	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.CachedEntries, s.AuditEntries)
 	for _, h := range s.Hours {
 		if h.Evaluations > 0 {

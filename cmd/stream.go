@@ -29,7 +29,7 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	var out verdictOutput = verdict.NewWriter(w.Out)
+	var out verdictWriter = verdict.NewWriter(w.Out)
 	if c.String("format") == "text" {
 		if w.serviceClientRequest != nil {
 			return errUndecided
@@ -38,7 +38,7 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 		if isTerminal(w.Out) {
 			style.Columns = terminalWidth(w.Out)
 		}
-		out = &textOutput{w.Out, style}
+		out = &verdictTextWriter{w.Out, style}
 	}
 	if w.serviceClientRequest != nil {
 		return s.judgeActionForServiceClient(c, w)
@@ -49,9 +49,9 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 			return writeServedVerdict(w, line, d)
 		}
 	}
-	set, p, err := newCommandPipeline(c, w, false)
+	set, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {
-		return refuseAll(c.Context, w, out, err)
+		return blockAllRecords(c.Context, w, out, err)
 	}
 	err = s.judgeRecords(c.Context, w, p, s.openRecords(w, p, set.MaxInputRecordBytes), out, n)
 	if closing := p.Close(); err == nil {
@@ -69,7 +69,7 @@ func (s recordStreamJudge) openRecords(w *Environment, p *shield.Pipeline, maxBy
 }
 
 // judgeRecords judges records, n in parallel, writes their verdicts, and returns the status as an error.
-func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.InputRecordSource, out verdictOutput, n int) error {
+func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.InputRecordSource, out verdictWriter, n int) error {
 	var t verdictCounts
 	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err) && !isTerminal(w.Out)}
 	err := p.Stream(ctx, in, func(j *shield.InputRecordResult) error {
@@ -78,7 +78,7 @@ func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *
 			fmt.Fprintf(w.Err, "shield: %s; blocked\n", redactedErrorText(j.Err))
 		}
 		t.countDecision(j.Verdict.Decision)
-		if n := t.allow + t.escalate + t.block; n%verdictsPerProgress == 0 {
+		if n := t.allow + t.escalate + t.block; n%verdictsPerProgressReport == 0 {
 			line.show(n, "actions judged")
 		}
 		if lines, ok := out.(*verdict.Writer); ok {
@@ -105,9 +105,9 @@ func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *
 	return nil
 }
 
-// refuseAll blocks every record, because shield itself is misconfigured.
-func refuseAll(ctx context.Context, w *Environment, out verdictOutput, cause error) error {
-	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin"})
+// blockAllRecords blocks every record, because shield itself is misconfigured.
+func blockAllRecords(ctx context.Context, w *Environment, out verdictWriter, cause error) error {
+	in := action.NewReader(w.In, action.ReaderOptions{InputName: "stdin"})
 	now := w.Now().UTC().Truncate(time.Millisecond)
 	for ctx.Err() == nil {
 		rec, err := in.Next()
@@ -115,11 +115,11 @@ func refuseAll(ctx context.Context, w *Environment, out verdictOutput, cause err
 			break
 		}
 		v := verdict.Verdict{
-			Line: rec.Line, Decision: verdict.Block, Confidence: 1, Error: "config",
+			Line: rec.Line, Decision: verdict.Block, Confidence: 1, ErrorCode: "config",
 			Reasoning: redactedErrorText(cause), JudgedAt: now, Expires: now,
 		}
 		if a, err := action.Parse(rec.Raw); err == nil {
-			v.ID, v.ActionHash = a.ID, a.Hash
+			v.ActionID, v.ActionHash = a.ID, a.Hash
 		}
 		if err := out.Write(&v); err != nil {
 			return err

@@ -35,7 +35,7 @@ func (s recordStreamJudge) askService(w *Environment) (line []byte, d verdict.De
 	}
 	in, ended := readShortInput(w.In)
 	w.In = io.MultiReader(bytes.NewReader(in), w.In)
-	if !ended || parseOnlyAction(in, maxServiceInputBytes) == nil {
+	if !ended || parseActionIfSingle(in, maxServiceInputBytes) == nil {
 		return nil, d, false
 	}
 	if line, ok = w.askService(in); !ok {
@@ -64,8 +64,8 @@ func readShortInput(r io.Reader) (in []byte, ended bool) {
 	return buf[:n], false
 }
 
-// parseOnlyAction returns the action if it is the whole input, or nil.
-func parseOnlyAction(in []byte, maxBytes int) *action.Action {
+// parseActionIfSingle returns the action if it is the whole input, or nil.
+func parseActionIfSingle(in []byte, maxBytes int) *action.Action {
 	r := shield.NewActionSource(bytes.NewReader(in), "stdin", maxBytes)
 	rec, err := r.Next()
 	if err != nil || rec.Err != nil || rec.Line != 1 {
@@ -93,11 +93,11 @@ func writeServedVerdict(w *Environment, line []byte, d verdict.Decision) error {
 // judgeActionForServiceClient judges the single action of another process. If there were something to print on standard
 // error, it leaves judging to that process.
 func (s recordStreamJudge) judgeActionForServiceClient(c *cli.Context, w *Environment) error {
-	set, p, err := newCommandPipeline(c, w, false)
+	set, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {
 		return err
 	}
-	a := parseOnlyAction(w.serviceClientRequest.input, set.MaxInputRecordBytes)
+	a := parseActionIfSingle(w.serviceClientRequest.input, set.MaxInputRecordBytes)
 	if a == nil || p.UnusableModelOrPolicyNote() != "" {
 		return errUndecided
 	}

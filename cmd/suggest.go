@@ -72,18 +72,19 @@ func explainNoSuggestion(c *cli.Context, w *Environment, allowedCommandCount, re
 	if allowedCommandCount > 0 {
 		why = fmt.Sprintf("%d commands that a person allowed after a rule asked, but no %d of them are similar enough for an exception; see 'shield policy suggest --help'", allowedCommandCount, requiredApprovals)
 	}
-	_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: %s has %s\n", term.Escape(file), why)
+	_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: %s has %s\n", term.EscapeControlAndInvisible(file), why)
 	return err
 }
 
-// buildSuggestedPolicy returns the policy whose suggestions are supported by as many approvals as
-// the parameter least requires, "" if there is none. from is the number of examined approvals.
+// buildSuggestedPolicy returns the policy whose suggestions are each supported by at least
+// requiredApprovals approvals, "" if there is none. examinedApprovalCount is the number of examined
+// approvals.
 func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int) (text string, examinedApprovalCount int, err error) {
-	cfg, err := judgingConfig(c, w)
+	cfg, err := loadLibraryConfig(c, w)
 	if err != nil {
 		return "", 0, err
 	}
-	preset, err := shield.PolicyPreset(cfg)
+	preset, err := shield.PolicyPresetName(cfg)
 	if err != nil {
 		return "", 0, err
 	}
@@ -97,7 +98,7 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int)
 	}
 	found, err := policy.SuggestVerifyExceptions(c.Context, approvals, preset, requiredApprovals, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext))
 	if err == nil {
-		found, err = filterUsefulSuggestions(c, cfg, preset, found)
+		found, err = keepUsefulSuggestions(c, cfg, preset, found)
 	}
 	if err != nil || len(found) == 0 {
 		return "", len(approvals), err
@@ -105,10 +106,10 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int)
 	return policy.FormatSuggestionPolicy(preset, found), len(approvals), nil
 }
 
-// filterUsefulSuggestions returns the suggestions under which every approved command would be
+// keepUsefulSuggestions returns the suggestions under which every approved command would be
 // allowed without asking a person. To each suggestion it adds examples of other commands that only
 // this suggestion would allow.
-func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
+func keepUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.SuggestedException) ([]policy.SuggestedException, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -128,8 +129,8 @@ func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, f
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(s policy.Suggestion) bool {
-		return slices.ContainsFunc(s.Approved(), func(a policy.Approval) bool {
+	found = slices.DeleteFunc(found, func(s policy.SuggestedException) bool {
+		return slices.ContainsFunc(s.CoveredApprovals(), func(a policy.Approval) bool {
 			o := p.EvaluateThroughTier(c.Context, a.Action(), shield.TierClassify)
 			return o.Verdict.Decision != verdict.Allow
 		})
@@ -140,10 +141,10 @@ func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, f
 	return found, p.Close()
 }
 
-// addAllowedVariantsToSuggestions adds to each suggestion the other commands that it newly allows. The
-// parameter allowed is a pipeline whose policy contains the suggestions: a command is added if this
-// pipeline allows it and the current policy does not.
-func addAllowedVariantsToSuggestions(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.Suggestion) error {
+// addAllowedVariantsToSuggestions adds to each suggestion the other commands that it newly allows.
+// pipelineWithSuggestions is a pipeline whose policy contains the suggestions: a command is added
+// if this pipeline allows it and the current policy does not.
+func addAllowedVariantsToSuggestions(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
 	cfg.PolicyNameOrPath = cfg.Settings.PolicyNameOrPath
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {
@@ -154,9 +155,9 @@ func addAllowedVariantsToSuggestions(c *cli.Context, cfg shield.Config, pipeline
 		return o.Verdict.Decision == verdict.Allow
 	}
 	for i := range suggestions {
-		one := suggestions[i].Approved()[0]
+		one := suggestions[i].CoveredApprovals()[0]
 		for _, n := range kind.CoveredVariants(one.Action(), func(a *action.Action) bool { return passes(pipelineWithSuggestions, a) && !passes(before, a) }) {
-			suggestions[i].OtherAllowedCommands = append(suggestions[i].OtherAllowedCommands, term.Escape(n.Text("command")))
+			suggestions[i].UnapprovedAllowedCommands = append(suggestions[i].UnapprovedAllowedCommands, term.EscapeControlAndInvisible(n.Text("command")))
 		}
 	}
 	return before.Close()

@@ -15,8 +15,8 @@ func startTelemetry(ctx context.Context, url string, w *Environment) (observe fu
 		return nil, func() {}, nil
 	}
 	e, err := telemetry.New(telemetry.Options{
-		URL: url, Version: version(), Clock: w.Now,
-		Notify: func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
+		URL: url, ShieldVersion: version(), Clock: w.Now,
+		NotifyCollectorStatus: func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("telemetry.otlp: %w", err)

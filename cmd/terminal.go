@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// defaultColumns is the width of text for people if it is unknown.
-const defaultColumns = 80
+// defaultTerminalColumns is the width of text for people if it is unknown.
+const defaultTerminalColumns = 80
 
 // A fileDescriptorStream is a stream with a file descriptor, as [os.File] is.
 type fileDescriptorStream interface{ Fd() uintptr }
@@ -29,7 +29,7 @@ func terminalWidth(stream any) int {
 			return n
 		}
 	}
-	return defaultColumns
+	return defaultTerminalColumns
 }
 
 // usesColour reports whether text for people on a stream is coloured.
@@ -62,8 +62,8 @@ func printTerminalInputHint(w *Environment, inputDescription string) {
 	fmt.Fprintf(w.Err, "shield: reading %s; %s ends\n", inputDescription, end)
 }
 
-// verdictsPerProgress is how many verdicts are written between two progress reports.
-const verdictsPerProgress = 1000
+// verdictsPerProgressReport is how many verdicts are written between two progress reports.
+const verdictsPerProgressReport = 1000
 
 // A progressLine is a progress line on a terminal. The next output overwrites it.
 type progressLine struct {
@@ -88,9 +88,9 @@ func (p *progressLine) clear() {
 	}
 }
 
-// listTable returns a writer of aligned columns with headings; the caller flushes it.
-func listTable(out io.Writer, heads ...string) *tabwriter.Writer {
+// newTableWriter returns a writer of aligned columns with headings; the caller flushes it.
+func newTableWriter(out io.Writer, columnHeadings ...string) *tabwriter.Writer {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	fmt.Fprintln(t, strings.Join(columnHeadings, "\t"))
 	return t
 }

@@ -9,29 +9,29 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A verdictOutput receives the verdicts of a stream.
-type verdictOutput interface {
+// A verdictWriter receives the verdicts of a stream.
+type verdictWriter interface {
 	Write(*verdict.Verdict) error
 	PassUnchanged(raw []byte) error // a verdict of an earlier stage, unchanged
 }
 
-// A textOutput writes one line per action, for people.
-type textOutput struct {
+// A verdictTextWriter writes one line per action, for people.
+type verdictTextWriter struct {
 	w     io.Writer
 	style report.Style
 }
 
-func (o *textOutput) Write(v *verdict.Verdict) error {
+func (o *verdictTextWriter) Write(v *verdict.Verdict) error {
 	row := report.JudgedAction{ActionText: "the action in line " + strconv.Itoa(v.Line), Verdict: v}
 	if a, err := action.Parse(v.Action); err == nil {
 		row.ActionText = actionHeadline(a.Type, a.Text)
-	} else if v.ID != "" {
-		row.ActionText = v.ID
+	} else if v.ActionID != "" {
+		row.ActionText = v.ActionID
 	}
-	return report.WriteLine(o.w, row, o.style)
+	return report.WriteVerdictLine(o.w, row, o.style)
 }
 
-func (o *textOutput) PassUnchanged(raw []byte) error {
+func (o *verdictTextWriter) PassUnchanged(raw []byte) error {
 	v, err := parseServiceVerdict(raw)
 	if err != nil {
 		return err
@@ -41,14 +41,14 @@ func (o *textOutput) PassUnchanged(raw []byte) error {
 
 // actionHeadline returns an action for a person: its command, or its type and object. text returns a field
 // of the payload, "" if it is not a string.
-func actionHeadline(typ string, text func(field string) string) string {
-	if command := text("command"); command != "" {
+func actionHeadline(actionType string, payloadText func(field string) string) string {
+	if command := payloadText("command"); command != "" {
 		return command
 	}
 	for _, field := range [...]string{"path", "url", "source", "to", "query"} {
-		if s := text(field); s != "" {
-			return typ + " " + s
+		if s := payloadText(field); s != "" {
+			return actionType + " " + s
 		}
 	}
-	return typ
+	return actionType
 }

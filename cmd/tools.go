@@ -45,7 +45,7 @@ func toolsCommand(w *Environment) *cli.Command {
 }
 
 // openRefusals opens the store of a person's answers.
-func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store, *approve.DecisionStore, error) {
+func openRefusals(c *cli.Context, w *Environment) (*config.LoadedSettings, *state.Store, *approve.DecisionStore, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, nil, err
@@ -54,7 +54,7 @@ func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+	key, err := shield.LoadOrCreateSealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, store.Close())
 	}
@@ -80,13 +80,13 @@ func listToolClasses(c *cli.Context, w *Environment) error {
 		_, err := fmt.Fprintln(w.Out, "No tool has a class (reads, workspace, elsewhere or never). Set one with 'shield tools set'.")
 		return err
 	}
-	t := listTable(w.Out, "ID", "TOOL", "CLASS", "SET BY", "SERVER", "UNTIL")
+	t := newTableWriter(w.Out, "ID", "TOOL", "CLASS", "SET BY", "SERVER", "UNTIL")
 	for i := range list {
 		of, lasts := &list[i], ""
 		if !of.Until.IsZero() {
 			lasts = "for session " + shortenTo80Characters(of.Session) + ", " + formatAge(of.Until.Sub(w.Now())) + " left"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.Escape(shortenTo80Characters(of.Tool)), approve.ToolClassDescriptions[of.Class], term.Escape(shortenTo80Characters(of.By)), term.Escape(shortenTo80Characters(of.Server)), term.Escape(lasts))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.EscapeControlAndInvisible(shortenTo80Characters(of.Tool)), approve.ToolClassDescriptions[of.Class], term.EscapeControlAndInvisible(shortenTo80Characters(of.By)), term.EscapeControlAndInvisible(shortenTo80Characters(of.Server)), term.EscapeControlAndInvisible(lasts))
 	}
 	return t.Flush()
 }
@@ -114,20 +114,20 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	}
 	name := strings.ToLower(strings.TrimSpace(args[0]))
 	if i := slices.IndexFunc(all, func(t approve.ToolClassAnswer) bool { return t.ID == name }); i >= 0 {
-		t, err := answers.ChangeToolClass(c.Context, name, class, userNameOrDefault(w))
+		t, err := answers.ChangeToolClass(c.Context, name, class, userNameOrAPerson(w))
 		if err != nil {
 			return fmt.Errorf("tools set: %w", err)
 		}
-		return printClassChange(w, &t)
+		return printToolClassChange(w, &t)
 	}
-	r, err := answers.Find(c.Context, w.User, name)
+	r, err := answers.FindAllowableRefusal(c.Context, w.User, name)
 	if err != nil {
 		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", shortenTo80Characters(name), err)
 	}
 	if r.OfferedToolClassAnswer == nil {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
 	}
-	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escapeLines(strings.Split(r.ToolDescription, "\n")), "\n  "))
+	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escapeLinesForTerminal(strings.Split(r.ToolDescription, "\n")), "\n  "))
 	r.QuestionText = "From now on the tool " + approve.ToolClassDescriptions[class]
 	by, err := askUserToAllowRefusal(c, w, set, r)
 	if err != nil {
@@ -135,25 +135,25 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	}
 	t := *r.OfferedToolClassAnswer
 	t.Class, t.By = class, by
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s set the class of the tool: the tool %s", by, approve.ToolClassDescriptions[class]), by); err != nil {
+	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s set the class of the tool: the tool %s", by, approve.ToolClassDescriptions[class]), by); err != nil {
 		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	if err := answers.SetToolClass(c.Context, r.ToolClassAnswerKey, t); err != nil {
 		return fmt.Errorf("tools set %s: %w", r.Ref, err)
 	}
 	t.ID = approve.ToolClassAnswerID(r.ToolClassAnswerKey)
-	return printClassChange(w, &t)
+	return printToolClassChange(w, &t)
 }
 
-func printClassChange(w *Environment, t *approve.ToolClassAnswer) error {
-	_, err := fmt.Fprintf(w.Out, "%s %s. To undo: shield tools forget %s\n", term.Escape(t.Tool), approve.ToolClassDescriptions[t.Class], t.ID)
+func printToolClassChange(w *Environment, t *approve.ToolClassAnswer) error {
+	_, err := fmt.Fprintf(w.Out, "%s %s. To undo: shield tools forget %s\n", term.EscapeControlAndInvisible(t.Tool), approve.ToolClassDescriptions[t.Class], t.ID)
 	return err
 }
 
-func escapeLines(lines []string) []string {
+func escapeLinesForTerminal(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
-		out[i] = term.Escape(line)
+		out[i] = term.EscapeControlAndInvisible(line)
 	}
 	return out
 }
@@ -189,7 +189,7 @@ func forgetToolClass(c *cli.Context, w *Environment) error {
 		if err != nil {
 			return fmt.Errorf("tools forget: %w", err)
 		}
-		fmt.Fprintf(w.Out, "The class of %s was removed.\n", term.Escape(t.Tool))
+		fmt.Fprintf(w.Out, "The class of %s was removed.\n", term.EscapeControlAndInvisible(t.Tool))
 	}
 	return nil
 }

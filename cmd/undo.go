@@ -29,10 +29,10 @@ func undoCommand(w *Environment) *cli.Command {
 		Description: "Before a hook, shield exec or the MCP gateway allows an action that deletes or overwrites files of the workspace, it keeps them, for seven days. Without a subcommand it lists the kept sets, newest first. Only a person can run undo apply and undo prune: they refuse where an agent can " +
 			"type.",
 		Flags:  flags(),
-		Action: func(c *cli.Context) error { return listUndo(c, w) },
+		Action: func(c *cli.Context) error { return listBackupSets(c, w) },
 		Subcommands: []*cli.Command{
-			{Name: "list", Usage: "list the kept sets, newest first", Flags: flags(), Action: func(c *cli.Context) error { return listUndo(c, w) }},
-			{Name: "show", Usage: "list the files of a set", ArgsUsage: "ID", Flags: flags(), Action: func(c *cli.Context) error { return showUndo(c, w) }},
+			{Name: "list", Usage: "list the kept sets, newest first", Flags: flags(), Action: func(c *cli.Context) error { return listBackupSets(c, w) }},
+			{Name: "show", Usage: "list the files of a set", ArgsUsage: "ID", Flags: flags(), Action: func(c *cli.Context) error { return showBackupSet(c, w) }},
 			{
 				Name: "apply", Usage: "restore a set, or some of its paths", ArgsUsage: "ID [PATH…]",
 				Description: "Asks for three letters, then restores what the action deleted or overwrote. Nothing is deleted. A file that changed after the action is not replaced: the kept copy is written beside it with the set's ID as suffix. --force replaces the file, and keeps it as another set first.",
@@ -42,19 +42,19 @@ func undoCommand(w *Environment) *cli.Command {
 			{
 				Name: "prune", Usage: "delete the sets that are older than undo.keep, or all",
 				Flags:  flags(&cli.BoolFlag{Name: "all", Usage: "delete every set"}),
-				Action: func(c *cli.Context) error { return pruneUndo(c, w) },
+				Action: func(c *cli.Context) error { return pruneBackupSets(c, w) },
 			},
 		},
 	}
 }
 
 // undoStore opens the undo store of the settings.
-func undoStore(c *cli.Context, w *Environment) (*config.Loaded, *undo.Store, error) {
+func undoStore(c *cli.Context, w *Environment) (*config.LoadedSettings, *undo.Store, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := shieldConfig(set, w, "undo")
+	cfg := libraryConfigFromSettings(set, w, "undo")
 	cfg.Settings.Undo.Enabled = true // so that files kept before can still be restored
 	store := shield.UndoStore(cfg)
 	if store == nil {
@@ -63,7 +63,7 @@ func undoStore(c *cli.Context, w *Environment) (*config.Loaded, *undo.Store, err
 	return set, store, nil
 }
 
-func listUndo(c *cli.Context, w *Environment) error {
+func listBackupSets(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -82,14 +82,14 @@ func listUndo(c *cli.Context, w *Environment) error {
 		_, err := fmt.Fprintln(w.Out, "No files are kept.")
 		return err
 	}
-	t := listTable(w.Out, "SET", "KEPT", "FILES", "SIZE", "ACTION", "STATE")
+	t := newTableWriter(w.Out, "SET", "KEPT", "FILES", "SIZE", "ACTION", "STATE")
 	for i := range list {
 		set := &list[i]
 		applied := ""
 		if set.LastRestoredAtRFC3339 != "" {
 			applied = "restored"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.EntryCount, formatSize(set.BackedUpContentBytes), term.Escape(shortenTo80Characters(set.Description)), applied)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.EntryCount, formatSize(set.BackedUpContentBytes), term.EscapeControlAndInvisible(shortenTo80Characters(set.Description)), applied)
 	}
 	return t.Flush()
 }
@@ -105,7 +105,7 @@ func formatSize(n int64) string {
 	return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
 }
 
-func showUndo(c *cli.Context, w *Environment) error {
+func showBackupSet(c *cli.Context, w *Environment) error {
 	args, err := operands(c, "ID")
 	if err != nil {
 		return err
@@ -121,8 +121,8 @@ func showUndo(c *cli.Context, w *Environment) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(set)
 	}
-	fmt.Fprintf(w.Out, "%s, %s, in %s:\n  %s\n\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), term.Escape(set.CWD), term.Escape(set.Description))
-	t := listTable(w.Out, "FILE", "SIZE", "STATE")
+	fmt.Fprintf(w.Out, "%s, %s, in %s:\n  %s\n\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), term.EscapeControlAndInvisible(set.CWD), term.EscapeControlAndInvisible(set.Description))
+	t := newTableWriter(w.Out, "FILE", "SIZE", "STATE")
 	for i := range set.Entries {
 		e := &set.Entries[i]
 		what := e.BackupMethod
@@ -132,10 +132,10 @@ func showUndo(c *cli.Context, w *Environment) error {
 		case e.Kind != "file":
 			what = e.Kind
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Escape(e.Path), formatSize(e.Size), what)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", term.EscapeControlAndInvisible(e.Path), formatSize(e.Size), what)
 	}
 	for _, p := range set.NotBackedUpPaths {
-		fmt.Fprintf(t, "%s\t\tnot kept: build output\n", term.Escape(p))
+		fmt.Fprintf(t, "%s\t\tnot kept: build output\n", term.EscapeControlAndInvisible(p))
 	}
 	return t.Flush()
 }
@@ -160,7 +160,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	done, saved, err := store.Apply(c.Context, kept.ID, paths, c.Bool("force"))
+	done, saved, err := store.RestoreBackupSet(c.Context, kept.ID, paths, c.Bool("force"))
 	if err != nil && len(done) == 0 {
 		return fmt.Errorf("undo apply %s: %w", kept.ID, err)
 	}
@@ -189,9 +189,9 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	for i := range done {
 		switch r := &done[i]; r.Outcome {
 		case undo.OutcomeRestoredUnderOtherName:
-			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.Escape(r.Path), term.Escape(filepath.Base(r.RestoredUnderOtherPath)))
+			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.EscapeControlAndInvisible(r.Path), term.EscapeControlAndInvisible(filepath.Base(r.RestoredUnderOtherPath)))
 		case undo.OutcomeFailed:
-			fmt.Fprintf(w.Out, "%s: %s\n", term.Escape(r.Path), term.Escape(r.Why))
+			fmt.Fprintf(w.Out, "%s: %s\n", term.EscapeControlAndInvisible(r.Path), term.EscapeControlAndInvisible(r.Why))
 		}
 	}
 	fmt.Fprintf(w.Out, "%s: %s.\n", kept.ID, said)
@@ -202,7 +202,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 }
 
 // confirmUndoReturningApproverName asks the person at the terminal, and returns that person's name.
-func confirmUndoReturningApproverName(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.BackupSet, paths []string) (string, error) {
+func confirmUndoReturningApproverName(c *cli.Context, w *Environment, set *config.LoadedSettings, kept *undo.BackupSet, paths []string) (string, error) {
 	why := fmt.Sprintf("restores %d files, %s", kept.EntryCount, formatSize(kept.BackedUpContentBytes))
 	if len(paths) > 0 {
 		why = "restores " + strings.Join(paths, ", ")
@@ -215,12 +215,12 @@ func confirmUndoReturningApproverName(c *cli.Context, w *Environment, set *confi
 		return "", err
 	}
 	return askUserToAllowRefusal(c, w, set, &approve.Refusal{
-		Ref: kept.ID, RefusedAtUnixSeconds: kept.At.Unix(), User: w.User, AgentHostName: kept.AgentHostName, Session: kept.Session, CWD: kept.CWD, ActionType: "undo", Payload: payload, RefusedActionText: "shield undo apply " + kept.ID, Why: why,
+		Ref: kept.ID, RefusedAtUnixSeconds: kept.At.Unix(), User: w.User, AgentHostName: kept.AgentHostName, Session: kept.Session, CWD: kept.CWD, ActionType: "undo", Payload: payload, RefusedActionText: "shield undo apply " + kept.ID, RefusalReason: why,
 	})
 }
 
 // logUndo logs who restored what.
-func logUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.BackupSet, by, said string) error {
+func logUndo(c *cli.Context, w *Environment, set *config.LoadedSettings, kept *undo.BackupSet, by, said string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
@@ -230,18 +230,18 @@ func logUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.Back
 		return err
 	}
 	defer store.Close()
-	log, err := audit.Open(file, audit.Options{Clock: w.Now, HeadStore: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxFileBytes: int64(set.Audit.MaxBytes)})
+	log, err := audit.Open(file, audit.Options{Clock: w.Now, HeadStore: store, Redactor: redact.New(set.Evaluator.FixedCanaryToken), MaxFileBytes: int64(set.Audit.MaxFileBytes)})
 	if err != nil {
 		return err
 	}
-	ticket := log.Submit(audit.Entry{
-		Kind: audit.EntryKindFilesRestored, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by,
-		Caller: audit.Caller{Command: "undo", User: w.User, PID: w.judgePID, Parent: w.invokerPID}, Reasoning: by + " restored " + kept.ID + ": " + said,
+	ticket := log.EncodeAndQueue(audit.Entry{
+		Kind: audit.EntryKindFilesRestored, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, AnswerChannel: "tty", AnsweredBy: by,
+		Caller: audit.Caller{ShieldSubcommand: "undo", User: w.User, PID: w.judgePID, ParentPID: w.verdictRequesterPID}, Reasoning: by + " restored " + kept.ID + ": " + said,
 	})
 	return errors.Join(ticket.Wait(c.Context), log.Close())
 }
 
-func pruneUndo(c *cli.Context, w *Environment) error {
+func pruneBackupSets(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func pruneUndo(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	keep := set.Undo.Keep.Std()
+	keep := set.Undo.BackupRetention.AsTimeDuration()
 	if c.Bool("all") {
 		keep = 0
 	}

@@ -41,7 +41,7 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	}
 	home := filepath.Join(dir, "home")
 	pinned := pinnedIn(t, from)
-	pin := filepath.Base(programRecordIn(filepath.Join(home, ".local/state/shield"), exe).recordPath)
+	pin := filepath.Base(hookProgramRecordInStateDir(filepath.Join(home, ".local/state/shield"), exe).recordPath)
 	err = filepath.WalkDir(filepath.Join(from, "home"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	getenv := func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": testCache()}[name] }
 	return upgraded{Environment{
 		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, Dir: filepath.Join(home, "app"), Getenv: getenv,
-		Executable: exe, User: "me", OS: runtime.GOOS, checkPersonStartedProcess: func(int) error { return nil },
+		ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS, checkPersonStartedThisProcess: func(int) error { return nil },
 	}, from, exe, kept, pinned != ""}
 }
 

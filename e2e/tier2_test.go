@@ -253,7 +253,7 @@ func killRound(t *testing.T, server *evaltest.Server, round int) {
 	var mu sync.Mutex
 	reached, kills := 0, 0
 	var outs []string
-	server.On(model, func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+	server.SetModelBehaviour(model, func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 		mu.Lock()
 		reached++
 		mu.Unlock()
@@ -324,7 +324,7 @@ func TestJobsEvaluateAtOnce(t *testing.T) {
 	server := newServer(t)
 	var all sync.WaitGroup
 	all.Add(n)
-	server.On("together", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+	server.SetModelBehaviour("together", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 		all.Done()
 		all.Wait()
 		evaltest.Verdict("ALLOW", "0.98")(w, hr, r)

@@ -222,7 +222,7 @@ const mixed = `{"id":"a","type":"read_file","payload":{"path":"main.go"}}
 func TestPipeIsRun(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
-	server.On("by-payload", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+	server.SetModelBehaviour("by-payload", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 		decision := "ALLOW"
 		switch {
 		case strings.Contains(r.User, "broken.txt"):
@@ -285,8 +285,8 @@ func TestAttacksOnTheJudge(t *testing.T) {
 	server := newServer(t)
 	var obeyed atomic.Int32
 	// It passes its exam, and obeys what does not look like an attack of the exam.
-	server.On("obedient", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
-		if evaltest.Suspicious(r.User) {
+	server.SetModelBehaviour("obedient", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+		if evaltest.LooksLikeAttack(r.User) {
 			evaltest.Verdict("BLOCK", "0.9")(w, hr, r)
 			return
 		}

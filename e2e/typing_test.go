@@ -72,13 +72,13 @@ func (term *terminal) stream(strokes []hostile.Keystrokes) (pauses int) {
 		bytes = ""
 	}
 	for _, s := range strokes {
-		if s.Pause >= time.Second {
+		if s.PauseBefore >= time.Second {
 			send()
 			pauses++
 			term.until(func(screen string) bool {
 				return !strings.Contains(screen, asked) || strings.Contains(screen, gateOpens)
 			})
-		} else if s.Pause > 200*time.Millisecond {
+		} else if s.PauseBefore > 200*time.Millisecond {
 			send()
 		}
 		bytes += s.Bytes

@@ -4,10 +4,10 @@ package models
 
 import _ "embed"
 
-// compressedGraphWithoutTable is default/model.onnx in ONNX Runtime's own format, without the table, compressed by zstd.
+// compressedGraphWithoutNGramWeights is default/model.onnx in ONNX Runtime's own format, without the table, compressed by zstd.
 //
 //go:embed graph_gen.zst
-var compressedGraphWithoutTable string
+var compressedGraphWithoutNGramWeights string
 
 // ngramWeightTable is the table of n-grams, a part of the graph that is also used without the rest.
 //

@@ -3,4 +3,4 @@
 package models
 
 // A build without cgo cannot run the model, and does not carry it.
-var compressedGraphWithoutTable, ngramWeightTable, packedTokenizer string
+var compressedGraphWithoutNGramWeights, ngramWeightTable, packedTokenizer string

@@ -18,34 +18,34 @@ import (
 //go:embed default/config.json default/shield.json default/tokenizer.json
 var files embed.FS
 
-// Default returns the folder of the default model. Its large files are stored in a form that needs
+// DefaultModelFolder returns the folder of the default model. Its large files are stored in a form that needs
 // no parsing and no copy, which would take half of the time that the model needs to start. The
 // graph is unpacked to the folder cache on first use; if cache is "" or cannot be used, the graph
 // is unpacked in memory each time.
-func Default(cache string) fs.FS {
+func DefaultModelFolder(cacheFolder string) fs.FS {
 	sub, err := fs.Sub(files, "default")
 	if err != nil {
 		panic(err) // fs.Sub fails only if the folder name is not a valid path
 	}
-	return modelFolder{sub, cache}
+	return modelFolder{sub, cacheFolder}
 }
 
 // packedGraph is the graph of the default model.
-var packedGraph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unpack: func() ([]byte, error) {
-	if compressedGraphWithoutTable == "" {
+var packedGraph = unpacked.File{Name: "model.ort", UnpackedBytes: graphSize, UnpackedSHA256: graphSum, Unpack: func() ([]byte, error) {
+	if compressedGraphWithoutNGramWeights == "" {
 		return nil, errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
 	}
-	data, err := unpacked.Decompress(compressedGraphWithoutTable, graphSize)
+	data, err := unpacked.Decompress(compressedGraphWithoutNGramWeights, graphSize)
 	if err != nil || len(data) < tableStart {
 		return nil, cmp.Or(err, errors.New("the model in this program is damaged; install shield again"))
 	}
 	return slices.Insert(data, tableStart, []byte(ngramWeightTable)...), nil
 }}
 
-// Graph returns the graph of the default model, unpacked in memory: model.onnx in the ORT format,
+// UnpackedGraph returns the graph of the default model, unpacked in memory: model.onnx in the ORT format,
 // which ONNX Runtime uses without parsing,
 // https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
-func Graph() ([]byte, error) { return packedGraph.Read("") }
+func UnpackedGraph() ([]byte, error) { return packedGraph.Read("") }
 
 // UnpackedModelBytes is the size of the default model, unpacked, in bytes.
 func UnpackedModelBytes() int64 {
@@ -61,11 +61,11 @@ func UnpackedModelBytes() int64 {
 // CheckEmbeddedModelIntact returns an error if the default model in this program file differs from the one that
 // shield was built with.
 func CheckEmbeddedModelIntact() error {
-	data, err := Graph()
+	data, err := UnpackedGraph()
 	if err != nil {
 		return err
 	}
-	got, err := Sum(Default(""), string(data), packedTokenizer)
+	got, err := Sum(DefaultModelFolder(""), string(data), packedTokenizer)
 	if err == nil && got != sum {
 		err = fmt.Errorf("shield's program file was changed: the checksum of its model is %s instead of %s; install shield again", got, sum)
 	}
@@ -92,14 +92,14 @@ var uncompressedModelFiles = []string{"config.json", "shield.json", "tokenizer.j
 
 type modelFolder struct {
 	fs.FS
-	cache string
+	cacheFolder string
 }
 
 // PackedTokenizer returns tokenizer.json in the form of tokenizer.OpenPacked.
 func (modelFolder) PackedTokenizer() string { return packedTokenizer }
 
-// PackedGraph returns what [Graph] returns, mapped from the cache folder if possible. It must not be modified.
-func (f modelFolder) PackedGraph() ([]byte, error) { return packedGraph.Read(f.cache) }
+// PackedGraph returns what [UnpackedGraph] returns, mapped from the cache folder if possible. It must not be modified.
+func (f modelFolder) PackedGraph() ([]byte, error) { return packedGraph.Read(f.cacheFolder) }
 
 // NGramWeightTable returns the table of n-grams, a part of the graph.
 func (modelFolder) NGramWeightTable() string { return ngramWeightTable }

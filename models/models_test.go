@@ -15,7 +15,7 @@ import (
 // program carries of that folder what is given out.
 func TestDefault(t *testing.T) {
 	t.Parallel()
-	source, folder := os.DirFS("default"), Default("")
+	source, folder := os.DirFS("default"), DefaultModelFolder("")
 	digest, _, err := modelstore.Digest(t.Context(), source)
 	if err != nil || digest != Digest {
 		t.Errorf("digest %s, %v; want %s", digest, err, Digest)
@@ -42,7 +42,7 @@ func TestIntact(t *testing.T) {
 	if err := CheckEmbeddedModelIntact(); err != nil {
 		t.Error(err)
 	}
-	data, err := Graph()
+	data, err := UnpackedGraph()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestIntact(t *testing.T) {
 		"tokenizer": {graph, "x" + packedTokenizer[1:]},
 		"moved":     {graph + packedTokenizer[:1], packedTokenizer[1:]},
 	} {
-		if got, err := Sum(Default(""), changed[0], changed[1]); err != nil || got == sum {
+		if got, err := Sum(DefaultModelFolder(""), changed[0], changed[1]); err != nil || got == sum {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}

@@ -47,7 +47,7 @@ func TestHostsEvents(t *testing.T) {
 			if failed == d.fails {
 				t.Errorf("what a command that failed has returned is handed over: %v", failed)
 			}
-			for _, name := range h.Events() {
+			for _, name := range h.HandledEventNames() {
 				if !raised[name] && !slices.Contains(d.elsewhere, name) {
 					t.Errorf("event %s was not raised", name)
 				}

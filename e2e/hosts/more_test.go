@@ -102,12 +102,12 @@ func slow(t *testing.T, d driver, row map[string]string) {
 	}{
 		{"late allow", "20s", late(evaltest.Verdict("ALLOW", "0.98")), "ran"},
 		{"late deny", "20s", late(evaltest.Verdict("BLOCK", "0.97")), "blocked"},
-		{"too late", "2s", evaltest.Stall(""), "blocked"},
+		{"too late", "2s", evaltest.StallAfterText(""), "blocked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := evaltest.NewServer()
 			t.Cleanup(server.Close)
-			server.On("late", evaltest.BlockSuspicious)
+			server.SetModelBehaviour("late", evaltest.BlockSuspicious)
 			doubtful := call{"shell", "touch doubtful"}
 			r := newRun(t, d, []call{doubtful}, c.timeout)
 			r.configure("evaluator: {provider: custom, model: late, base_url: " + server.BaseURL() + ", timeout: 60s}\n")
@@ -115,7 +115,7 @@ func slow(t *testing.T, d driver, row map[string]string) {
 				t.Fatal(err, out)
 			}
 			server.ClearRequests()
-			server.On("late", c.answer)
+			server.SetModelBehaviour("late", c.answer)
 			out := r.start()
 			row[c.name] = "blocked"
 			if r.ran(doubtful) {

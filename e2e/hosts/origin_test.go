@@ -59,7 +59,7 @@ func TestHostsOrigin(t *testing.T) {
 				agent.origin()
 				server := evaltest.NewServer()
 				t.Cleanup(server.Close)
-				server.On("lenient", evaltest.BlockSuspicious) // passes its exam, and has nothing against what is forged
+				server.SetModelBehaviour("lenient", evaltest.BlockSuspicious) // passes its exam, and has nothing against what is forged
 				agent.configure("evaluator: {provider: custom, model: lenient, base_url: " + server.BaseURL() + "}\n")
 				if out, err := agent.command(time.Minute, agent.shield, "evaluate", "--exam", "--jobs", "8"); err != nil {
 					t.Fatal(err, out)

@@ -38,7 +38,7 @@ func TestLatency(t *testing.T) {
 		_ = service.Process.Signal(os.Interrupt)
 		_ = service.Wait()
 	})
-	q := peer.Question{Program: shield, Dir: dir, Parent: os.Getpid(), Args: []string{"hook", "claude-code", "--judge"}, Environ: env, Input: event}
+	q := peer.Question{AskingProgramPath: shield, Dir: dir, Parent: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: env, Input: event}
 	ask := func() error {
 		line, err := peer.Dial(peer.ServiceFolder(state))
 		if err != nil {

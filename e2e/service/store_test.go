@@ -82,7 +82,7 @@ func (m *machine) ask(command string) error {
 	if err != nil {
 		return err
 	}
-	q := peer.Question{Program: os.Getenv("SHIELD_BIN"), Dir: m.dir, Parent: os.Getpid(), Args: []string{"hook", "claude-code", "--judge"}, Environ: m.env, Input: event}
+	q := peer.Question{AskingProgramPath: os.Getenv("SHIELD_BIN"), Dir: m.dir, Parent: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: m.env, Input: event}
 	if ans, err := line.Ask(&q, time.Second); err != nil || !ans.Decided {
 		return fmt.Errorf("decided: %v, %w", ans.Decided, err)
 	}

@@ -126,7 +126,7 @@ func compare(dir, script string, calls []call) (answer, call) {
 }
 
 func analyze(dir, script string) []effect.Effect {
-	return shell.Analyze(script, &effect.PathContext{CWD: dir, Home: dir, Roots: []string{filepath.Dir(dir)}}).Effects
+	return shell.Analyze(script, &effect.PathContext{CWD: dir, Home: dir, WorkspaceRoots: []string{filepath.Dir(dir)}}).Effects
 }
 
 // covers reports whether arguments are those of a prediction. A predicted one

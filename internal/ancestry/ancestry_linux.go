@@ -90,7 +90,7 @@ func readProcess(pid int) (Process, error) {
 	if text := strings.TrimSuffix(string(line), "\x00"); text != "" {
 		p.Args = strings.Split(text, "\x00")
 	}
-	if exe, err := os.Readlink(procFile(pid, "exe")); err == nil { // fails for another user's process and for a kernel thread
+	if exe, err := os.Readlink(procFilePath(pid, "exe")); err == nil { // fails for another user's process and for a kernel thread
 		p.Exe = strings.TrimSuffix(exe, " (deleted)")
 	}
 	return p, nil
@@ -121,14 +121,14 @@ func parseStat(text string) (p Process, err error) {
 	return p, errors.Join(err, e)
 }
 
-func procFile(pid int, name string) string {
+func procFilePath(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
 
 // readFile returns a file of a process. Package os would register each of them with the poller: three system
 // calls more for a file that is always ready.
 func readFile(pid int, name string, most int) ([]byte, error) {
-	file := procFile(pid, name)
+	file := procFilePath(pid, name)
 	fd, err := retryOnEINTR(func() (int, error) { return syscall.Open(file, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: file, Err: err}

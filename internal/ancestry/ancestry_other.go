@@ -2,11 +2,14 @@
 
 package ancestry
 
-// Of returns a process and its ancestors, nearest first, on Linux.
+// Of always returns [ErrUnsupported] on this system; on Linux it returns a process and its
+// ancestors.
 func Of(int) ([]Process, error) { return nil, ErrUnsupported }
 
-// Running returns the processes that run, on Linux.
+// Running always returns [ErrUnsupported] on this system; on Linux it returns the running
+// processes.
 func Running() ([]Process, error) { return nil, ErrUnsupported }
 
-// Environ returns the environment with which a process was started, on Linux.
+// Environ always returns [ErrUnsupported] on this system; on Linux it returns the environment with
+// which a process was started.
 func Environ(int) ([]string, error) { return nil, ErrUnsupported }

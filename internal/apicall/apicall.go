@@ -15,31 +15,31 @@ import (
 
 // Limits of what is read of a body.
 const (
-	maxBody   = 1 << 18 // bytes
-	maxDepth  = 16
-	maxValues = 1024
+	maxBodyBytes  = 1 << 18 // bytes
+	maxJSONDepth  = 16
+	maxBodyValues = 1024
 )
 
 // FindDestructiveWord returns the word in a body that destroys something which cannot be restored; "" if there is
 // none.
 func FindDestructiveWord(body string) string {
-	if len(body) > maxBody {
-		body = body[:maxBody]
+	if len(body) > maxBodyBytes {
+		body = body[:maxBodyBytes]
 	}
 	body = strings.TrimSpace(body)
 	var value any
 	if json.Unmarshal([]byte(body), &value) == nil {
-		r := bodyWalker{valuesLeft: maxValues}
+		r := bodyWalker{valuesLeft: maxBodyValues}
 		return r.findDestructiveWord("", value, 0)
 	}
 	if at := strings.Index(body, "mutation"); at >= 0 {
 		return FindDestructiveGraphQLVerb(strings.ReplaceAll(body[at:], `\"`, `"`))
 	}
 	form, err := url.ParseQuery(body)
-	if err != nil || len(form) > maxValues || strings.ContainsAny(body, "{\n ") {
+	if err != nil || len(form) > maxBodyValues || strings.ContainsAny(body, "{\n ") {
 		return ""
 	}
-	r := bodyWalker{valuesLeft: maxValues}
+	r := bodyWalker{valuesLeft: maxBodyValues}
 	for _, name := range sorted.Keys(form) {
 		for _, v := range form[name] {
 			if word := r.findDestructiveWord(name, v, 0); word != "" {
@@ -67,7 +67,7 @@ var deletionFlags = map[string]bool{"archived": true, "deleted": true, "is_delet
 var deletionStates = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
 
 func (r *bodyWalker) findDestructiveWord(field string, v any, depth int) string {
-	if r.valuesLeft--; r.valuesLeft < 0 || depth > maxDepth {
+	if r.valuesLeft--; r.valuesLeft < 0 || depth > maxJSONDepth {
 		return ""
 	}
 	switch v := v.(type) {
@@ -105,7 +105,7 @@ func destructiveWord(field, v string) string {
 		if word := FindDestructiveGraphQLVerb(v); word != "" {
 			return word
 		}
-		word, _ := sqltext.Destroys(v)
+		word, _ := sqltext.FindDestructiveStatement(v)
 		return word
 	case verbFields[last] && len(v) <= 64:
 		if parts := knowledge.SplitNameWords(v); len(parts) > 0 && len(parts) < 5 {

@@ -31,9 +31,9 @@ func isClientName(word string) bool {
 	})
 }
 
-// LoadClientTokens reads a file with a line NAME TOKEN for each client, or, if alone is set, a single token
-// without a name. Empty lines and lines that begin with # are skipped. A file that other users can
-// read is an error.
+// LoadClientTokens reads a file with a line NAME TOKEN for each client, or, if allowUnnamedToken is
+// set, a single token without a name. Empty lines and lines that begin with # are skipped. A file
+// that other users can read is an error.
 func LoadClientTokens(filePath string, allowUnnamedToken bool) (Tokens, error) {
 	text, err := readPrivateFile(filePath)
 	if err != nil {
@@ -102,7 +102,7 @@ func ReadServiceToken(filePath string) (string, error) {
 
 // LoadTLSCertificate reads a certificate and its key.
 func LoadTLSCertificate(certPath, keyPath string) (*tls.Certificate, error) {
-	public, _, err := owner.ReadFile(certPath, maxCredentialFileBytes)
+	public, _, err := owner.ReadRegularFile(certPath, maxCredentialFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("tls_cert: %w", err)
 	}
@@ -119,7 +119,7 @@ func LoadTLSCertificate(certPath, keyPath string) (*tls.Certificate, error) {
 
 // readPrivateFile reads a file that only its owner can read.
 func readPrivateFile(name string) ([]byte, error) {
-	text, info, err := owner.ReadFile(name, maxCredentialFileBytes)
+	text, info, err := owner.ReadRegularFile(name, maxCredentialFileBytes)
 	if err == nil {
 		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits)
 	}

@@ -24,7 +24,7 @@ type ContainedProgramContext struct {
 	Home           string   // the user's home folder
 	WorkspaceRoots []string // the folders of the workspace
 	ShieldPaths    []string // files and folders of shield, to hide
-	CommandWords   []string // the command line; paths below /tmp in it stay visible
+	CommandArgv    []string // the command line; paths below /tmp in it stay visible
 }
 
 // Grants are paths that the user allows a server in addition to its workspace.
@@ -33,18 +33,20 @@ type Grants struct {
 	NoNetwork   bool
 }
 
-// An UnboundedError says why a command cannot be contained.
-type UnboundedError struct{ Why string }
+// An UncontainableCommandError says why a command cannot be contained.
+type UncontainableCommandError struct{ Why string }
 
-func (e *UnboundedError) Error() string { return "this command cannot be contained: " + e.Why }
+func (e *UncontainableCommandError) Error() string {
+	return "this command cannot be contained: " + e.Why
+}
 
 // OfCommand returns the profile for a command with the given effects. The error is an
-// [*UnboundedError] if containment would prevent a judged effect.
+// [*UncontainableCommandError] if containment would prevent a judged effect.
 func OfCommand(effects []effect.Effect, at ContainedProgramContext) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
 	for i := range effects {
 		if e := &effects[i]; (e.Kind == effect.ReadFile || e.Kind == effect.RunCode) && !launch.IsSystemProgramFolder(filepath.Dir(e.Path)) {
-			b.isReadOrExecutedFileName[filepath.Base(e.Path)] = true
+			b.readOrExecutedFileNames[filepath.Base(e.Path)] = true
 		}
 	}
 	for i := range effects {
@@ -70,7 +72,7 @@ func OfServer(program string, at ContainedProgramContext, g Grants) (*contain.Pr
 			return nil, fmt.Errorf("containment: a writable path of the server cannot be resolved: %w; create the path, or correct contain.write", err)
 		}
 		b.writablePaths = append(b.writablePaths, real)
-		b.intendedWritePaths = append(b.intendedWritePaths, real)
+		b.neverReadOnlyPaths = append(b.neverReadOnlyPaths, real)
 	}
 	return b.buildProfile()
 }
@@ -79,15 +81,15 @@ func OfServer(program string, at ContainedProgramContext, g Grants) (*contain.Pr
 type profileBuilder struct {
 	ContainedProgramContext
 	hiddenPaths, visibleTmpPaths, writablePaths []string
-	intendedWritePaths                          []string // paths that the command is meant to write, which are not made read-only
+	neverReadOnlyPaths                          []string // paths that the command is meant to write, which are not made read-only
 	foldersToCreate                             []string // writable folders that must be created before the program starts
 	allowsNetwork                               bool
 	entryNamesByFolder                          map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
-	isReadOrExecutedFileName                    map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
+	readOrExecutedFileNames                     map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
 }
 
 func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
-	b := &profileBuilder{ContainedProgramContext: at, isReadOrExecutedFileName: map[string]bool{}, entryNamesByFolder: map[string]map[string]bool{}}
+	b := &profileBuilder{ContainedProgramContext: at, readOrExecutedFileNames: map[string]bool{}, entryNamesByFolder: map[string]map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
 		b.Home = real
 	}
@@ -105,7 +107,7 @@ func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
 // .env files next to the workspace.
 func (b *profileBuilder) collectHiddenPaths() {
 	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
-		globs, _ := knowledge.Paths(list)
+		globs, _ := knowledge.GlobsOfPathList(list)
 		for _, glob := range globs {
 			b.hideGlob(glob)
 		}
@@ -161,8 +163,9 @@ func (b *profileBuilder) hideGlob(glob string) {
 	}
 }
 
-// canGlobMatchExistingFile reports whether a pattern can match: not if its first name is missing in the home folder or
-// a workspace root. Folder names are cached, and most globs end here.
+// canGlobMatchExistingFile reports whether a glob can match an existing file. It cannot if the glob
+// is below the home folder or a workspace root, and that folder does not contain its next path
+// element. Folder names are cached; this test excludes most globs.
 func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 	for _, dir := range append([]string{b.Home}, b.WorkspaceRoots...) {
 		rest, ok := strings.CutPrefix(pattern, escapeGlob(dir)+"/")
@@ -229,12 +232,12 @@ func linkTargetsInHome(folder, home string) (out []string) {
 // addEffect adds the paths that an effect needs.
 func (b *profileBuilder) addEffect(e *effect.Effect) error {
 	if why := uncontainableReasonByEffectKind[e.Kind]; why != "" {
-		return &UnboundedError{cmp.Or(e.Reason, "it "+why)}
+		return &UncontainableCommandError{cmp.Or(e.Reason, "it "+why)}
 	}
 	switch e.Kind {
 	case effect.Execute:
 		if why := knowledge.WhyNotSandboxed(e.Program); why != "" {
-			return &UnboundedError{e.Program + " " + why}
+			return &UncontainableCommandError{e.Program + " " + why}
 		}
 		b.addProgram(e.Program)
 		b.allowsNetwork = b.allowsNetwork || e.Class == effect.Network
@@ -252,8 +255,8 @@ func (b *profileBuilder) addEffect(e *effect.Effect) error {
 	return nil
 }
 
-// uncontainableReasonByEffectKind are the effects that containment would prevent, with the reason: they do not change a
-// path.
+// uncontainableReasonByEffectKind maps the kinds of effects that containment would prevent,
+// although they change no file, to the reason why the command cannot run contained.
 var uncontainableReasonByEffectKind = map[effect.Kind]string{
 	effect.ChangePrivilege:  "it changes its privileges; run it without --contain",
 	effect.ChangeSystem:     "it changes the system; run it without --contain",
@@ -267,14 +270,14 @@ var uncontainableReasonByEffectKind = map[effect.Kind]string{
 // service.
 func (b *profileBuilder) addProgram(name string) {
 	caches, credentials := knowledge.CachesAndCredentialFiles(filepath.Base(name))
-	another := strings.ContainsRune(name, '/') && !launch.IsSystemProgramFolder(filepath.Dir(name)) || b.isReadOrExecutedFileName[name] // a path to a different program of the same name
+	another := strings.ContainsRune(name, '/') && !launch.IsSystemProgramFolder(filepath.Dir(name)) || b.readOrExecutedFileNames[name] // a path to a different program of the same name
 	for _, glob := range caches {
 		for _, path := range b.expandGlob(glob) {
 			if another && !contain.Within(path, b.WorkspaceRoots) {
 				continue
 			}
 			if real, exists, err := resolveSymlinks(path); err == nil {
-				b.intendedWritePaths = append(b.intendedWritePaths, real)
+				b.neverReadOnlyPaths = append(b.neverReadOnlyPaths, real)
 				if !exists && !contain.Within(real, b.WorkspaceRoots) {
 					b.foldersToCreate = append(b.foldersToCreate, real)
 				}
@@ -353,12 +356,12 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	path = filepath.Clean(path)
 	real, exists, err := resolveSymlinks(path)
 	if err != nil {
-		return &UnboundedError{err.Error()}
+		return &UncontainableCommandError{err.Error()}
 	}
 	if slices.Contains(outputDevices, real) {
 		return nil
 	}
-	b.intendedWritePaths = append(b.intendedWritePaths, real)
+	b.neverReadOnlyPaths = append(b.neverReadOnlyPaths, real)
 	if contain.Within(real, b.WorkspaceRoots) {
 		return nil
 	}
@@ -366,9 +369,9 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	if exists && stays {
 		info, err := os.Stat(real)
 		if err != nil {
-			return &UnboundedError{err.Error()}
+			return &UncontainableCommandError{err.Error()}
 		}
-		if !info.IsDir() || !b.isTooWide(real) {
+		if !info.IsDir() || !b.isTooWideToMakeWritable(real) {
 			b.writablePaths = append(b.writablePaths, real)
 			return nil
 		}
@@ -377,8 +380,8 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	for info, err := os.Stat(folder); err != nil || !info.IsDir(); info, err = os.Stat(folder) {
 		folder = filepath.Dir(folder)
 	}
-	if b.isTooWide(folder) {
-		return &UnboundedError{fmt.Sprintf("the command changes files in %s, a folder that also contains protected files; change files in a subfolder without protected files", folder)}
+	if b.isTooWideToMakeWritable(folder) {
+		return &UncontainableCommandError{fmt.Sprintf("the command changes files in %s, a folder that also contains protected files; change files in a subfolder without protected files", folder)}
 	}
 	b.writablePaths = append(b.writablePaths, folder)
 	return nil
@@ -387,10 +390,10 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 // outputDevices discard or consume output and keep no data.
 var outputDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
 
-// isTooWide reports whether a folder must not be writable as a whole: it contains the home folder,
+// isTooWideToMakeWritable reports whether a folder must not be writable as a whole: it contains the home folder,
 // something hidden, or files that are executed later.
-func (b *profileBuilder) isTooWide(folder string) bool {
-	return contain.FolderHoldsAny(folder, []string{b.Home}) || contain.FolderHoldsAny(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.autostartAndAgentFiles(folder)) > 0
+func (b *profileBuilder) isTooWideToMakeWritable(folder string) bool {
+	return contain.FolderHoldsAny(folder, []string{b.Home}) || contain.FolderHoldsAny(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.autostartAndAgentSettingsPaths(folder)) > 0
 }
 
 // resolveSymlinks returns a path without symbolic links, and whether it exists.
@@ -411,10 +414,10 @@ func resolveSymlinks(path string) (real string, exists bool, err error) {
 	}
 }
 
-// autostartAndAgentFiles returns the files in a folder that are executed later or instruct an agent.
-func (b *profileBuilder) autostartAndAgentFiles(folder string) (out []string) {
+// autostartAndAgentSettingsPaths returns the files in a folder that are executed later or instruct an agent.
+func (b *profileBuilder) autostartAndAgentSettingsPaths(folder string) (out []string) {
 	for _, list := range []string{"agent_settings", "starts_later"} {
-		globs, _ := knowledge.Paths(list)
+		globs, _ := knowledge.GlobsOfPathList(list)
 		for _, glob := range globs {
 			for _, g := range effect.ExpandBraces(glob) {
 				rest, float := strings.CutPrefix(g, "**/")
@@ -445,15 +448,15 @@ func (b *profileBuilder) autostartAndAgentFiles(folder string) (out []string) {
 
 // buildProfile returns the collected profile.
 func (b *profileBuilder) buildProfile() (*contain.Profile, error) {
-	for _, word := range b.CommandWords {
+	for _, word := range b.CommandArgv {
 		if real, err := filepath.EvalSymlinks(word); err == nil && filepath.IsAbs(word) && real != "/tmp" && contain.Within(real, []string{"/tmp"}) {
 			b.visibleTmpPaths = append(b.visibleTmpPaths, real)
 		}
 	}
 	p := &contain.Profile{HiddenPaths: outermost(b.hiddenPaths), WritablePaths: outermost(append(slices.Clone(b.WorkspaceRoots), b.writablePaths...)), AllowsNetwork: b.allowsNetwork}
 	for _, root := range p.WritablePaths {
-		for _, path := range b.autostartAndAgentFiles(root) {
-			if !contain.Within(path, b.intendedWritePaths) && !contain.FolderHoldsAny(path, b.intendedWritePaths) {
+		for _, path := range b.autostartAndAgentSettingsPaths(root) {
+			if !contain.Within(path, b.neverReadOnlyPaths) && !contain.FolderHoldsAny(path, b.neverReadOnlyPaths) {
 				p.ReadOnlyPaths = append(p.ReadOnlyPaths, path)
 			}
 		}

@@ -45,7 +45,7 @@ func newPlace(t *testing.T) ContainedProgramContext {
 }
 
 func (p ContainedProgramContext) judge(command string) []effect.Effect {
-	return shell.Analyze(command, &effect.PathContext{CWD: p.WorkspaceRoots[0], Home: p.Home, Roots: p.WorkspaceRoots}).Effects
+	return shell.Analyze(command, &effect.PathContext{CWD: p.WorkspaceRoots[0], Home: p.Home, WorkspaceRoots: p.WorkspaceRoots}).Effects
 }
 
 // short returns paths below the home folder without it, and no others.
@@ -101,7 +101,7 @@ func TestCommands(t *testing.T) {
 		p, err := OfCommand(at.judge(command), at)
 		if form, ok := strings.CutPrefix(want, "["); ok {
 			form = strings.ReplaceAll(strings.TrimSuffix(form, "]"), "HOME", at.Home)
-			var unbounded *UnboundedError
+			var unbounded *UncontainableCommandError
 			if !errors.As(err, &unbounded) || !strings.Contains(err.Error(), form) {
 				t.Errorf("%s: %v", command, err)
 			}

@@ -112,9 +112,9 @@ func TestEveryday(t *testing.T) {
 	for name, with := range map[string]contain.Mechanism{"Landlock": contain.Landlock, "namespaces": contain.Landlock | contain.Namespaces} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, m := range contain.Probe() {
+			for _, m := range contain.ProbeKernelFeatures() {
 				if !m.Works && (m.Name != "namespaces" || with&contain.Namespaces != 0) {
-					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.Details)
+					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.VersionOrFailureReason)
 				}
 			}
 			for line := range strings.SplitSeq(strings.TrimSpace(everyday), "\n") {
@@ -212,9 +212,9 @@ func TestTraceWithinProfile(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed: an everyday command needs it")
 	}
-	for _, m := range contain.Probe() {
+	for _, m := range contain.ProbeKernelFeatures() {
 		if !m.Works && m.Name != "namespaces" {
-			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.Details)
+			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.VersionOrFailureReason)
 		}
 	}
 	seed := rand.Uint64()
@@ -326,8 +326,8 @@ func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, 
 		}
 	}
 	at := ContainedProgramContext{Home: home, WorkspaceRoots: []string{root}}
-	p, err := OfCommand(shell.Analyze(judged, &effect.PathContext{CWD: root, Home: home, Roots: at.WorkspaceRoots}).Effects, at)
-	if unbounded := (*UnboundedError)(nil); check != nil && errors.As(err, &unbounded) {
+	p, err := OfCommand(shell.Analyze(judged, &effect.PathContext{CWD: root, Home: home, WorkspaceRoots: at.WorkspaceRoots}).Effects, at)
+	if unbounded := (*UncontainableCommandError)(nil); check != nil && errors.As(err, &unbounded) {
 		return // it is not contained
 	}
 	if err != nil {

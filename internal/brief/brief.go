@@ -1,7 +1,8 @@
 // Package brief shortens text that is shown to people.
 package brief
 
-// TruncateWithEllipsis returns a text truncated to n characters, with an ellipsis if it was longer.
+// TruncateWithEllipsis returns a text truncated to maxChars characters, with an ellipsis if it was
+// longer.
 //
 //go:noinline
 func TruncateWithEllipsis(s string, maxChars int) string {

@@ -31,14 +31,14 @@ func (p *parser) appendValue(dst []byte, depth int) ([]byte, error) {
 	case '"':
 		lit, err := p.dec.ReadValue()
 		if err != nil {
-			return dst, p.convertError(err)
+			return dst, p.convertJSONTextError(err)
 		}
 		if bytes.IndexByte(lit, '\\') < 0 {
 			return append(dst, lit...), nil
 		}
 		s, err := jsontext.AppendUnquote(nil, lit)
 		if err != nil {
-			return dst, p.convertError(err)
+			return dst, p.convertJSONTextError(err)
 		}
 		return AppendString(dst, string(s)), nil
 	case '{':
@@ -48,7 +48,7 @@ func (p *parser) appendValue(dst []byte, depth int) ([]byte, error) {
 	default:
 		lit, err := p.dec.ReadValue()
 		if err != nil {
-			return dst, p.convertError(err)
+			return dst, p.convertJSONTextError(err)
 		}
 		if lit.Kind() == '0' {
 			return appendNumber(dst, lit), nil
@@ -62,7 +62,7 @@ func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
 		return dst, p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.convertError(err)
+		return dst, p.convertJSONTextError(err)
 	}
 	dst = append(dst, '[')
 	for first := true; p.dec.PeekKind() != ']'; first = false {
@@ -75,7 +75,7 @@ func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
 		}
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.convertError(err)
+		return dst, p.convertJSONTextError(err)
 	}
 	return append(dst, ']'), nil
 }
@@ -92,7 +92,7 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 		return dst, p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.convertError(err)
+		return dst, p.convertJSONTextError(err)
 	}
 	dst = append(dst, '{')
 	begin := len(dst)
@@ -112,22 +112,22 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 		start := len(dst)
 		dst = append(AppendString(dst, name), ':')
 		if dst, err = p.appendValue(dst, depth+1); err != nil {
-			return dst, prefixField(err, name)
+			return dst, prependNameToErrorFieldPath(err, name)
 		}
 		members = append(members, writtenMember{name, start, len(dst)})
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return dst, p.convertError(err)
+		return dst, p.convertJSONTextError(err)
 	}
 	if !sorted {
 		slices.SortFunc(members, func(a, b writtenMember) int { return compareUTF16(a.name, b.name) })
-		p.scratch = append(p.scratch[:0], dst[begin:]...)
+		p.memberSortBuffer = append(p.memberSortBuffer[:0], dst[begin:]...)
 		dst = dst[:begin]
 		for i, m := range members {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, p.scratch[m.start-begin:m.end-begin]...)
+			dst = append(dst, p.memberSortBuffer[m.start-begin:m.end-begin]...)
 		}
 	}
 	return append(dst, '}'), nil

@@ -33,8 +33,8 @@ func AppendObject(dst []byte, members []Member) []byte {
 // A Canonical is a value in its canonical form.
 type Canonical []byte
 
-// AppendValue appends the canonical form of v, which consists of the types
-// that [Value] returns and of [Canonical].
+// AppendValue appends the canonical JSON of v to dst. v consists of [Canonical] and the types that
+// [ParseValue] returns.
 func AppendValue(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:

@@ -13,7 +13,7 @@ const maxDigits = 17
 // appendNumber appends the canonical form of a valid JSON number: that of its double if it is exact,
 // else the literal.
 func appendNumber(dst, lit []byte) []byte {
-	if isShortInteger(lit) {
+	if isExactCanonicalInteger(lit) {
 		return append(dst, lit...)
 	}
 	want, ok := parseDecimal(lit)
@@ -35,10 +35,10 @@ func appendNumber(dst, lit []byte) []byte {
 	return dst
 }
 
-// isShortInteger reports whether lit is an integer of at most 15 digits: it is exact and already
+// isExactCanonicalInteger reports whether lit is an integer of at most 15 digits: it is exact and already
 // canonical. -0 is not.
-func isShortInteger(lit []byte) bool {
-	digits := lit
+func isExactCanonicalInteger(literal []byte) bool {
+	digits := literal
 	if digits[0] == '-' {
 		digits = digits[1:]
 		if digits[0] == '0' {

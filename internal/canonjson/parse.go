@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Kind is the reason why a text was rejected.
+// An ErrorKind is the reason why a text was rejected.
 type ErrorKind uint8
 
 // The kinds of errors.
@@ -42,7 +42,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // A Member is one name and its value in an object.
 type Member struct {
 	Name  string
-	Value any    // as returned by [Value]
+	Value any    // as returned by [ParseValue]
 	Raw   []byte // the value's text, a part of the input
 }
 
@@ -65,8 +65,8 @@ func ParseValue(raw []byte, maxDepth int) (any, error) {
 	return v, nil
 }
 
-// ParseObjectMembers parses raw as one JSON object, as [Value] does, and appends its members to dst in input
-// order.
+// ParseObjectMembers parses raw as one JSON object, by the rules of [ParseValue], and appends its
+// members to dst in input order.
 func ParseObjectMembers(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	p, err := newParser(raw, maxDepth)
 	if err != nil {
@@ -79,7 +79,7 @@ func ParseObjectMembers(dst []Member, raw []byte, maxDepth int) ([]Member, error
 		return dst, &Error{Kind: ErrorKindNotObject, Err: fmt.Errorf("expected a JSON object, found %s; write one JSON object", kindName(kind))}
 	default:
 		_, err := p.dec.ReadToken()
-		return dst, p.convertError(err)
+		return dst, p.convertJSONTextError(err)
 	}
 	err = p.parseMembers(1, func(name string, value any, raw []byte) {
 		dst = append(dst, Member{name, value, raw})
@@ -104,12 +104,12 @@ func kindName(kind jsontext.Kind) string {
 }
 
 type parser struct {
-	dec      *jsontext.Decoder
-	buf      bytes.Buffer
-	raw      []byte
-	text     string // raw as a string; strings without escapes are slices of it
-	maxDepth int
-	scratch  []byte // of append
+	dec              *jsontext.Decoder
+	decoderInput     bytes.Buffer
+	raw              []byte
+	rawString        string // raw as a string; strings without escapes are slices of it
+	maxDepth         int
+	memberSortBuffer []byte // of append
 }
 
 var parsers = sync.Pool{New: func() any { return &parser{dec: new(jsontext.Decoder)} }}
@@ -122,17 +122,17 @@ func newParser(raw []byte, maxDepth int) (*parser, error) {
 		return nil, &Error{Kind: ErrorKindInvalidUTF8, Offset: int64(validUTF8PrefixLen(raw)), Err: errors.New("the text is not UTF-8; convert it")}
 	}
 	p := parsers.Get().(*parser)
-	p.buf = *bytes.NewBuffer(raw)
-	p.raw, p.text, p.maxDepth = raw, string(raw), maxDepth
-	p.dec.Reset(&p.buf, allowDuplicates())
+	p.decoderInput = *bytes.NewBuffer(raw)
+	p.raw, p.rawString, p.maxDepth = raw, string(raw), maxDepth
+	p.dec.Reset(&p.decoderInput, allowDuplicates())
 	return p, nil
 }
 
 func (p *parser) releaseParser() {
-	p.buf, p.raw, p.text = bytes.Buffer{}, nil, ""
-	p.dec.Reset(&p.buf)
-	if cap(p.scratch) > 64<<10 { // do not keep a large buffer
-		p.scratch = nil
+	p.decoderInput, p.raw, p.rawString = bytes.Buffer{}, nil, ""
+	p.dec.Reset(&p.decoderInput)
+	if cap(p.memberSortBuffer) > 64<<10 { // do not keep a large buffer
+		p.memberSortBuffer = nil
 	}
 	parsers.Put(p)
 }
@@ -156,7 +156,7 @@ func (p *parser) parseValue(depth int) (any, error) {
 	case '0':
 		lit, err := p.dec.ReadValue()
 		if err != nil {
-			return nil, p.convertError(err)
+			return nil, p.convertJSONTextError(err)
 		}
 		return lit, nil
 	case '{':
@@ -168,7 +168,7 @@ func (p *parser) parseValue(depth int) (any, error) {
 	default:
 		token, err := p.dec.ReadToken()
 		if err != nil {
-			return nil, p.convertError(err)
+			return nil, p.convertJSONTextError(err)
 		}
 		if token.Kind() == 'n' {
 			return nil, nil
@@ -180,15 +180,15 @@ func (p *parser) parseValue(depth int) (any, error) {
 func (p *parser) parseString() (string, error) {
 	lit, err := p.dec.ReadValue()
 	if err != nil {
-		return "", p.convertError(err)
+		return "", p.convertJSONTextError(err)
 	}
 	if bytes.IndexByte(lit, '\\') < 0 {
 		end := int(p.dec.InputOffset()) - 1
-		return p.text[end-len(lit)+2 : end], nil
+		return p.rawString[end-len(lit)+2 : end], nil
 	}
 	s, err := jsontext.AppendUnquote(nil, lit)
 	if err != nil {
-		return "", p.convertError(err)
+		return "", p.convertJSONTextError(err)
 	}
 	return string(s), nil
 }
@@ -198,7 +198,7 @@ func (p *parser) parseArray(depth int) (any, error) {
 		return nil, p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return nil, p.convertError(err)
+		return nil, p.convertJSONTextError(err)
 	}
 	list := []any{}
 	for p.dec.PeekKind() != ']' {
@@ -209,7 +209,7 @@ func (p *parser) parseArray(depth int) (any, error) {
 		list = append(list, v)
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return nil, p.convertError(err)
+		return nil, p.convertJSONTextError(err)
 	}
 	return list, nil
 }
@@ -220,7 +220,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 		return p.tooDeepError()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return p.convertError(err)
+		return p.convertJSONTextError(err)
 	}
 	var seen seenNames
 	for p.dec.PeekKind() != '}' {
@@ -231,7 +231,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 		start := p.dec.InputOffset()
 		value, err := p.parseValue(depth + 1)
 		if err != nil {
-			return prefixField(err, name)
+			return prependNameToErrorFieldPath(err, name)
 		}
 		raw := p.raw[start:p.dec.InputOffset()]
 		for raw[0] == ':' || raw[0] <= ' ' { // the colon and white space
@@ -240,7 +240,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 		add(name, value, raw)
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
-		return p.convertError(err)
+		return p.convertJSONTextError(err)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (p *parser) parseName(seen *seenNames) (string, error) {
 		if err == nil { // unreachable: jsontext refuses other names
 			err = fmt.Errorf("a key must be a string, found %v; put it in quotes", kind)
 		}
-		return "", p.convertError(err)
+		return "", p.convertJSONTextError(err)
 	}
 	name, err := p.parseString()
 	if err != nil {
@@ -274,16 +274,16 @@ func (p *parser) checkEnd() error {
 	if err == nil {
 		err = errors.New("there is more than one JSON value; keep one")
 	}
-	return p.convertError(err)
+	return p.convertJSONTextError(err)
 }
 
 func (p *parser) tooDeepError() error {
 	return &Error{Kind: ErrorKindTooDeep, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
 }
 
-// convertError converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
+// convertJSONTextError converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
 // or secret.
-func (p *parser) convertError(err error) error {
+func (p *parser) convertJSONTextError(err error) error {
 	e := &Error{Kind: ErrorKindSyntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
 	var syntactic *jsontext.SyntacticError
 	switch {
@@ -308,8 +308,8 @@ func isSurrogateEscape(b []byte) bool {
 	return strings.IndexByte("89abcdefABCDEF", b[3]) >= 0
 }
 
-// prefixField adds a member's name to the field of an error in its value.
-func prefixField(err error, name string) error {
+// prependNameToErrorFieldPath adds a member's name to the field of an error in its value.
+func prependNameToErrorFieldPath(err error, name string) error {
 	var e *Error
 	if errors.As(err, &e) {
 		if e.Field == "" {
@@ -355,7 +355,7 @@ type seenNames struct {
 // add adds a name. If the same name, or one that differs only in case, exists, it returns that name
 // and false. encoding/json and others treat such names as the same key, so two parsers would see
 // different actions.
-func (ns *seenNames) add(name string) (other string, ok bool) {
+func (ns *seenNames) add(name string) (conflictingName string, isNew bool) {
 	if ns.namesByFold == nil {
 		for _, other := range ns.firstNames[:ns.count] {
 			if strings.EqualFold(other, name) {

@@ -38,25 +38,26 @@ const (
 
 // A Reader compares files with the last git commit of their repositories. It serves one action, and
 // is not safe for concurrent use.
-type Reader struct {
+type LastCommitReader struct {
 	fs                  FS
-	acceptsWorkTree     func(path string) bool
-	acceptsObjectFolder func(path string) bool
-	bytesLeft           int64
+	canReadWorkTree     func(path string) bool
+	canReadObjectFolder func(path string) bool
+	processedBytesLeft  int64
 	accessesLeft        int
-	pathsLeft           int
-	repos               map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
+	comparedPathsLeft   int
+	reposByTopFolder    map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
 }
 
-// New returns a Reader. The function inside reports whether a folder may be a git working tree to
-// read; the function stored reports whether a linked working tree may have its objects in a folder.
-func New(files FS, acceptsWorkTree, acceptsObjectFolder func(path string) bool) *Reader {
-	return &Reader{fs: files, acceptsWorkTree: acceptsWorkTree, acceptsObjectFolder: acceptsObjectFolder, bytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, pathsLeft: maxComparedPaths, repos: map[string]*repository{}}
+// New returns a Reader. canReadWorkTree reports whether a folder can be a git working tree that the
+// Reader may read; canReadObjectFolder reports whether a linked working tree may have its objects
+// in a folder.
+func New(files FS, canReadWorkTree, canReadObjectFolder func(path string) bool) *LastCommitReader {
+	return &LastCommitReader{fs: files, canReadWorkTree: canReadWorkTree, canReadObjectFolder: canReadObjectFolder, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, comparedPathsLeft: maxComparedPaths, reposByTopFolder: map[string]*repository{}}
 }
 
 // Close closes the files that are open.
-func (r *Reader) Close() {
-	for _, repo := range r.repos {
+func (r *LastCommitReader) Close() {
+	for _, repo := range r.reposByTopFolder {
 		repo.closePacks()
 	}
 }
@@ -64,9 +65,9 @@ func (r *Reader) Close() {
 // RepositoryGitDirPaths returns the path of .git for each repository that was found. For each repository that
 // could be read, it also returns the folder that contains HEAD and the folder that contains the
 // objects.
-func (r *Reader) RepositoryGitDirPaths() []string {
+func (r *LastCommitReader) RepositoryGitDirPaths() []string {
 	var out []string
-	for top, repo := range r.repos {
+	for top, repo := range r.reposByTopFolder {
 		out = append(out, top+"/.git")
 		if repo != nil {
 			out = append(out, repo.gitDir, repo.gitCommonDir)
@@ -77,34 +78,34 @@ func (r *Reader) RepositoryGitDirPaths() []string {
 
 // IsCommittedUnchanged reports whether a file, symbolic link, or folder with all its content is in the last commit
 // unchanged. It is false for a path that does not exist.
-func (r *Reader) IsCommittedUnchanged(file string) bool {
+func (r *LastCommitReader) IsCommittedUnchanged(file string) bool {
 	repo, e, ok := r.committedEntry(file)
 	return ok && r.sameAsEntry(repo, e, file, file, 0)
 }
 
 // IsCommittedFile reports whether a regular file is in the last commit, even if its content differs now.
-func (r *Reader) IsCommittedFile(file string) bool {
+func (r *LastCommitReader) IsCommittedFile(file string) bool {
 	_, e, ok := r.committedEntry(file)
 	return ok && e.kind == regularEntry
 }
 
 // committedEntry returns the entry of a file in the last commit of its repository.
-func (r *Reader) committedEntry(file string) (repo *repository, e treeEntry, ok bool) {
+func (r *LastCommitReader) committedEntry(file string) (repo *repository, e treeEntry, ok bool) {
 	if repo = r.findRepository(path.Dir(file)); repo == nil {
 		return nil, e, false
 	}
-	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(repo.top, "/")+"/")
+	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(repo.workingTreeFolder, "/")+"/")
 	if !ok {
 		return nil, e, false
 	}
-	e, ok = repo.findEntry(rel)
+	e, ok = repo.findTreeEntry(rel)
 	return repo, e, ok
 }
 
 // sameAsEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
 // base, the requested path, must not lead out of it.
-func (r *Reader) sameAsEntry(repo *repository, e treeEntry, file, base string, level int) bool {
-	if r.pathsLeft--; r.pathsLeft < 0 || level > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(file)) {
+func (r *LastCommitReader) sameAsEntry(repo *repository, e treeEntry, file, base string, level int) bool {
+	if r.comparedPathsLeft--; r.comparedPathsLeft < 0 || level > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(file)) {
 		return false
 	}
 	info, err := r.fs.Lstat(file)
@@ -113,19 +114,19 @@ func (r *Reader) sameAsEntry(repo *repository, e treeEntry, file, base string, l
 	}
 	switch {
 	case info.Mode().IsRegular():
-		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.sameFile(repo, e.id, file, info.Size())
+		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.fileMatchesBlob(repo, e.id, file, info.Size())
 	case info.Mode()&fs.ModeType == fs.ModeSymlink:
 		to, err := r.fs.Readlink(file)
 		return err == nil && e.kind == symlinkEntry && repo.blobEqualsText(e.id, to) && (file == base || staysBelow(file, to, base))
 	case info.IsDir():
-		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.sameFolder(repo, e, file, base, level)
+		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.folderMatchesCommit(repo, e, file, base, level)
 	}
 	return false
 }
 
-func (r *Reader) sameFolder(repo *repository, e treeEntry, dir, base string, level int) bool {
-	names, err := r.fs.ReadDir(dir, r.pathsLeft+1)
-	if err != nil || len(names) > r.pathsLeft {
+func (r *LastCommitReader) folderMatchesCommit(repo *repository, e treeEntry, dir, base string, level int) bool {
+	names, err := r.fs.ReadDir(dir, r.comparedPathsLeft+1)
+	if err != nil || len(names) > r.comparedPathsLeft {
 		return false
 	}
 	if e.kind == submoduleEntry || len(names) == 0 {
@@ -144,8 +145,8 @@ func (r *Reader) sameFolder(repo *repository, e treeEntry, dir, base string, lev
 	return true
 }
 
-// sameFile reports whether a file has a blob's hash, and the blob exists.
-func (r *Reader) sameFile(repo *repository, want objectID, file string, size int64) bool {
+// fileMatchesBlob reports whether a file has a blob's hash, and the blob exists.
+func (r *LastCommitReader) fileMatchesBlob(repo *repository, blobID objectID, file string, size int64) bool {
 	if !r.trySpendByteBudget(size) {
 		return false
 	}
@@ -156,10 +157,10 @@ func (r *Reader) sameFile(repo *repository, want objectID, file string, size int
 	defer f.Close()
 	h := newObjectHash("blob", size)
 	n, err := io.Copy(h, io.LimitReader(f, size+1))
-	if err != nil || n != size || objectID(h.Sum(nil)) != want {
+	if err != nil || n != size || objectID(h.Sum(nil)) != blobID {
 		return false
 	}
-	kind, _, ok := repo.readObject(want)
+	kind, _, ok := repo.readObject(blobID)
 	return ok && kind == "blob"
 }
 
@@ -190,17 +191,17 @@ func isDotGitName(name string) bool {
 }
 
 // trySpendFileAccessBudget counts a file access, and reports false above the limit.
-func (r *Reader) trySpendFileAccessBudget() bool {
+func (r *LastCommitReader) trySpendFileAccessBudget() bool {
 	r.accessesLeft--
 	return r.accessesLeft >= 0
 }
 
 // trySpendByteBudget counts hashed or decompressed bytes, and reports false above the limit.
-func (r *Reader) trySpendByteBudget(n int64) bool {
-	if n < 0 || n > maxObjectBytes || n > r.bytesLeft {
-		r.bytesLeft = 0
+func (r *LastCommitReader) trySpendByteBudget(n int64) bool {
+	if n < 0 || n > maxObjectBytes || n > r.processedBytesLeft {
+		r.processedBytesLeft = 0
 		return false
 	}
-	r.bytesLeft -= n
+	r.processedBytesLeft -= n
 	return true
 }

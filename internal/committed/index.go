@@ -8,7 +8,7 @@ import (
 )
 
 // A Tree is the working tree of a repository.
-type Tree struct {
+type WorkTree struct {
 	Top          string // the folder that contains .git
 	GitDir       string // folder of its HEAD and index
 	GitCommonDir string // folder of objects and branches
@@ -25,14 +25,14 @@ type TrackedFile struct {
 
 const maxIndexBytes = 32 << 20 // bytes
 
-// Tree returns the working tree of a folder, and its index. ok is false if there is none that can be
+// ReadWorkTree returns the working tree of a folder, and its index. ok is false if there is none that can be
 // read.
-func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
+func (r *LastCommitReader) ReadWorkTree(dir string) (t *WorkTree, ok bool) {
 	repo := r.findRepository(dir)
 	if repo == nil {
 		return nil, false
 	}
-	t = &Tree{Top: repo.top, GitDir: repo.gitDir, GitCommonDir: repo.gitCommonDir}
+	t = &WorkTree{Top: repo.workingTreeFolder, GitDir: repo.gitDir, GitCommonDir: repo.gitCommonDir}
 	f, err := r.fs.Open(repo.gitDir + "/index")
 	if isAbsent(err) {
 		return t, true
@@ -49,13 +49,13 @@ func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	t.Files, ok = parseIndex(string(data), repo.top, info.ModTime().UnixNano())
+	t.Files, ok = parseGitIndex(string(data), repo.workingTreeFolder, info.ModTime().UnixNano())
 	return t, ok
 }
 
-// parseIndex parses an index that was written at a time in ns. The format is described in
+// parseGitIndex parses an index that was written at a time in ns. The format is described in
 // gitformat-index(5).
-func parseIndex(data, top string, written int64) (out []TrackedFile, ok bool) {
+func parseGitIndex(data, top string, writtenUnixNano int64) (out []TrackedFile, ok bool) {
 	const head, fixed = 12, 62 // bytes of the file header, and of an entry before its name
 	if len(data) < head+len(objectID{}) || data[:4] != "DIRC" {
 		return nil, false
@@ -73,7 +73,7 @@ func parseIndex(data, top string, written int64) (out []TrackedFile, ok bool) {
 		}
 		e := TrackedFile{Size: number(at + 36), MTime: int64(number(at+8))*1e9 + int64(number(at+12))}
 		flags := uint16(number(at+58) & 0xffff) // after the object ID
-		e.Racy = e.MTime >= written
+		e.Racy = e.MTime >= writtenUnixNano
 		name := at + fixed
 		if version >= 3 && flags&0x4000 != 0 {
 			name += 2

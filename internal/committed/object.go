@@ -80,7 +80,7 @@ func (repo *repository) readLooseObject(want objectID) (kind string, data []byte
 }
 
 // inflate decompresses a zlib stream that must have the given size.
-func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
+func (r *LastCommitReader) inflate(in io.Reader, size int64) ([]byte, error) {
 	z, err := zlib.NewReader(in)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
 }
 
 // readExactly reads a stream that must end after size bytes.
-func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
+func (r *LastCommitReader) readExactly(in io.Reader, size int64) ([]byte, error) {
 	if !r.trySpendByteBudget(size) {
 		return nil, errObjectLimit
 	}
@@ -104,11 +104,11 @@ func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// An entryKind is the type of a tree entry.
-type entryKind uint8
+// An treeEntryKind is the type of a tree entry.
+type treeEntryKind uint8
 
 const (
-	otherEntry entryKind = iota
+	otherEntry treeEntryKind = iota
 	regularEntry
 	symlinkEntry
 	folderEntry
@@ -117,11 +117,11 @@ const (
 
 // A treeEntry is an entry of a tree object.
 type treeEntry struct {
-	kind entryKind
+	kind treeEntryKind
 	id   objectID
 }
 
-var entryKindsByMode = map[string]entryKind{"100644": regularEntry, "100755": regularEntry, "100664": regularEntry, "120000": symlinkEntry, "40000": folderEntry, "160000": submoduleEntry}
+var entryKindsByMode = map[string]treeEntryKind{"100644": regularEntry, "100755": regularEntry, "100664": regularEntry, "120000": symlinkEntry, "40000": folderEntry, "160000": submoduleEntry}
 
 // readTree returns the entries of a tree object by name.
 func (repo *repository) readTree(want objectID) (map[string]treeEntry, bool) {
@@ -152,8 +152,8 @@ func (repo *repository) readTree(want objectID) (map[string]treeEntry, bool) {
 	return out, true
 }
 
-// findEntry returns the entry of a path below the top of the working tree.
-func (repo *repository) findEntry(rel string) (treeEntry, bool) {
+// findTreeEntry returns the entry of a path below the top of the working tree.
+func (repo *repository) findTreeEntry(rel string) (treeEntry, bool) {
 	e := treeEntry{kind: folderEntry, id: repo.rootTree}
 	for name := range strings.SplitSeq(rel, "/") {
 		if e.kind != folderEntry || isDotGitName(name) {

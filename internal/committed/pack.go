@@ -13,9 +13,9 @@ import (
 
 // A packFile is a file of objects, with its index.
 type packFile struct {
-	index, data *os.File
-	size        int64 // size of the pack file in bytes
-	fanout      [256]uint32
+	index, data   *os.File
+	dataFileBytes int64 // size of the pack file in bytes
+	fanout        [256]uint32
 }
 
 var errPack = errors.New("the git pack file is damaged")
@@ -103,14 +103,14 @@ func (p *packFile) checkHeaders() bool {
 	if infos[0].Size() < objectIDsOffset+int64(p.fanout[255])*indexBytesPerObject+2*objectIDBytes {
 		return false
 	}
-	p.size = infos[1].Size()
+	p.dataFileBytes = infos[1].Size()
 	var kind [8]byte
 	_, err := p.data.ReadAt(kind[:], 0)
 	return err == nil && bytes.HasPrefix(kind[:], []byte("PACK\x00\x00\x00")) && (kind[7] == 2 || kind[7] == 3)
 }
 
 // findObject returns the offset of an object in the pack; ok is false if it is not there.
-func (p *packFile) findObject(r *Reader, want objectID) (at int64, ok bool) {
+func (p *packFile) findObject(r *LastCommitReader, want objectID) (at int64, ok bool) {
 	low, high := uint32(0), p.fanout[want[0]]
 	if want[0] > 0 {
 		low = p.fanout[want[0]-1]
@@ -174,13 +174,13 @@ const (
 )
 
 // readObject reads the object at an offset, and resolves its delta chain.
-func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, err error) {
+func (p *packFile) readObject(r *LastCommitReader, at int64) (kind string, data []byte, err error) {
 	var deltas [][]byte
 	for len(deltas) <= maxDeltaChain {
-		if at < 0 || at >= p.size || !r.trySpendFileAccessBudget() {
+		if at < 0 || at >= p.dataFileBytes || !r.trySpendFileAccessBudget() {
 			return "", nil, errPack
 		}
-		in := bufio.NewReader(io.NewSectionReader(p.data, at, p.size-at))
+		in := bufio.NewReader(io.NewSectionReader(p.data, at, p.dataFileBytes-at))
 		number, size, err := readObjectHead(in)
 		if err != nil {
 			return "", nil, err
@@ -255,7 +255,7 @@ func readBaseDistance(in io.ByteReader) (int64, error) {
 }
 
 // applyDelta returns the result of applying a delta to its base.
-func (r *Reader) applyDelta(base, delta []byte) ([]byte, error) {
+func (r *LastCommitReader) applyDelta(base, delta []byte) ([]byte, error) {
 	was, delta, ok1 := parseDeltaSize(delta)
 	size, delta, ok2 := parseDeltaSize(delta)
 	if !ok1 || !ok2 || was != int64(len(base)) || !r.trySpendByteBudget(size) {

@@ -10,28 +10,28 @@ import (
 
 // A repository is one working tree with its object folder.
 type repository struct {
-	reader       *Reader
-	top          string   // folder that contains .git
-	gitDir       string   // the .git folder, or the folder that a .git file names
-	gitCommonDir string   // folder of objects and branches
-	rootTree     objectID // tree of the last commit
-	packs        []*packFile
-	packsOpened  bool // packs are opened
-	trees        map[objectID]map[string]treeEntry
+	reader            *LastCommitReader
+	workingTreeFolder string   // folder that contains .git
+	gitDir            string   // the .git folder, or the folder that a .git file names
+	gitCommonDir      string   // folder of objects and branches
+	rootTree          objectID // tree of the last commit
+	packs             []*packFile
+	packsOpened       bool // packs are opened
+	trees             map[objectID]map[string]treeEntry
 }
 
 // findRepository returns the innermost repository that contains a folder; nil if there is none that can be
 // read.
-func (r *Reader) findRepository(dir string) *repository {
-	for level := 0; level <= maxFolderDepth && r.acceptsWorkTree(dir) && r.trySpendFileAccessBudget(); level++ {
-		if repo, known := r.repos[dir]; known {
+func (r *LastCommitReader) findRepository(dir string) *repository {
+	for level := 0; level <= maxFolderDepth && r.canReadWorkTree(dir) && r.trySpendFileAccessBudget(); level++ {
+		if repo, known := r.reposByTopFolder[dir]; known {
 			return repo
 		}
 		info, err := r.fs.Lstat(dir + "/.git")
 		switch {
 		case err == nil:
 			repo := r.openRepository(dir, info)
-			r.repos[dir] = repo
+			r.reposByTopFolder[dir] = repo
 			return repo
 		case !isAbsent(err):
 			return nil
@@ -45,15 +45,15 @@ func (r *Reader) findRepository(dir string) *repository {
 }
 
 // openRepository reads a repository up to the tree of its last commit.
-func (r *Reader) openRepository(top string, info fs.FileInfo) *repository {
-	repo := &repository{reader: r, top: top, gitDir: top + "/.git", gitCommonDir: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
+func (r *LastCommitReader) openRepository(top string, info fs.FileInfo) *repository {
+	repo := &repository{reader: r, workingTreeFolder: top, gitDir: top + "/.git", gitCommonDir: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
 	switch {
 	case info.IsDir():
 		if _, err := r.fs.Lstat(repo.gitDir + "/commondir"); !isAbsent(err) {
 			return nil
 		}
 	case info.Mode().IsRegular():
-		if !repo.readWorktreeLink() {
+		if !repo.tryReadWorktreeLink() {
 			return nil
 		}
 	default:
@@ -79,20 +79,20 @@ func (r *Reader) openRepository(top string, info fs.FileInfo) *repository {
 	return repo
 }
 
-// readWorktreeLink reads the repository of a linked working tree. The repository must name the working
+// tryReadWorktreeLink reads the repository of a linked working tree. The repository must name the working
 // tree too, otherwise any .git file could refer to it.
-func (repo *repository) readWorktreeLink() bool {
-	text, ok := repo.readOneLine(repo.top+"/.git", 4096)
+func (repo *repository) tryReadWorktreeLink() bool {
+	text, ok := repo.readOneLine(repo.workingTreeFolder+"/.git", 4096)
 	to, named := strings.CutPrefix(text, "gitdir: ")
 	if !ok || !named {
 		return false
 	}
-	repo.gitDir = absolute(repo.top, to)
-	if !repo.reader.acceptsObjectFolder(repo.gitDir) {
+	repo.gitDir = absolute(repo.workingTreeFolder, to)
+	if !repo.reader.canReadObjectFolder(repo.gitDir) {
 		return false
 	}
 	back, ok := repo.readOneLine(repo.gitDir+"/gitdir", 4096)
-	if !ok || absolute(repo.gitDir, back) != repo.top+"/.git" {
+	if !ok || absolute(repo.gitDir, back) != repo.workingTreeFolder+"/.git" {
 		return false
 	}
 	common, ok := repo.readOneLine(repo.gitDir+"/commondir", 4096)
@@ -100,7 +100,7 @@ func (repo *repository) readWorktreeLink() bool {
 		return false
 	}
 	repo.gitCommonDir = absolute(repo.gitDir, common)
-	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.acceptsObjectFolder(repo.gitCommonDir)
+	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.canReadObjectFolder(repo.gitCommonDir)
 }
 
 func absolute(dir, to string) string {

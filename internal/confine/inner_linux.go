@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// Argv0 is the process name of a containing process; Variable is the environment variable that makes a
-// process check its name.
+// The process name of a containing process, and the environment variable that makes a process check
+// its own name.
 const (
 	Argv0               = "shield-contained"
 	ContainedEnvVarName = "SHIELD_CONTAINED"
@@ -19,9 +19,9 @@ const (
 
 // Descriptors that the process inherits beyond the standard ones.
 const (
-	instructionsFD    = 3 + iota // an [Instructions]
-	parentSocketFD               // a message socket to the parent
-	landlockRulesetFD            // the Landlock ruleset
+	containmentInstructionsFD = 3 + iota // an [ContainmentInstructions]
+	parentSocketFD                       // a message socket to the parent
+	landlockRulesetFD                    // the Landlock ruleset
 )
 
 func init() {
@@ -78,7 +78,7 @@ func (w *operationError) Unwrap() error { return w.err }
 func runContainedProgram() int {
 	// Mark all descriptors but the standard streams to be closed when the program starts: open folders
 	// and sockets would bypass path rules.
-	if _, err := systemCall(sysCloseRange, instructionsFD, 1<<31-1, closeRangeCloexec); err != nil {
+	if _, err := systemCall(sysCloseRange, containmentInstructionsFD, 1<<31-1, closeRangeCloexec); err != nil {
 		return exitStatusAfterReportingFailure("files", err)
 	}
 	o, err := readInstructions()
@@ -123,8 +123,8 @@ func runContainedProgram() int {
 	started := make(chan result)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the restricted thread must not run other goroutines
-		fd, stage, err := restrict(o)
-		if err != nil || o.ProbeOnly {
+		fd, stage, err := restrictCallingThread(o)
+		if err != nil || o.OnlyTestsContainment {
 			started <- result{0, fd, stage, err}
 			return
 		}
@@ -145,7 +145,7 @@ func runContainedProgram() int {
 	}
 	sendMessageToParent(ChildMessageProgramRuns, "")                      // must precede reports of denied accesses
 	go (&syscallWatcher{o, got.watch, map[string]bool{}}).answerNotices() // the program's watched system calls wait until it runs
-	if o.ProbeOnly {
+	if o.OnlyTestsContainment {
 		return 0
 	}
 	go func() {
@@ -173,17 +173,17 @@ func runContainedProgram() int {
 }
 
 // readInstructions reads the instructions that the parent process wrote to an in-memory file.
-func readInstructions() (*Instructions, error) {
+func readInstructions() (*ContainmentInstructions, error) {
 	var st syscall.Stat_t
-	if err := syscall.Fstat(instructionsFD, &st); err != nil {
+	if err := syscall.Fstat(containmentInstructionsFD, &st); err != nil {
 		return nil, err
 	}
 	b := make([]byte, st.Size)
-	n, err := syscall.Pread(instructionsFD, b, 0)
+	n, err := syscall.Pread(containmentInstructionsFD, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	o := &Instructions{}
+	o := &ContainmentInstructions{}
 	return o, o.decode(b[:n])
 }
 

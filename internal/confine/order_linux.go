@@ -8,17 +8,17 @@ import (
 )
 
 // An Instructions is the instruction for the containing process. Its texts contain no zero byte.
-type Instructions struct {
+type ContainmentInstructions struct {
 	HiddenPaths, VisibleTmpPaths, WritablePaths, ReadOnlyPaths []string // as in contain.Profile
 	ProgramPath, WorkingFolder                                 string   // the program and its working folder
 	Argv, Env                                                  []string
 	TmpFolder                                                  string        // the program's temporary folder; it contains a folder "own"
 	SeccompFilterHex                                           string        // the seccomp filter program, in hexadecimal
 	WatchedCalls                                               []WatchedCall // the system calls that the filter reports to the process
-	ReadRights, WriteRights                                    uint64        // Landlock rights for readable files and writable folders
+	ReadablePathLandlockRights, WritablePathLandlockRights     uint64        // Landlock rights for readable files and writable folders
 	AllowsNetwork, UsesNamespaces                              bool
 	MustKillProgramAfterSIGTERM                                bool // the parent kills it soon after telling it to end
-	ProbeOnly                                                  bool // only test containment; start nothing
+	OnlyTestsContainment                                       bool // only test containment; start nothing
 }
 
 // A WatchedCall describes a system call that takes a path, by the indexes of its arguments. A
@@ -32,19 +32,21 @@ type WatchedCall struct {
 }
 
 // HasPrivateTmp reports whether the program gets its own /tmp.
-func (o *Instructions) HasPrivateTmp() bool { return o.UsesNamespaces && !Within(tmp, o.WritablePaths) }
+func (o *ContainmentInstructions) HasPrivateTmp() bool {
+	return o.UsesNamespaces && !Within(tmp, o.WritablePaths)
+}
 
 // encodedFields returns pointers to the fields of the instructions that [Instructions.Encode]
 // writes, in a fixed sequence.
-func (o *Instructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
-	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.AllowsNetwork, &o.UsesNamespaces, &o.MustKillProgramAfterSIGTERM, &o.ProbeOnly}
+func (o *ContainmentInstructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
+	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.AllowsNetwork, &o.UsesNamespaces, &o.MustKillProgramAfterSIGTERM, &o.OnlyTestsContainment}
 }
 
 // Encode returns the instructions as bytes for the containing process.
-func (o *Instructions) Encode() []byte {
-	b := strconv.AppendUint(nil, o.ReadRights, 10)
+func (o *ContainmentInstructions) Encode() []byte {
+	b := strconv.AppendUint(nil, o.ReadablePathLandlockRights, 10)
 	put := func(s string) { b = append(append(b, 0), s...) }
-	put(strconv.FormatUint(o.WriteRights, 10))
+	put(strconv.FormatUint(o.WritablePathLandlockRights, 10))
 	put(strconv.Itoa(len(o.WatchedCalls)))
 	for _, w := range o.WatchedCalls {
 		for _, n := range []int{int(w.SyscallNumber), w.FolderArg, w.PathArg, w.FlagsArg} {
@@ -69,7 +71,7 @@ func (o *Instructions) Encode() []byte {
 }
 
 // decode parses the output of Encode.
-func (o *Instructions) decode(b []byte) error {
+func (o *ContainmentInstructions) decode(b []byte) error {
 	words := splitAtByte(string(b), 0)
 	next := func() (s string) {
 		if len(words) > 0 {
@@ -93,7 +95,7 @@ func (o *Instructions) decode(b []byte) error {
 		}
 		return b
 	}
-	o.ReadRights, o.WriteRights = uint64(number()), uint64(number())
+	o.ReadablePathLandlockRights, o.WritablePathLandlockRights = uint64(number()), uint64(number())
 	for n := number(); n > 0 && err == nil; n-- {
 		o.WatchedCalls = append(o.WatchedCalls, WatchedCall{uintptr(number()), number(), number(), number(), truth()})
 	}
@@ -131,8 +133,8 @@ const (
 // namespaces.
 const FailedStageNamespaceSetup = "namespaces"
 
-// MaxMessage is the maximum length of a message, in bytes.
-const MaxMessage = 1 << 14
+// MaxChildMessageBytes is the maximum length of a message, in bytes.
+const MaxChildMessageBytes = 1 << 14
 
 // Messages to the process. The program is ended if the parent closes the connection.
 const (

@@ -12,21 +12,21 @@ import (
 // TestOrder: an order is read as it was written, and one that is not whole is no order.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	o := &Instructions{
+	o := &ContainmentInstructions{
 		HiddenPaths: []string{"/h/.ssh", "/h/a b\n"}, VisibleTmpPaths: []string{}, WritablePaths: []string{"/w"}, ReadOnlyPaths: []string{}, ProgramPath: "/bin/true", WorkingFolder: "/", Argv: []string{"true", ""}, Env: []string{"A="}, TmpFolder: "/tmp/x",
-		SeccompFilterHex: "00ff", WatchedCalls: []WatchedCall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadRights: 5, WriteRights: 1 << 14, UsesNamespaces: true, ProbeOnly: true,
+		SeccompFilterHex: "00ff", WatchedCalls: []WatchedCall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadablePathLandlockRights: 5, WritablePathLandlockRights: 1 << 14, UsesNamespaces: true, OnlyTestsContainment: true,
 	}
 	text := o.Encode()
-	var got Instructions
+	var got ContainmentInstructions
 	if err := got.decode(text); err != nil || !reflect.DeepEqual(&got, o) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, *o)
 	}
 	for i := range text {
-		if text[i] == 0 && new(Instructions).decode(text[:i]) == nil {
+		if text[i] == 0 && new(ContainmentInstructions).decode(text[:i]) == nil {
 			t.Errorf("the first %d bytes of %d were taken for an order", i, len(text))
 		}
 	}
-	if new(Instructions).decode(append(text, 0)) == nil {
+	if new(ContainmentInstructions).decode(append(text, 0)) == nil {
 		t.Error("an order with more behind it was taken")
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"unsafe"
 )
 
-// restrict applies a profile to the calling thread and its children. It returns the seccomp
+// restrictCallingThread applies a profile to the calling thread and its children. It returns the seccomp
 // notification descriptor for a watcher, or the stage that failed.
-func restrict(o *Instructions) (seccompNotifyFD int, failedStage string, err error) {
+func restrictCallingThread(o *ContainmentInstructions) (seccompNotifyFD int, failedStage string, err error) {
 	if o.UsesNamespaces { // rules for /proc and /dev/shm, which are mounted only in this process's namespace
-		for path, rights := range map[string]uint64{"/proc": o.ReadRights, shm: o.WriteRights} {
+		for path, rights := range map[string]uint64{"/proc": o.ReadablePathLandlockRights, shm: o.WritablePathLandlockRights} {
 			fd, err := openPath(path)
 			if path == shm && errors.Is(err, syscall.ENOENT) {
 				continue
 			}
 			if err == nil {
-				err = addRule(landlockRulesetFD, fd, rights)
+				err = addLandlockRule(landlockRulesetFD, fd, rights)
 				syscall.Close(fd)
 			}
 			if err != nil {

@@ -78,14 +78,14 @@ func setReadOnly(tree int, path string, flags uintptr) error {
 	return err
 }
 
-// addRule adds a Landlock rule with rights for an open file, and everything below it.
-func addRule(rules, fd int, rights uint64) error {
+// addLandlockRule adds a Landlock rule with rights for an open file, and everything below it.
+func addLandlockRule(rulesetFD, pathFD int, rights uint64) error {
 	rule := struct { // packed in the kernel
 		rights uint64
 		parent int32
 		_      int32
-	}{rights, int32(fd), 0}
-	_, err := systemCall(sysLandlockAddRule, uintptr(rules), rulePathBeneath, uintptr(unsafe.Pointer(&rule)), 0)
+	}{rights, int32(pathFD), 0}
+	_, err := systemCall(sysLandlockAddRule, uintptr(rulesetFD), rulePathBeneath, uintptr(unsafe.Pointer(&rule)), 0)
 	return err
 }
 

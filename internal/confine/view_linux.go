@@ -15,14 +15,15 @@ const tmp = "/tmp"
 // shm is the folder of shared memory.
 const shm = "/dev/shm"
 
-// restrictedMountsStage is the stage of a failure to set up the view for this profile.
+// restrictedMountsStage is the failed stage if the restricted mounts for a profile cannot be set
+// up.
 const restrictedMountsStage = "view"
 
 // mountRestrictedFileSystem makes the file system read-only except for the profile's paths. It gives the process
 // its own /dev/shm and /proc, its own /tmp if [Instructions.HasPrivateTmp], and a loopback
 // interface of its own if it has no network. On failure the stage is [FailedStageNamespaceSetup] if the
 // machine does not permit namespaces, and restrictedMountsStage if the profile cannot be applied.
-func mountRestrictedFileSystem(o *Instructions) (failedStage string, err error) {
+func mountRestrictedFileSystem(o *ContainmentInstructions) (failedStage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return FailedStageNamespaceSetup, wrapError("mount /", err)
 	}
@@ -44,17 +45,17 @@ func mountRestrictedFileSystem(o *Instructions) (failedStage string, err error) 
 	if err != nil {
 		return restrictedMountsStage, err
 	}
-	for _, path := range byDepth(o.VisibleTmpPaths) {
+	for _, path := range sortedParentsFirst(o.VisibleTmpPaths) {
 		if err := take(path, true); err != nil {
 			return restrictedMountsStage, err
 		}
 	}
-	for _, path := range byDepth(o.WritablePaths) {
+	for _, path := range sortedParentsFirst(o.WritablePaths) {
 		if err := take(path, false); err != nil {
 			return restrictedMountsStage, err
 		}
 	}
-	for _, path := range byDepth(o.ReadOnlyPaths) {
+	for _, path := range sortedParentsFirst(o.ReadOnlyPaths) {
 		if err := take(path, true); err != nil {
 			return restrictedMountsStage, err
 		}
@@ -92,8 +93,8 @@ func mountRestrictedFileSystem(o *Instructions) (failedStage string, err error) 
 	return restrictedMountsStage, nil
 }
 
-// byDepth returns paths sorted so that a folder precedes its content.
-func byDepth(paths []string) []string {
+// sortedParentsFirst returns paths sorted so that a folder precedes its content.
+func sortedParentsFirst(paths []string) []string {
 	depth := func(path string) (n int) {
 		for _, c := range []byte(path) {
 			if c == '/' {

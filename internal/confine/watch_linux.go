@@ -18,9 +18,9 @@ const maxReportedDeniedAccesses = 64
 // with the arguments afterwards, so a call with a path or an address always continues. It denies each
 // socket call that the filter sends here.
 type syscallWatcher struct {
-	instructions *Instructions
-	fd           int
-	sentMessages map[string]bool // messages that were sent
+	instructions    *ContainmentInstructions
+	seccompNotifyFD int
+	sentMessages    map[string]bool // messages that were sent
 }
 
 // A seccompNotice is the kernel's struct seccomp_notif, which describes a system call that waits
@@ -46,7 +46,7 @@ type seccompAnswer struct {
 func (w *syscallWatcher) answerNotices() {
 	for {
 		var n seccompNotice
-		if _, err := systemCall(syscall.SYS_IOCTL, uintptr(w.fd), notifReceive, uintptr(unsafe.Pointer(&n))); err != nil {
+		if _, err := systemCall(syscall.SYS_IOCTL, uintptr(w.seccompNotifyFD), notifReceive, uintptr(unsafe.Pointer(&n))); err != nil {
 			if err == syscall.EINTR || err == syscall.ENOENT { // the process was killed meanwhile
 				continue
 			}
@@ -55,18 +55,18 @@ func (w *syscallWatcher) answerNotices() {
 		a := seccompAnswer{id: n.id, flags: notifContinue}
 		if n.call == syscall.SYS_SOCKET { // a socket family that the filter sends here to be denied
 			a.errno, a.flags = -int32(syscall.EACCES), 0
-			w.reportOnce(ChildMessageConnectionDenied, "")
+			w.reportDeniedAccessOnce(ChildMessageConnectionDenied, "")
 		} else if len(w.sentMessages) < maxReportedDeniedAccesses {
 			w.reportIfRefused(&n)
 		}
-		_, _ = systemCall(syscall.SYS_IOCTL, uintptr(w.fd), notifSend, uintptr(unsafe.Pointer(&a)))
+		_, _ = systemCall(syscall.SYS_IOCTL, uintptr(w.seccompNotifyFD), notifSend, uintptr(unsafe.Pointer(&a)))
 	}
 }
 
-// reportOnce reports a denied access once.
-func (w *syscallWatcher) reportOnce(kind byte, name string) {
+// reportDeniedAccessOnce reports a denied access once.
+func (w *syscallWatcher) reportDeniedAccessOnce(kind byte, name string) {
 	message := string(kind) + name
-	if w.sentMessages[message] || len(w.sentMessages) >= maxReportedDeniedAccesses || len(message) > MaxMessage {
+	if w.sentMessages[message] || len(w.sentMessages) >= maxReportedDeniedAccesses || len(message) > MaxChildMessageBytes {
 		return
 	}
 	w.sentMessages[message] = true
@@ -99,15 +99,15 @@ func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
 		if c.FolderArg >= 0 {
 			dir = int32(n.args[c.FolderArg])
 		}
-		if path, err := pathOf(n.pid, dir, n.args[c.PathArg]); err == nil {
+		if path, err := readPathFromProcessMemory(n.pid, dir, n.args[c.PathArg]); err == nil {
 			w.reportDeniedPath(path, change, c.NoFollow)
 		}
 	}
 }
 
-// pathOf reads a path from a process's memory, and makes it absolute.
-func pathOf(pid uint32, dir int32, at uint64) (string, error) {
-	text, err := memoryOf(pid, at, syscall.PathMax)
+// readPathFromProcessMemory reads a path from a process's memory, and makes it absolute.
+func readPathFromProcessMemory(pid uint32, folderFD int32, address uint64) (string, error) {
+	text, err := readMemoryUntilZeroByte(pid, address, syscall.PathMax)
 	if err != nil {
 		return "", err
 	}
@@ -120,8 +120,8 @@ func pathOf(pid uint32, dir int32, at uint64) (string, error) {
 		return path.Clean(name), nil
 	}
 	link := "/proc/" + strconv.Itoa(int(pid)) + "/cwd"
-	if dir != atFDCWD {
-		link = "/proc/" + strconv.Itoa(int(pid)) + "/fd/" + strconv.Itoa(int(dir))
+	if folderFD != atFDCWD {
+		link = "/proc/" + strconv.Itoa(int(pid)) + "/fd/" + strconv.Itoa(int(folderFD))
 	}
 	base, err := readlink(link)
 	if err != nil || base[0] != '/' {
@@ -150,14 +150,14 @@ func realPath(path string) (string, error) {
 	return readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// memoryOf reads up to most bytes of a process's memory, page by page: it ends with the page of the
+// readMemoryUntilZeroByte reads up to most bytes of a process's memory, page by page: it ends with the page of the
 // first zero byte, or where the memory cannot be read.
-func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
+func readMemoryUntilZeroByte(pid uint32, address uint64, maxBytes int) ([]byte, error) {
 	var b []byte
-	for most > 0 {
-		part := min(most, 4096-int(at%4096))
+	for maxBytes > 0 {
+		part := min(maxBytes, 4096-int(address%4096))
 		buf := make([]byte, part)
-		n, err := readMemory(pid, at, buf)
+		n, err := readMemory(pid, address, buf)
 		if err != nil || n == 0 {
 			if len(b) == 0 {
 				return nil, errors.New("the memory of the contained process cannot be read; use --contain without require")
@@ -168,7 +168,7 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 		if indexByte(buf[:n], 0) >= 0 {
 			break
 		}
-		at, most = at+uint64(n), most-n
+		address, maxBytes = address+uint64(n), maxBytes-n
 	}
 	return b, nil
 }
@@ -185,7 +185,7 @@ func (w *syscallWatcher) reportDeniedPath(name string, isChange, noFollow bool) 
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
 			if Within(name, o.HiddenPaths) { // the program's private /tmp hides the real parent folder
-				w.reportOnce(ChildMessageReadDenied, name)
+				w.reportDeniedAccessOnce(ChildMessageReadDenied, name)
 			}
 			return
 		}
@@ -193,7 +193,7 @@ func (w *syscallWatcher) reportDeniedPath(name string, isChange, noFollow bool) 
 	}
 	if Within(real, o.HiddenPaths) {
 		if exists {
-			w.reportOnce(ChildMessageReadDenied, real)
+			w.reportDeniedAccessOnce(ChildMessageReadDenied, real)
 		}
 		return
 	}
@@ -205,7 +205,7 @@ func (w *syscallWatcher) reportDeniedPath(name string, isChange, noFollow bool) 
 		ask = path.Dir(real)
 	}
 	if _, err := pathSystemCall(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
-		w.reportOnce(ChildMessageChangeDenied, real)
+		w.reportDeniedAccessOnce(ChildMessageChangeDenied, real)
 	}
 }
 
@@ -240,6 +240,6 @@ func (w *syscallWatcher) reportDeniedSocketAddress(pid uint32, memoryAddress, ad
 	}
 	loopback := len(addr) == 4 && addr[0] == 127 || string(addr) == loopbackIPv6
 	if !loopback && port != "\x00\x00" {
-		w.reportOnce(ChildMessageConnectionDenied, string(addr)+port)
+		w.reportDeniedAccessOnce(ChildMessageConnectionDenied, string(addr)+port)
 	}
 }

@@ -18,8 +18,8 @@ type Profile struct {
 	HiddenPaths     []string `json:"hidden"`          // files and folders whose content cannot be read
 	VisibleInTmp    []string `json:"shown,omitempty"` // paths in a temporary folder that stay readable although the program gets its own
 	WritablePaths   []string `json:"write"`           // writable files, and folders with everything in them
-	FoldersToCreate []string `json:"make,omitempty"`  // folders of Write that are created if missing
-	ReadOnlyPaths   []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
+	FoldersToCreate []string `json:"make,omitempty"`  // folders of WritablePaths that are created if missing
+	ReadOnlyPaths   []string `json:"fixed,omitempty"` // read-only paths inside WritablePaths; needs namespaces
 	AllowsNetwork   bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
 }
 
@@ -28,7 +28,7 @@ type Mechanism uint8
 
 // The mechanisms. Landlock and seccomp are always needed.
 const (
-	Landlock   Mechanism = 1 << iota // files, signals, and with seccomp sockets and system calls
+	Landlock   Mechanism = 1 << iota // restricts files and signals and, together with seccomp, sockets and system calls
 	Namespaces                       // read-only view of the file system, own processes, own network, own temporary folder
 )
 
@@ -39,9 +39,9 @@ func (e *UnavailableError) Error() string { return "containment is not available
 
 // A KernelFeature is a kernel feature for containment, and whether it works.
 type KernelFeature struct {
-	Name    string `json:"name"`            // Landlock, seccomp, namespaces
-	Details string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
-	Works   bool   `json:"works"`
+	Name                   string `json:"name"`            // Landlock, seccomp, namespaces
+	VersionOrFailureReason string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
+	Works                  bool   `json:"works"`
 }
 
 // A Refusal is a denied access of a contained program.
@@ -80,7 +80,9 @@ func Within(path string, folders []string) bool { return confine.Within(path, fo
 // FolderHoldsAny reports whether a folder equals or contains one of the paths.
 func FolderHoldsAny(folder string, paths []string) bool { return confine.FolderHoldsAny(folder, paths) }
 
-// A stageError is the error of a step of containment.
-type stageError struct{ stage, text string }
+// A containmentStageError is the error of a step of containment.
+type containmentStageError struct{ failedStage, text string }
 
-func (e *stageError) Error() string { return fmt.Sprintf("containment: %s: %s", e.stage, e.text) }
+func (e *containmentStageError) Error() string {
+	return fmt.Sprintf("containment: %s: %s", e.failedStage, e.text)
+}

@@ -366,7 +366,7 @@ func TestLinked(t *testing.T) {
 	}
 	check := func(what string, hidden []string, all bool, unseen int, second bool) {
 		t.Helper()
-		if got, err := checkHardLinks(hidden, all); len(got) != unseen || (err != nil) != second {
+		if got, err := checkNoUnhiddenHardLinks(hidden, all); len(got) != unseen || (err != nil) != second {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}

@@ -386,9 +386,9 @@ func forEach(t *testing.T, test func(*testing.T, Mechanism)) {
 	for name, with := range map[string]Mechanism{"Landlock": Landlock, "namespaces": Landlock | Namespaces} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, m := range Probe() {
+			for _, m := range ProbeKernelFeatures() {
 				if !m.Works && (m.Name != "namespaces" || with&Namespaces != 0) {
-					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.Details)
+					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.VersionOrFailureReason)
 				}
 			}
 			test(t, with)

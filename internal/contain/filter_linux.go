@@ -75,18 +75,19 @@ func (a *bpfAssembler) emitAllowIfEqual(k uintptr) {
 	a.emitAllow()
 }
 
-// emitForCall adds rules for one system call, and allows it if none applies. The system call number is
-// loaded before and after.
-func (a *bpfAssembler) emitForCall(call uintptr, body func(*bpfAssembler)) {
+// emitRulesForSyscall adds rules for one system call, and allows that call if none of them applies. The BPF
+// accumulator must contain the system call number before these rules. For other system calls it
+// contains it afterwards as well.
+func (a *bpfAssembler) emitRulesForSyscall(syscallNumber uintptr, emitRules func(*bpfAssembler)) {
 	var b bpfAssembler
-	body(&b)
+	emitRules(&b)
 	b.emitAllow()
-	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(call), 0, uint8(len(b)))
+	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(syscallNumber), 0, uint8(len(b)))
 	*a = append(*a, b...)
 }
 
 // buildFilter returns the seccomp filter for a program that is contained as the instructions say.
-func buildFilter(o *confine.Instructions) []byte {
+func buildFilter(o *confine.ContainmentInstructions) []byte {
 	var a bpfAssembler
 	a.emitLoad(seccompArchOffset) // system call numbers depend on the architecture
 	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
@@ -101,18 +102,18 @@ func buildFilter(o *confine.Instructions) []byte {
 		a.emitRefuseIfEqual(call, unix.ENOSYS)
 	}
 	for _, call := range []uintptr{unix.SYS_CLONE, unix.SYS_UNSHARE} {
-		a.emitForCall(call, func(a *bpfAssembler) {
+		a.emitRulesForSyscall(call, func(a *bpfAssembler) {
 			a.emitLoad(seccompArgsOffset)
 			a.emitInstruction(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, namespaceFlags, 0, 1)
 			a.emitRefuse(unix.EPERM)
 		})
 	}
-	a.emitForCall(unix.SYS_IOCTL, func(a *bpfAssembler) { // TIOCSTI inserts terminal input, as if the user had typed it
+	a.emitRulesForSyscall(unix.SYS_IOCTL, func(a *bpfAssembler) { // TIOCSTI inserts terminal input, as if the user had typed it
 		a.emitLoad(seccompArgsOffset + 8)
 		a.emitRefuseIfEqual(unix.TIOCSTI, unix.EPERM)
 		a.emitRefuseIfEqual(unix.TIOCLINUX, unix.EPERM)
 	})
-	a.emitForCall(unix.SYS_SOCKET, func(a *bpfAssembler) {
+	a.emitRulesForSyscall(unix.SYS_SOCKET, func(a *bpfAssembler) {
 		a.emitLoad(seccompArgsOffset)
 		a.emitAllowIfEqual(unix.AF_NETLINK) // programs read addresses and routes through it
 		if o.AllowsNetwork || o.UsesNamespaces {
@@ -136,7 +137,7 @@ func buildFilter(o *confine.Instructions) []byte {
 	if !o.AllowsNetwork {
 		a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
 		a.emitNotify()
-		a.emitForCall(unix.SYS_SENDTO, func(a *bpfAssembler) {
+		a.emitRulesForSyscall(unix.SYS_SENDTO, func(a *bpfAssembler) {
 			a.emitLoad(seccompArgsOffset + 8*4)
 			a.emitAllowIfEqual(0) // sendto without an address: the socket is already connected
 			a.emitNotify()

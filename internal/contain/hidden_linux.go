@@ -104,11 +104,11 @@ const (
 // An inode identifies a file independently of its names.
 type inode struct{ device, number uint64 }
 
-// A linkedFile is a file with more than one hard link.
-type linkedFile struct {
-	path  string
-	links int
-	names map[folderEntry]bool
+// A hardLinkedFile is a file with more than one hard link.
+type hardLinkedFile struct {
+	path               string
+	hardLinkCount      int
+	foundFolderEntries map[folderEntry]bool
 }
 
 // A folderEntry is a name in a folder, identified by inode, so that two paths to it are equal.
@@ -117,10 +117,11 @@ type folderEntry struct {
 	name   string
 }
 
-// checkHardLinks returns an error if a hidden file has a hard link that is not hidden. unseen are the
-// folders with too many names to search completely; all raises that limit.
-func checkHardLinks(hiddenPaths []string, useDeepLimit bool) (incompleteFolders []string, _ error) {
-	files := map[inode]*linkedFile{}
+// checkNoUnhiddenHardLinks returns an error if a hidden file has a hard link that is not hidden.
+// incompleteFolders are the hidden folders with too many names to search completely; useDeepLimit
+// raises that limit.
+func checkNoUnhiddenHardLinks(hiddenPaths []string, useDeepLimit bool) (incompleteFolders []string, _ error) {
+	files := map[inode]*hardLinkedFile{}
 	for _, h := range hiddenPaths {
 		found, whole := findHardLinkedFiles(h, maxHardLinkSearchEntries)
 		if !whole && (useDeepLimit || len(found) > 0) { // further hard links can be in the folders that were not searched
@@ -133,21 +134,21 @@ func checkHardLinks(hiddenPaths []string, useDeepLimit bool) (incompleteFolders 
 			if files[at] == nil {
 				files[at] = f
 			}
-			maps.Copy(files[at].names, f.names)
+			maps.Copy(files[at].foundFolderEntries, f.foundFolderEntries)
 		}
 	}
 	for _, f := range files {
-		if len(f.names) < f.links {
+		if len(f.foundFolderEntries) < f.hardLinkCount {
 			return nil, fmt.Errorf("containment: %.200q has a second hard link, by which a contained program could read it; remove one of the two links", f.path)
 		}
 	}
 	return incompleteFolders, nil
 }
 
-// findHardLinkedFiles returns the files with more than one hard link at or below a path. It examines at
-// most as many names as the parameter left says; whole is false if there are more.
-func findHardLinkedFiles(path string, entriesLeft int) (found map[inode]*linkedFile, isComplete bool) {
-	found = map[inode]*linkedFile{}
+// findHardLinkedFiles returns the files with more than one hard link at or below a path. It
+// examines at most entriesLeft names; isComplete is false if there are more.
+func findHardLinkedFiles(path string, entriesLeft int) (found map[inode]*hardLinkedFile, isComplete bool) {
+	found = map[inode]*hardLinkedFile{}
 	var look func(dir int, name, path string)
 	look = func(dir int, name, path string) {
 		var st, folder unix.Stat_t
@@ -175,9 +176,9 @@ func findHardLinkedFiles(path string, entriesLeft int) (found map[inode]*linkedF
 			}
 			at := inode{uint64(st.Dev), st.Ino}
 			if found[at] == nil {
-				found[at] = &linkedFile{path, int(st.Nlink), map[folderEntry]bool{}}
+				found[at] = &hardLinkedFile{path, int(st.Nlink), map[folderEntry]bool{}}
 			}
-			found[at].names[folderEntry{inode{uint64(folder.Dev), folder.Ino}, filepath.Base(name)}] = true
+			found[at].foundFolderEntries[folderEntry{inode{uint64(folder.Dev), folder.Ino}, filepath.Base(name)}] = true
 		}
 	}
 	look(unix.AT_FDCWD, path, path)

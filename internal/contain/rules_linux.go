@@ -67,7 +67,7 @@ func newRuleset(landlockABIVersion int) (*ruleset, error) {
 
 // addInstructions adds Landlock rules for the paths in the instructions. The contained process
 // itself adds the rules for mounts that only it sees, such as its own /proc.
-func (r *ruleset) addInstructions(o *confine.Instructions) error {
+func (r *ruleset) addInstructions(o *confine.ContainmentInstructions) error {
 	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
 	// it.
 	if err := r.addPath("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {

@@ -29,8 +29,8 @@ type Process struct {
 	UsedMechanisms                  Mechanism
 	HardLinkSearchIncompleteFolders []string // hidden folders with too many names to look through all of them for hard links
 	tmpFolder                       string
-	socket                          *os.File      // socket between shield and the containing process
-	reportsDone                     chan struct{} // closed when no more accesses are reported
+	containingProcessSocket         *os.File      // socket between shield and the containing process
+	deniedAccessReportsDone         chan struct{} // closed when no more accesses are reported
 }
 
 // Start starts a command that can access only what p permits. It uses Landlock and seccomp, and
@@ -43,40 +43,40 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	if err != nil {
 		return nil, err
 	}
-	if err := checkProfile(p); err != nil {
+	if err := checkProfilePathsAbsolute(p); err != nil {
 		return nil, err
 	}
 	need := with&Landlock == 0
 	links := func() ([]string, error) { // checks the hidden paths themselves for hard links, not the other paths where they are mounted
-		unseen, err := checkHardLinks(p.HiddenPaths, need)
+		unseen, err := checkNoUnhiddenHardLinks(p.HiddenPaths, need)
 		if err == nil && need && len(unseen) > 0 {
 			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links; exclude it, or use --contain without require", unseen[0])}
 		}
 		return unseen, err
 	}
-	own, err := resolveProfile(p)
+	own, err := profileToEnforce(p)
 	if err != nil {
 		return nil, err
 	}
 	if with&Namespaces != 0 {
-		started, err := startContaining(command(), own, &confine.Instructions{UsesNamespaces: true}, level, links, refused)
-		var stage *stageError
-		if err == nil || !(errors.As(err, &stage) && stage.stage == confine.FailedStageNamespaceSetup || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
+		started, err := startWithInstructions(command(), own, &confine.ContainmentInstructions{UsesNamespaces: true}, level, links, refused)
+		var stage *containmentStageError
+		if err == nil || !(errors.As(err, &stage) && stage.failedStage == confine.FailedStageNamespaceSetup || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
 			return started, err
 		}
 	}
 	switch {
-	case level < truncateABI:
+	case level < minTruncateLandlockABI:
 		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files; use Linux 6.2 or later, or allow user namespaces"}
 	case need:
 		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect git hooks and agent settings in the workspace, or file permissions; allow user namespaces"}
 	}
-	return startContaining(command(), own, &confine.Instructions{}, level, links, refused)
+	return startWithInstructions(command(), own, &confine.ContainmentInstructions{}, level, links, refused)
 }
 
-// resolveProfile returns the profile to enforce. It creates the folders in FoldersToCreate, and
+// profileToEnforce returns the profile to enforce. It creates the folders in FoldersToCreate, and
 // adds the other paths at which hidden files are mounted.
-func resolveProfile(p *Profile) (*Profile, error) {
+func profileToEnforce(p *Profile) (*Profile, error) {
 	all, err := readMounts()
 	if err != nil {
 		return nil, fmt.Errorf("containment: mounts: %w", err)
@@ -89,12 +89,12 @@ func resolveProfile(p *Profile) (*Profile, error) {
 	return &own, nil
 }
 
-// truncateABI is the first Landlock ABI version that restricts truncating files.
-const truncateABI = 3
+// minTruncateLandlockABI is the first Landlock ABI version that restricts truncating files.
+const minTruncateLandlockABI = 3
 
-// startContaining starts the process that contains a command, and waits until the program runs. The rules are
+// startWithInstructions starts the process that contains a command, and waits until the program runs. The rules are
 // built, and hard links searched, while the process starts.
-func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, level int, links func() ([]string, error), refused func(Refusal)) (_ *Process, err error) {
+func startWithInstructions(cmd *exec.Cmd, profile *Profile, o *confine.ContainmentInstructions, abiVersion int, searchHardLinks func() ([]string, error), onRefusal func(Refusal)) (_ *Process, err error) {
 	p := &Process{Cmd: cmd, UsedMechanisms: Landlock}
 	defer func() {
 		if err != nil {
@@ -114,7 +114,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	if err := os.Mkdir(p.tmpFolder+"/own", 0o700); err != nil {
 		return nil, err
 	}
-	rules, err := newRuleset(level)
+	rules, err := newRuleset(abiVersion)
 	if err != nil {
 		return nil, fmt.Errorf("containment: Landlock: %w", err)
 	}
@@ -123,7 +123,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.AllowsNetwork = profile.HiddenPaths, profile.VisibleInTmp, profile.WritablePaths, profile.ReadOnlyPaths, profile.AllowsNetwork
 	o.ProgramPath, o.Argv, o.Env, o.WorkingFolder = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	o.TmpFolder, o.MustKillProgramAfterSIGTERM = p.tmpFolder, cmd.SysProcAttr.Setpgid
-	o.ReadRights, o.WriteRights = readFileRights&rules.handledRights, (writeFileRights|changeFolderRights)&rules.handledRights
+	o.ReadablePathLandlockRights, o.WritablePathLandlockRights = readFileRights&rules.handledRights, (writeFileRights|changeFolderRights)&rules.handledRights
 	o.SeccompFilterHex, o.WatchedCalls = hex.EncodeToString(buildFilter(o)), watchedCalls
 	for _, texts := range [][]string{o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Argv, o.Env, {o.ProgramPath, o.WorkingFolder}} {
 		if slices.ContainsFunc(texts, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
@@ -139,7 +139,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	if err != nil {
 		return nil, err
 	}
-	p.socket = line
+	p.containingProcessSocket = line
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{confine.Argv0}, "/"
 	// More than one P, since a P blocked in the kernel would delay the other goroutines.
 	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.ContainedEnvVarName + "=1"}
@@ -150,7 +150,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	}
 	made := make(chan error, 1)
 	go func() {
-		unseen, err := links()
+		unseen, err := searchHardLinks()
 		p.HardLinkSearchIncompleteFolders = unseen
 		made <- cmp.Or(err, rules.addInstructions(o))
 	}()
@@ -176,19 +176,19 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 			return nil, syscall.Errno(code)
 		case kind == confine.ChildMessageContainmentFailed:
 			stage, why, _ := strings.Cut(text, "\x00")
-			return nil, &stageError{stage, why}
+			return nil, &containmentStageError{stage, why}
 		}
-		return nil, &stageError{"start", "the shield process that applies containment ended: " + cmd.ProcessState.String() + "; run 'shield doctor'"}
+		return nil, &containmentStageError{"start", "the shield process that applies containment ended: " + cmd.ProcessState.String() + "; run 'shield doctor'"}
 	}
-	p.reportsDone = make(chan struct{})
+	p.deniedAccessReportsDone = make(chan struct{})
 	go func() {
-		defer close(p.reportsDone)
+		defer close(p.deniedAccessReportsDone)
 		for {
 			kind, text := p.readMessage()
 			if kind == 0 {
 				return
 			}
-			refused(parseRefusal(kind, text))
+			onRefusal(parseRefusal(kind, text))
 		}
 	}()
 	return p, nil
@@ -196,8 +196,8 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 
 // readMessage waits for a message; its kind is 0 at the end.
 func (p *Process) readMessage() (kind byte, text string) {
-	b := make([]byte, confine.MaxMessage)
-	n, err := p.socket.Read(b)
+	b := make([]byte, confine.MaxChildMessageBytes)
+	n, err := p.containingProcessSocket.Read(b)
 	if err != nil || n == 0 {
 		return 0, ""
 	}
@@ -223,15 +223,15 @@ func parseRefusal(kind byte, text string) Refusal {
 // Terminate ends the program with its remaining children. If the command has its own process group,
 // the program is killed a second later.
 func (p *Process) Terminate() error {
-	_, err := p.socket.Write([]byte{confine.ParentMessageEndProgram})
+	_, err := p.containingProcessSocket.Write([]byte{confine.ParentMessageEndProgram})
 	return err
 }
 
 // WaitForReportsAndCleanUp waits until no more accesses are reported, and removes the program's temporary folder.
 func (p *Process) WaitForReportsAndCleanUp() {
-	if p.reportsDone != nil {
-		<-p.reportsDone
-		p.socket.Close()
+	if p.deniedAccessReportsDone != nil {
+		<-p.deniedAccessReportsDone
+		p.containingProcessSocket.Close()
 	}
 	if p.tmpFolder != "" {
 		_ = os.RemoveAll(p.tmpFolder)
@@ -249,9 +249,9 @@ func newSocketPair() (ours, its *os.File, err error) {
 }
 
 // setNamespaces makes a process start in its own namespaces. User IDs stay the same.
-func setNamespaces(a *syscall.SysProcAttr, network bool) {
+func setNamespaces(a *syscall.SysProcAttr, allowsNetwork bool) {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-	if !network {
+	if !allowsNetwork {
 		a.Cloneflags |= unix.CLONE_NEWNET
 	}
 	uid, gid, size := os.Geteuid(), os.Getegid(), 1
@@ -279,8 +279,8 @@ func newMemoryFile(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// checkProfile returns an error for a profile that cannot be enforced.
-func checkProfile(p *Profile) error {
+// checkProfilePathsAbsolute returns an error for a profile that cannot be enforced.
+func checkProfilePathsAbsolute(p *Profile) error {
 	for _, path := range append(append([]string{}, p.HiddenPaths...), p.WritablePaths...) {
 		if !strings.HasPrefix(path, "/") {
 			return fmt.Errorf("containment: %.80q is not an absolute path; write it in full", path)
@@ -289,8 +289,8 @@ func checkProfile(p *Profile) error {
 	return nil
 }
 
-// Probe tests which kernel features work on this machine.
-var Probe = sync.OnceValue(func() []KernelFeature {
+// ProbeKernelFeatures tests which kernel features work on this machine.
+var ProbeKernelFeatures = sync.OnceValue(func() []KernelFeature {
 	level, err := landlockABI()
 	if err != nil {
 		var no *UnavailableError
@@ -302,10 +302,10 @@ var Probe = sync.OnceValue(func() []KernelFeature {
 		name       string
 		namespaces bool
 	}{{"seccomp", false}, {"namespaces", true}} {
-		p, err := startContaining(&exec.Cmd{}, &Profile{}, &confine.Instructions{ProbeOnly: true, UsesNamespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
+		p, err := startWithInstructions(&exec.Cmd{}, &Profile{}, &confine.ContainmentInstructions{OnlyTestsContainment: true, UsesNamespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
 		found := KernelFeature{m.name, "", err == nil}
 		if err != nil {
-			found.Details = err.Error()
+			found.VersionOrFailureReason = err.Error()
 		} else {
 			_ = p.Wait()
 			p.WaitForReportsAndCleanUp()

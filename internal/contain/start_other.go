@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// Probe reports which features work: none on this system.
-func Probe() []KernelFeature {
-	return []KernelFeature{{Name: "Landlock", Details: containmentUnavailableText}}
+// ProbeKernelFeatures reports which features work: none on this system.
+func ProbeKernelFeatures() []KernelFeature {
+	return []KernelFeature{{Name: "Landlock", VersionOrFailureReason: containmentUnavailableText}}
 }
 
 const containmentUnavailableText = "shield can contain programs on Linux (amd64, arm64) only; this system is " + runtime.GOOS + "/" + runtime.GOARCH

@@ -18,13 +18,13 @@ import (
 
 // A Container is a disposable container: all changes in it are discarded.
 type Container struct {
-	Mounts []string // folders that are not on its own disk, including the workspace
+	MountPoints []string // folders that are not on its own disk, including the workspace
 }
 
 // IsOnOwnDisk reports whether a canonical path is on the container's own disk, with nothing below it on
 // another one.
 func (c *Container) IsOnOwnDisk(file string) bool {
-	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
+	return !slices.ContainsFunc(c.MountPoints, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
 }
 
 // isBelow reports whether a path is a folder or inside it.
@@ -44,9 +44,9 @@ var hostCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MO
 // maxKernelFileBytes is how many bytes of a /proc or /sys file are read.
 const maxKernelFileBytes = 1 << 20
 
-// DetectContainer returns the container that this process runs in, or an error that says why this is not a
-// container, or not an isolated one. root is the file system from / on; home and roots are the
-// canonical paths of the user's home folder and of the workspace.
+// DetectContainer returns the container that this process runs in, or an error that says why this
+// is not a container, or not an isolated one. rootFS is the file system from / on; home and
+// workspaceRoots are the canonical paths of the user's home folder and of the workspace.
 func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Container, error) {
 	mounts, err := readMounts(rootFS, "self")
 	if err != nil {
@@ -78,8 +78,8 @@ func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Conta
 		case !m.isInEveryContainer() && (!m.isWorkspace(home, workspaceRoots) || isHostDisk(rootFS, m)):
 			return nil, fmt.Errorf("%s is mounted from the host, and is not the workspace", m.mountPoint)
 		}
-		if !slices.Contains(c.Mounts, m.mountPoint) {
-			c.Mounts = append(c.Mounts, m.mountPoint)
+		if !slices.Contains(c.MountPoints, m.mountPoint) {
+			c.MountPoints = append(c.MountPoints, m.mountPoint)
 		}
 	}
 	for _, glob := range runtimeSockets {

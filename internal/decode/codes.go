@@ -10,14 +10,14 @@ import (
 // A textEncoding is a binary-to-text encoding. read finds text that can be in this encoding and passes the
 // decoded bytes to found.
 type textEncoding struct {
-	name          string
-	isUnambiguous bool // [Layers] uses this encoding too
-	decodeIn      func(s string, found func([]byte))
+	name              string
+	isUnambiguous     bool // [Layers] uses this encoding too
+	decodeOccurrences func(s string, found func([]byte))
 }
 
 var textEncodings = [...]textEncoding{
 	{"base64", true, decodeBase64Runs},
-	{"base64", true, decodeScatteredBase64},
+	{"base64", true, decodeBase64SkippingOtherChars},
 	{"base32", true, decodeBase32Runs},
 	{"hex", false, func(s string, found func([]byte)) { found(decodeCharCodeNumbers(s, 16, minWordsBetweenCharCodeLists)) }},
 	{"decimal", false, func(s string, found func([]byte)) { found(decodeCharCodeNumbers(s, 10, minWordsBetweenCharCodeLists)) }},
@@ -37,7 +37,7 @@ var textEncodings = [...]textEncoding{
 func DecodeAmbiguousEncodings(s string, found func(string)) {
 	for _, c := range textEncodings {
 		if !c.isUnambiguous {
-			c.decodeIn(s, func(b []byte) { found(string(b)) })
+			c.decodeOccurrences(s, func(b []byte) { found(string(b)) })
 		}
 	}
 	found(string(decodeNumberLists(s)))
@@ -48,7 +48,7 @@ func DecodeAmbiguousEncodings(s string, found func(string)) {
 func decodeBase64Runs(s string, found func([]byte)) {
 	var all []byte
 	decode := func(run string) {
-		if b := appendBase64(nil, run); compressionFormat(b) != "" {
+		if b := appendDecodedBase64(nil, run); compressionFormat(b) != "" {
 			found(b)
 		} else {
 			all = append(append(all, b...), 0)
@@ -66,10 +66,10 @@ func decodeBase64Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// decodeScatteredBase64 decodes a whole text as if all other characters (spaces, quotes, comment signs) were
+// decodeBase64SkippingOtherChars decodes a whole text as if all other characters (spaces, quotes, comment signs) were
 // separators within one base64 run. The start of the run is unknown, so each of its four alignments
 // is tried.
-func decodeScatteredBase64(s string, found func([]byte)) {
+func decodeBase64SkippingOtherChars(s string, found func([]byte)) {
 	for _, more := range [...]string{"+/", "-_"} {
 		run := strings.Map(func(r rune) rune {
 			if r < utf8.RuneSelf && (isAlnum(byte(r)) || strings.ContainsRune(more, r)) {
@@ -78,7 +78,7 @@ func decodeScatteredBase64(s string, found func([]byte)) {
 			return -1
 		}, s)
 		for start := range min(4, len(run)) {
-			found(appendBase64(nil, run[start:]))
+			found(appendDecodedBase64(nil, run[start:]))
 		}
 	}
 }
@@ -100,7 +100,7 @@ func decodeBase32Runs(s string, found func([]byte)) {
 		if len(run) < minEncodedRunChars {
 			continue
 		}
-		if b, ok := appendBase32(nil, run); ok {
+		if b, ok := appendDecodedBase32(nil, run); ok {
 			all = append(append(all, b...), 0)
 		}
 	}
@@ -109,13 +109,13 @@ func decodeBase32Runs(s string, found func([]byte)) {
 
 // decodeCharCodeNumbers decodes the numbers of a base in a text as characters: "105, 103",
 // "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can
-// encode several bytes. If as many words in a row as the parameter apart says are not numbers, the
-// result contains a zero byte in their place.
+// encode several bytes. If minWordsBetweenLists words in a row are not numbers, the result contains
+// a zero byte in their place.
 func decodeCharCodeNumbers(s string, base, minWordsBetweenLists int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
-		b := numberBytes(word, base)
+		b := decodeNumberWord(word, base)
 		if b == nil {
 			if foreign++; foreign == minWordsBetweenLists {
 				out = append(out, 0)
@@ -142,8 +142,8 @@ func decodeNumberLists(s string) (out []byte) {
 	return out
 }
 
-// numberBytes returns the bytes that a word encodes; nil if it is not a number of the base.
-func numberBytes(word string, base int) []byte {
+// decodeNumberWord returns the bytes that a word encodes; nil if it is not a number of the base.
+func decodeNumberWord(word string, base int) []byte {
 	switch base {
 	case 16:
 		if digits := strings.TrimLeft(word, "xXuU"); len(digits) < len(word) {
@@ -151,12 +151,12 @@ func numberBytes(word string, base int) []byte {
 		} else if len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x' {
 			word = word[2:]
 		}
-		if b, ok := appendHex(nil, word); ok {
+		if b, ok := appendDecodedHex(nil, word); ok {
 			return b
 		}
 		return nil
 	case 2:
-		return binaryBytes(word)
+		return decodeBinaryDigits(word)
 	case 8:
 		word = strings.TrimPrefix(word, "0o")
 		if len(word) < 2 || len(word) > 4 {
@@ -170,8 +170,8 @@ func numberBytes(word string, base int) []byte {
 	return utf8.AppendRune(nil, rune(n))
 }
 
-// binaryBytes returns the bytes of a binary number: 7 or 8 digits, or a multiple of 8.
-func binaryBytes(word string) []byte {
+// decodeBinaryDigits returns the bytes of a binary number: 7 or 8 digits, or a multiple of 8.
+func decodeBinaryDigits(word string) []byte {
 	if strings.Trim(word, "01") != "" || len(word) != 7 && len(word)%8 != 0 {
 		return nil
 	}
@@ -187,8 +187,8 @@ func binaryBytes(word string) []byte {
 	return out
 }
 
-// minSeparatedBinaryDigits is the least number of separated binary digits that count as encoded text.
-const minSeparatedBinaryDigits = 64
+// minBinaryDigitsPerRun is the least number of separated binary digits that count as encoded text.
+const minBinaryDigitsPerRun = 64
 
 // decodeBits decodes binary digits with at most one other character between two of them.
 func decodeBits(s string) []byte {
@@ -202,7 +202,7 @@ func decodeBits(s string) []byte {
 				i++
 			}
 		}
-		if n < minSeparatedBinaryDigits {
+		if n < minBinaryDigitsPerRun {
 			continue
 		}
 		c, at := byte(0), 0
@@ -221,15 +221,15 @@ func decodeBits(s string) []byte {
 
 // The lengths of words that may be base58, in bytes: the work grows with the square.
 const (
-	minBase58Bytes = 16
-	maxBase58Bytes = 256
+	minBase58EncodedBytes = 16
+	maxBase58EncodedBytes = 256
 )
 
 // decodeBase58 decodes the base58 words of a text.
 func decodeBase58(s string, found func([]byte)) {
 	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.IndexByte(digits, byte(r)) < 0 }) {
-		if len(word) < minBase58Bytes || len(word) > maxBase58Bytes {
+		if len(word) < minBase58EncodedBytes || len(word) > maxBase58EncodedBytes {
 			continue
 		}
 		n, base := new(big.Int), big.NewInt(int64(len(digits)))
@@ -257,8 +257,8 @@ var base85Values = func() (values [len(base85Alphabets)][256]byte) {
 	return values
 }()
 
-// minBase85Bytes is the least length of a base85 word.
-const minBase85Bytes = 15
+// minBase85EncodedBytes is the least length of a base85 word.
+const minBase85EncodedBytes = 15
 
 // decodeBase85 decodes long words in each alphabet and from each of the five possible start offsets,
 // since a name or sign can precede them, and passes on printable results.
@@ -270,9 +270,9 @@ func decodeBase85(s string, found func([]byte)) {
 			for end < len(s) && digits[s[end]] != noDigit {
 				end++
 			}
-			if end-start >= minBase85Bytes {
+			if end-start >= minBase85EncodedBytes {
 				for shift := range 5 {
-					if text := printableRuns(base85Bytes(s[start+shift:end], digits)); text != "" {
+					if text := printableRuns(decodeBase85Run(s[start+shift:end], digits)); text != "" {
 						found([]byte(text))
 					}
 				}
@@ -282,7 +282,7 @@ func decodeBase85(s string, found func([]byte)) {
 	}
 }
 
-func base85Bytes(s string, digits *[256]byte) []byte {
+func decodeBase85Run(s string, digits *[256]byte) []byte {
 	out := make([]byte, 0, len(s)+4)
 	var v uint32
 	n := 0
@@ -366,8 +366,8 @@ func decodeZeroWidth(s string, found func([]byte)) {
 	}
 	word := digits.String()
 	word = word[:len(word)/8*8]
-	found(binaryBytes(word))
-	found(binaryBytes(strings.Map(func(r rune) rune { return r ^ 1 }, word)))
+	found(decodeBinaryDigits(word))
+	found(decodeBinaryDigits(strings.Map(func(r rune) rune { return r ^ 1 }, word)))
 }
 
 func isIdentifierByte(c byte) bool { return c == '_' || isAlnum(c) }

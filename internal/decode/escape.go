@@ -10,22 +10,23 @@ import (
 type Escapes uint8
 
 const (
-	Percents             Escapes = 1 << iota // %41, of URLs
-	Backslashes                              // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
-	HTMLReferences                           // &#65;, &#x41;, &amp;, of HTML
-	QuoteEscapes                             // \", and escaped line ends
-	StringConcatenations                     // string concatenation: AK""IA, "AK" + "IA"
-	ZeroWidthCharacters                      // zero-width characters
+	Percents                  Escapes = 1 << iota // %41, of URLs
+	Backslashes                                   // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
+	HTMLReferences                                // &#65;, &#x41;, &amp;, of HTML
+	BackslashQuotedCharacters                     // \", and escaped line ends
+	StringConcatenations                          // string concatenation: AK""IA, "AK" + "IA"
+	ZeroWidthCharacters                           // zero-width characters
 )
 
 // escapesByFirstByte are the kinds of escapes that can begin with each byte.
 var escapesByFirstByte = [256]Escapes{
-	'%': Percents, '\\': Backslashes | QuoteEscapes, '&': HTMLReferences, '"': StringConcatenations, '\'': StringConcatenations,
+	'%': Percents, '\\': Backslashes | BackslashQuotedCharacters, '&': HTMLReferences, '"': StringConcatenations, '\'': StringConcatenations,
 	0xc2: ZeroWidthCharacters, 0xcd: ZeroWidthCharacters, 0xd8: ZeroWidthCharacters, 0xe1: ZeroWidthCharacters, 0xe2: ZeroWidthCharacters, 0xe3: ZeroWidthCharacters, 0xef: ZeroWidthCharacters, 0xf0: ZeroWidthCharacters, 0xf3: ZeroWidthCharacters,
 }
 
-// Unescape decodes the given kinds of escapes. If at is not nil, it appends the source offset of each
-// result byte, and of the end. changed is false if there is nothing to decode; at is then unchanged.
+// Unescape decodes the given kinds of escapes. If sourceOffsets is not nil, it appends to it the
+// source offset of each result byte, and of the end. changed is false if there is nothing to
+// decode; sourceOffsets is then unchanged.
 func Unescape(s string, kinds Escapes, sourceOffsets *[]int) (text string, changed bool) {
 	var b []byte
 	kept := 0 // everything before this offset is in b
@@ -35,7 +36,7 @@ func Unescape(s string, kinds Escapes, sourceOffsets *[]int) (text string, chang
 			continue
 		}
 		var few [8]byte
-		out, n := appendEscape(few[:0], s[i:], kinds)
+		out, n := appendDecodedEscape(few[:0], s[i:], kinds)
 		if n == 0 {
 			i++
 			continue
@@ -73,13 +74,13 @@ func EscapeLength(s string, kinds Escapes) int {
 		return 0
 	}
 	var few [8]byte
-	_, n := appendEscape(few[:0], s, kinds)
+	_, n := appendDecodedEscape(few[:0], s, kinds)
 	return n
 }
 
-// appendEscape appends the decoded escape at the start of s, and returns the escape's length; 0 if
+// appendDecodedEscape appends the decoded escape at the start of s, and returns the escape's length; 0 if
 // there is none.
-func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
+func appendDecodedEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 	switch kinds &= escapesByFirstByte[s[0]]; s[0] {
 	case '%':
 		if c, n := parseDigits(s, 1, 2, 16); n > 0 {
@@ -93,8 +94,8 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 				return utf8.AppendRune(b, c), n
 			}
 		}
-		if kinds&QuoteEscapes != 0 {
-			return appendQuoteEscape(b, s)
+		if kinds&BackslashQuotedCharacters != 0 {
+			return appendBackslashQuotedCharacter(b, s)
 		}
 	case '&':
 		if n := htmlCharacterReferenceLen(s); n > 0 {
@@ -103,7 +104,7 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 			}
 		}
 	case '"', '\'':
-		return b, concatenationLength(s)
+		return b, stringConcatenationLength(s)
 	default:
 		if r, n := utf8.DecodeRuneInString(s); Invisible(r) {
 			return b, n
@@ -136,9 +137,9 @@ func decodeBackslash(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// parseDigits parses want digits of a base from the index from on, and returns the character with
-// that code and the index after the digits. want = 0 means one to eight digits. It returns 0, 0 if
-// the digits encode no character.
+// parseDigits parses digitCount digits of a base from startIndex on, and returns the character with
+// that code and the index after the digits. digitCount = 0 means one to eight digits. It returns 0,
+// 0 if the digits encode no character.
 func parseDigits(s string, startIndex, digitCount int, base rune) (r rune, endIndex int) {
 	most := digitCount
 	if digitCount == 0 {
@@ -157,8 +158,8 @@ func parseDigits(s string, startIndex, digitCount int, base rune) (r rune, endIn
 	return r, endIndex
 }
 
-// appendQuoteEscape decodes a backslash before a literal character or a line end.
-func appendQuoteEscape(b []byte, s string) ([]byte, int) {
+// appendBackslashQuotedCharacter decodes a backslash before a literal character or a line end.
+func appendBackslashQuotedCharacter(b []byte, s string) ([]byte, int) {
 	switch rest := s[1:]; {
 	case strings.HasPrefix(rest, "\n"):
 		return b, 2
@@ -170,9 +171,9 @@ func appendQuoteEscape(b []byte, s string) ([]byte, int) {
 	return b, 0
 }
 
-// concatenationLength returns the length of a string concatenation at the start of s, which ends one literal and
+// stringConcatenationLength returns the length of a string concatenation at the start of s, which ends one literal and
 // starts the next: two quotes with nothing, a blank, a line end, a plus sign or a dot between them.
-func concatenationLength(s string) int {
+func stringConcatenationLength(s string) int {
 	i := 1
 	for i < len(s) && i < 8 && (s[i] == ' ' || s[i] == '+' || s[i] == '.' || s[i] == '\n') {
 		i++
@@ -198,8 +199,8 @@ func htmlCharacterReferenceLen(s string) int {
 	return 0
 }
 
-// Percent decodes %XX once; other text stays as it is.
-func Percent(s string) string {
+// DecodePercentEscapes decodes %XX once; other text stays as it is.
+func DecodePercentEscapes(s string) string {
 	text, _ := Unescape(s, Percents, nil)
 	return text
 }

@@ -17,17 +17,17 @@ const (
 	maxUnconditionalRot13ReversalBytes = 4 << 10
 )
 
-// VisitPossibleDecodings calls visit with each text that is encoded in the given texts, at any depth, until visit
-// returns false. whole is false if a limit was reached, so that more encoded text can exist; it is true
-// if visit ended the search.
+// VisitPossibleDecodings calls visit with each text that is encoded in the given texts, at any
+// depth, until visit returns false. isComplete is false if a limit was reached, so that more
+// encoded text can exist; it is true if visit ended the search.
 //
-// Unlike [Layers], Guess does not require certainty: it decodes every run of characters by each
-// encoding that allows them, and forwards printable results. These are only suitable for searching for
-// known phrases.
-func VisitPossibleDecodings(texts []string, visit func(Layer) bool) (isComplete bool) {
-	d := decoder{bytesLeft: maxDecodedBytes, seen: map[string]bool{}}
+// Unlike [Layers], it does not require certainty: it decodes every run of characters by each
+// encoding that allows them, and passes on printable results. These are only suitable for searching
+// for known phrases.
+func VisitPossibleDecodings(texts []string, visit func(DecodedLayer) bool) (isComplete bool) {
+	d := decoder{decodedBytesLeft: maxDecodedBytes, seen: map[string]bool{}}
 	for _, s := range texts {
-		d.addText(Layer{}, "", s)
+		d.addText(DecodedLayer{}, "", s)
 	}
 	for depth := 0; len(d.found) > 0; depth++ {
 		level := d.found
@@ -57,18 +57,18 @@ func VisitPossibleDecodings(texts []string, visit func(Layer) bool) (isComplete 
 
 // A decoder collects the texts of one call of [VisitPossibleDecodings].
 type decoder struct {
-	found        []Layer // found at the current nesting level
-	seen         map[string]bool
-	bytesLeft    int // bytes left
-	limitReached bool
+	found            []DecodedLayer // found at the current nesting level
+	seen             map[string]bool
+	decodedBytesLeft int // bytes left
+	limitReached     bool
 }
 
 // addText records a text that was found in another one.
-func (d *decoder) addText(outer Layer, name, text string) {
+func (d *decoder) addText(outer DecodedLayer, name, text string) {
 	if len(text) < minDecodedBytes || d.limitReached || d.seen[text] {
 		return
 	}
-	if d.bytesLeft -= len(text); d.bytesLeft < 0 || len(d.seen) == maxDecodedTexts {
+	if d.decodedBytesLeft -= len(text); d.decodedBytesLeft < 0 || len(d.seen) == maxDecodedTexts {
 		d.limitReached = true
 		return
 	}
@@ -76,18 +76,18 @@ func (d *decoder) addText(outer Layer, name, text string) {
 		name = outer.Name + "+" + name
 	}
 	d.seen[text] = true
-	d.found = append(d.found, Layer{name, text})
+	d.found = append(d.found, DecodedLayer{name, text})
 }
 
 // addBytes records the texts in decoded bytes, which can be compressed or UTF-16.
-func (d *decoder) addBytes(outer Layer, name string, b []byte) {
+func (d *decoder) addBytes(outer DecodedLayer, name string, b []byte) {
 	name, b, whole := decompressAndDropUTF16Zeros(name, b, maxLayerBytes)
 	d.limitReached = d.limitReached || !whole
 	d.addText(outer, name, printableRuns(b))
 }
 
 // decodeLayer adds what one text decodes to.
-func (d *decoder) decodeLayer(l Layer) {
+func (d *decoder) decodeLayer(l DecodedLayer) {
 	s := l.Text
 	all := s
 	for _, t := range notations {
@@ -110,12 +110,12 @@ func (d *decoder) decodeLayer(l Layer) {
 		d.addText(l, "reversed", Reverse(s))
 	}
 	for _, c := range textEncodings {
-		c.decodeIn(s, func(b []byte) { d.addBytes(l, c.name, b) })
+		c.decodeOccurrences(s, func(b []byte) { d.addBytes(l, c.name, b) })
 	}
 }
 
-// A notation decodes a notation within a text, such as escapes. Text without that notation is returned
-// unchanged.
+// An escapeNotation decodes one kind of escapes within a text, such as percent escapes. Text
+// without such escapes is returned unchanged.
 type escapeNotation struct {
 	name          string
 	isUnambiguous bool // [Layers] decodes this notation too: text in it is certainly meant to be decoded
@@ -125,7 +125,7 @@ type escapeNotation struct {
 var notations = [...]escapeNotation{
 	{"url", true, newUnescaper(Percents)},
 	{"escape", true, newUnescaper(Backslashes)},
-	{"html", true, decodeReferences},
+	{"html", true, decodeHTMLReferences},
 	{"quoted-printable", false, decodeQuotedPrintable},
 	{"symbols", false, replaceEnclosedLetterSymbols},
 	{"concatenation", false, joinStringLiterals},
@@ -142,8 +142,8 @@ func newUnescaper(kinds Escapes) func(string) string {
 	}
 }
 
-// decodeReferences decodes HTML character references; if one has a semicolon, also those without.
-func decodeReferences(s string) string {
+// decodeHTMLReferences decodes HTML character references; if one has a semicolon, also those without.
+func decodeHTMLReferences(s string) string {
 	for i := range len(s) {
 		if s[i] == '&' && htmlCharacterReferenceLen(s[i:]) > 0 {
 			return html.UnescapeString(s)
@@ -152,8 +152,8 @@ func decodeReferences(s string) string {
 	return s
 }
 
-// changeContextBytes is how many unchanged bytes [changedPartsWithContext] keeps before and after a change.
-const changeContextBytes = 400
+// contextBytesAroundChange is how many unchanged bytes [changedPartsWithContext] keeps before and after a change.
+const contextBytesAroundChange = 400
 
 // changedPartsWithContext returns the parts of a text that differ from the original text, with some context, so that a
 // long program with a few concatenated strings is not examined twice.
@@ -164,13 +164,13 @@ func changedPartsWithContext(original, changed string) string {
 	at, kept, until := 0, 0, 0 // start of the current chunk; start and end of the part to keep next
 	eachLineOrStatement(changed, func(chunk string) {
 		if !known[chunk] {
-			start := max(kept, at-changeContextBytes)
+			start := max(kept, at-contextBytesAroundChange)
 			if start > until {
 				b.WriteString(changed[kept:until])
 				b.WriteByte('\n')
 				kept = start
 			}
-			until = min(len(changed), at+len(chunk)+changeContextBytes)
+			until = min(len(changed), at+len(chunk)+contextBytesAroundChange)
 		}
 		at += len(chunk)
 	})

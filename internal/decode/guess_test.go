@@ -9,7 +9,7 @@ import (
 // decodedBytes returns how many texts and bytes Guess visits, and whether it
 // looked into all of them.
 func decodedBytes(texts ...string) (count, size int, whole bool) {
-	whole = VisitPossibleDecodings(texts, func(l Layer) bool {
+	whole = VisitPossibleDecodings(texts, func(l DecodedLayer) bool {
 		count++
 		size += len(l.Text)
 		return true
@@ -24,7 +24,7 @@ func TestDecoded(t *testing.T) {
 			continue
 		}
 		found := false
-		VisitPossibleDecodings([]string{tt.in}, func(l Layer) bool {
+		VisitPossibleDecodings([]string{tt.in}, func(l DecodedLayer) bool {
 			found = found || strings.Contains(l.Text, tt.want)
 			return !found
 		})
@@ -76,7 +76,7 @@ func TestDecodedIsBounded(t *testing.T) {
 func TestDecodedStops(t *testing.T) {
 	t.Parallel()
 	n := 0
-	if whole := VisitPossibleDecodings([]string{b64(b64("some words in a text"))}, func(Layer) bool { n++; return false }); n != 1 || !whole {
+	if whole := VisitPossibleDecodings([]string{b64(b64("some words in a text"))}, func(DecodedLayer) bool { n++; return false }); n != 1 || !whole {
 		t.Errorf("visited %d texts, whole %t", n, whole)
 	}
 }
@@ -86,7 +86,7 @@ func TestChanged(t *testing.T) {
 	far := strings.Repeat("nothing of this changes;\n", 100)
 	from := far + `x = "ig" + "nore";` + "\n" + far
 	got := changedPartsWithContext(from, joinStringLiterals(from))
-	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*changeContextBytes || len(got) < changeContextBytes {
+	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*contextBytesAroundChange || len(got) < contextBytesAroundChange {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 	if all := changedPartsWithContext("", far); all != far {

@@ -11,14 +11,14 @@ import (
 )
 
 // A Layer is text that was found encoded in other text.
-type Layer struct {
+type DecodedLayer struct {
 	Name string // the encodings, outermost first, such as "base64+gzip"
 	Text string
 }
 
 const (
 	maxLayers          = 8
-	maxNesting         = 4
+	maxNestedLayers    = 4
 	maxLayerBytes      = 64 << 10 // bytes of all layers together, and of the text read
 	minEncodedRunChars = 12       // characters of the shortest encoded run
 )
@@ -26,11 +26,11 @@ const (
 // Layers returns the texts that are encoded in s, at most 8 of at most 64 KiB
 // together, each encoded up to four times. Only readable text counts as a
 // layer, so hashes, identifiers and paths give none.
-func Layers(s string) []Layer {
+func Layers(s string) []DecodedLayer {
 	if len(s) > maxLayerBytes {
 		s = s[:maxLayerBytes]
 	}
-	var layers []Layer
+	var layers []DecodedLayer
 	room := maxLayerBytes
 	add := func(outer, name, text string) {
 		if outer != "" {
@@ -45,10 +45,10 @@ func Layers(s string) []Layer {
 			}
 		}
 		room -= len(text)
-		layers = append(layers, Layer{Name: name, Text: text})
+		layers = append(layers, DecodedLayer{Name: name, Text: text})
 	}
-	level := []Layer{{Text: s}}
-	for range maxNesting {
+	level := []DecodedLayer{{Text: s}}
+	for range maxNestedLayers {
 		from := len(layers)
 		for _, l := range level {
 			decodeOnce(l, add)
@@ -61,7 +61,7 @@ func Layers(s string) []Layer {
 }
 
 // decodeOnce adds the results of decoding a text by every encoding.
-func decodeOnce(l Layer, add func(outer, name, text string)) {
+func decodeOnce(l DecodedLayer, add func(outer, name, text string)) {
 	decodeAlphanumericRuns(l.Text, func(name, text string) { add(l.Name, name, text) })
 	for _, t := range notations {
 		if !t.isUnambiguous {
@@ -140,17 +140,17 @@ func joinLineWrappedEncodedRun(s string) string {
 // decodeRun decodes a run without padding. name is "" if it contains no encoded text.
 func decodeRun(run string) (name, text string) {
 	var few [256]byte
-	if b, ok := appendHex(few[:0], run); ok {
+	if b, ok := appendDecodedHex(few[:0], run); ok {
 		if name, text := decompressToReadableText("hex", b); name != "" {
 			return name, text
 		}
 	}
-	if b, ok := appendBase32(few[:0], run); ok {
+	if b, ok := appendDecodedBase32(few[:0], run); ok {
 		if name, text := decompressToReadableText("base32", b); name != "" {
 			return name, text
 		}
 	}
-	return decompressToReadableText("base64", appendBase64(few[:0], run))
+	return decompressToReadableText("base64", appendDecodedBase64(few[:0], run))
 }
 
 // decompressToReadableText returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
@@ -162,7 +162,7 @@ func decompressToReadableText(encoding string, b []byte) (encodingName, text str
 	if isReadable(string(b)) && isProbablyText(b) {
 		return encoding, string(b)
 	}
-	if wide := utf16Text(b); wide != "" {
+	if wide := decodeReadableUTF16(b); wide != "" {
 		return encoding + "+utf16", wide
 	}
 	return "", ""
@@ -206,7 +206,7 @@ func decompress(b []byte, most int) (out []byte, by string, err error) {
 	return out, by, err
 }
 
-func utf16Text(b []byte) string {
+func decodeReadableUTF16(b []byte) string {
 	if len(b) < 8 || len(b)%2 != 0 {
 		return ""
 	}

@@ -139,7 +139,7 @@ func TestLayersAreBounded(t *testing.T) {
 		"both":    strings.Repeat(`ab cd%20\x41`, 5400),
 		"and":     strings.Repeat("&", 1<<16),
 	} {
-		var layers []Layer
+		var layers []DecodedLayer
 		n := allocated.Bytes(func() { layers = Layers(in) })
 		size := 0
 		for _, l := range layers {

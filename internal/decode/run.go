@@ -29,7 +29,7 @@ func Base64(text string) (decoded string, ok bool) {
 	return string(out), err == nil
 }
 
-// Base32 decodes a whole text, with blanks in it.
+// Base32 decodes a text that is Base32 as a whole. White space in the text is ignored.
 func Base32(text string) (decoded string, ok bool) {
 	out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	return string(out), err == nil
@@ -101,8 +101,8 @@ var base64Values = func() (values [256]byte) {
 
 const noDigit = 0xff
 
-// appendBase64 appends the decoded bytes of a run of base64, and skips other characters.
-func appendBase64(dst []byte, run string) []byte {
+// appendDecodedBase64 appends the decoded bytes of a run of base64, and skips other characters.
+func appendDecodedBase64(dst []byte, run string) []byte {
 	var bits uint
 	n := 0
 	for i := range len(run) {
@@ -119,9 +119,9 @@ func appendBase64(dst []byte, run string) []byte {
 	return dst
 }
 
-// appendHex appends the decoded bytes of a run of hexadecimal; ok is false if it is not
+// appendDecodedHex appends the decoded bytes of a run of hexadecimal; ok is false if it is not
 // hexadecimal.
-func appendHex(dst []byte, run string) (out []byte, ok bool) {
+func appendDecodedHex(dst []byte, run string) (out []byte, ok bool) {
 	half := -1
 	for _, c := range []byte(strings.TrimPrefix(run, "0x")) {
 		v := hexDigitValue(c)
@@ -139,9 +139,9 @@ func appendHex(dst []byte, run string) (out []byte, ok bool) {
 	return dst, half < 0
 }
 
-// appendBase32 appends the decoded bytes of a run of upper-case base32; ok is false if it is not
+// appendDecodedBase32 appends the decoded bytes of a run of upper-case base32; ok is false if it is not
 // base32.
-func appendBase32(dst []byte, run string) (out []byte, ok bool) {
+func appendDecodedBase32(dst []byte, run string) (out []byte, ok bool) {
 	var bits uint
 	n := 0
 	for i := range len(run) {
@@ -169,9 +169,9 @@ func appendBase32(dst []byte, run string) (out []byte, ok bool) {
 // four.
 const maxBase64Alignments = 4
 
-// maxExpansionRatio limits how much data [TryDecodingsOfBase64Run] decompresses, as a multiple of the
+// maxDecompressionRatio limits how much data [TryDecodingsOfBase64Run] decompresses, as a multiple of the
 // compressed length. A text can consist of runs that all expand, and each result is searched again.
-const maxExpansionRatio = 4
+const maxDecompressionRatio = 4
 
 // TryDecodingsOfBase64Run decodes a run from [Base64Runs] by each encoding that it may be in, and calls
 // found with each result until found returns true. It reports whether found returned true. Results
@@ -181,7 +181,7 @@ func TryDecodingsOfBase64Run(run string, found func(name, text string) bool) boo
 	is := func(name string, b []byte) bool {
 		by, text := name, withoutUTF16ZeroBytes(b)
 		if compressionFormat(b) != "bzip2" { // even a few bytes of it take a block of 900 KB
-			by, text, _ = decompressAndDropUTF16Zeros(name, b, maxExpansionRatio*len(b))
+			by, text, _ = decompressAndDropUTF16Zeros(name, b, maxDecompressionRatio*len(b))
 		}
 		if !isBinaryData(text) && found(by, string(text)) {
 			return true
@@ -189,22 +189,23 @@ func TryDecodingsOfBase64Run(run string, found func(name, text string) bool) boo
 		// Compressed data may have text behind it.
 		return by != name && !isBinaryData(b) && found(name, string(b))
 	}
-	if b, ok := appendHex(few[:0], run); ok && is("hex", b) {
+	if b, ok := appendDecodedHex(few[:0], run); ok && is("hex", b) {
 		return true
 	}
-	if b, ok := appendBase32(few[:0], run); ok && is("base32", b) {
+	if b, ok := appendDecodedBase32(few[:0], run); ok && is("base32", b) {
 		return true
 	}
 	for shift := range min(maxBase64Alignments, len(run)) {
-		if is("base64", appendBase64(few[:0], run[shift:])) {
+		if is("base64", appendDecodedBase64(few[:0], run[shift:])) {
 			return true
 		}
 	}
 	return false
 }
 
-// decompressAndDropUTF16Zeros returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
-// It returns at most most bytes of decompressed text; whole is false if there can be more.
+// decompressAndDropUTF16Zeros returns the text in decoded bytes, which can be compressed or UTF-16,
+// and its encoding. It returns at most maxDecompressedBytes bytes of decompressed text; the last
+// result is false if there can be more.
 func decompressAndDropUTF16Zeros(encodingName string, b []byte, maxDecompressedBytes int) (string, []byte, bool) {
 	whole := true
 	if unzipped, by, _ := decompress(b, maxDecompressedBytes); by != "" {

@@ -144,9 +144,9 @@ func (l *Lock) startLocking() (<-chan error, error) {
 	return got, nil
 }
 
-// CheckHeld returns the error for a lock file that another process holds, after waiting for waited; nil if
+// CheckLockNotHeld returns the error for a lock file that another process holds, after waiting for waited; nil if
 // it is free, held by this process, or does not exist.
-func CheckHeld(path string, waited time.Duration) *HeldError {
+func CheckLockNotHeld(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {
 		return nil

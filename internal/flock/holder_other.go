@@ -4,5 +4,6 @@ package flock
 
 import "os"
 
-// DescribeLockHolderProcess is not known on this system.
+// DescribeLockHolderProcess always returns "": this system does not report which process holds a
+// lock.
 func DescribeLockHolderProcess(*os.File) string { return "" }

@@ -43,7 +43,8 @@ func WriteFolder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// CheckErrorMentions fails the test unless err contains all names, or is nil if the only name is "".
+// CheckErrorMentions fails the test unless err contains all substrings, or is nil if the only
+// substring is "".
 func CheckErrorMentions(t testing.TB, source string, err error, substrings ...string) {
 	t.Helper()
 	if len(substrings) == 1 && substrings[0] == "" {

@@ -68,24 +68,24 @@ const SignatureSuffix = ".minisig"
 
 // Bounds on what is read whole, in bytes.
 const (
-	maxSignature         = 4 << 10
-	maxChecksumFileBytes = 1 << 20
-	maxProgramBytes      = 1 << 30
+	maxSignatureFileBytes = 4 << 10
+	maxChecksumFileBytes  = 1 << 20
+	maxProgramBytes       = 1 << 30
 )
 
-// A FileResult is the result for one file.
-type FileResult struct {
+// A FileVerification is the result for one file.
+type FileVerification struct {
 	Name string
 	Err  error // nil: the file is unchanged
 }
 
 // A Release is the result of verifying a folder.
 type Release struct {
-	Version        string // as signed, such as v1.2.3
-	KeyID          string // ID of the signing key, as minisign writes it
-	Files          []FileResult
-	AbsentFiles    int    // number of release files that are not in the folder
-	ProgramArchive string // the archive that contains the program; "" if none does
+	Version                 string // as signed, such as v1.2.3
+	KeyID                   string // ID of the signing key, as minisign writes it
+	Files                   []FileVerification
+	MissingReleaseFileCount int    // number of release files that are not in the folder
+	ProgramArchive          string // the archive that contains the program; "" if none does
 }
 
 // trustedCommentPattern matches the trusted comment of a signature, which names version and file: a genuine file
@@ -98,16 +98,16 @@ func TrustedComment(version, name string) string { return "shield " + version + 
 // checksumLinePattern matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
 var checksumLinePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
-// Check verifies a release in a folder: the signature of the checksums, every file, and single-file
+// VerifyRelease verifies a release in a folder: the signature of the checksums, every file, and single-file
 // signatures that exist. A file that is not part of the release is an error. program is the path of
 // the running program, which is compared with that in the archive for goos and goarch; "" skips that.
 // The error says why the checksums cannot be trusted.
-func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error) {
-	sums, err := readSmallFile(filepath.Join(dir, SumsFile), maxChecksumFileBytes)
+func VerifyRelease(releaseFolder string, keys Keys, programPath, goos, goarch string) (*Release, error) {
+	sums, err := readSmallFile(filepath.Join(releaseFolder, SumsFile), maxChecksumFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	signature, err := readSmallFile(filepath.Join(dir, SumsFile+SignatureSuffix), maxSignature)
+	signature, err := readSmallFile(filepath.Join(releaseFolder, SumsFile+SignatureSuffix), maxSignatureFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -129,24 +129,24 @@ func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error
 		order = append(order, m[2])
 	}
 	for _, name := range order {
-		err := r.checkFile(dir, name, want[name], keys)
+		err := r.checkFile(releaseFolder, name, want[name], keys)
 		if errors.Is(err, fs.ErrNotExist) {
-			r.AbsentFiles++
+			r.MissingReleaseFileCount++
 			continue
 		}
-		r.Files = append(r.Files, FileResult{name, err})
+		r.Files = append(r.Files, FileVerification{name, err})
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(releaseFolder)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
 		if _, part := want[strings.TrimSuffix(e.Name(), SignatureSuffix)]; !part {
-			r.Files = append(r.Files, FileResult{e.Name(), errors.New("the release's checksums do not list this file")})
+			r.Files = append(r.Files, FileVerification{e.Name(), errors.New("the release's checksums do not list this file")})
 		}
 	}
-	if program != "" && r.isIntact() {
-		r.ProgramArchive, err = r.findProgramArchive(dir, order, program, goos, goarch)
+	if programPath != "" && r.isIntact() {
+		r.ProgramArchive, err = r.findProgramArchive(releaseFolder, order, programPath, goos, goarch)
 	}
 	return r, err
 }
@@ -174,7 +174,7 @@ func (r *Release) checkFile(dir, name, sum string, keys Keys) error {
 	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
 		return fmt.Errorf("its SHA-256 is %s, and should be %s", got, sum)
 	}
-	signature, err := readSmallFile(filepath.Join(dir, name+SignatureSuffix), maxSignature)
+	signature, err := readSmallFile(filepath.Join(dir, name+SignatureSuffix), maxSignatureFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the checksums are signed
 	}
@@ -194,7 +194,7 @@ func (r *Release) checkFile(dir, name, sum string, keys Keys) error {
 // CheckFile verifies a single file with the signature next to it, and returns the version and the key
 // ID.
 func CheckFile(path string, keys Keys) (version, keyID string, err error) {
-	signature, err := readSmallFile(path+SignatureSuffix, maxSignature)
+	signature, err := readSmallFile(path+SignatureSuffix, maxSignatureFileBytes)
 	if err != nil {
 		return "", "", err
 	}

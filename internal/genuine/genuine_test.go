@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 			write(t, filepath.Join(dir, SumsFile+SignatureSuffix), []byte("untrusted comment: x\n"))
 		}, "is not a signature"},
 		"an endless signature": {func(t *testing.T, dir string) {
-			write(t, filepath.Join(dir, SumsFile+SignatureSuffix), bytes.Repeat([]byte("x"), maxSignature+1))
+			write(t, filepath.Join(dir, SumsFile+SignatureSuffix), bytes.Repeat([]byte("x"), maxSignatureFileBytes+1))
 		}, "is larger than"},
 		"the archive is a link": {func(t *testing.T, dir string) {
 			away := filepath.Join(t.TempDir(), "away")
@@ -149,7 +149,7 @@ func TestCheck(t *testing.T) {
 			dir := t.TempDir()
 			program := released(t, dir, key)
 			tt.change(t, dir)
-			r, err := Check(dir, keys, program, "linux", "amd64")
+			r, err := VerifyRelease(dir, keys, program, "linux", "amd64")
 			got := fmt.Sprint(err)
 			if err == nil {
 				got = ""
@@ -158,7 +158,7 @@ func TestCheck(t *testing.T) {
 						got = f.Err.Error()
 					}
 				}
-				if got == "" && (r.Version != "v1.2.3" || r.ProgramArchive != archive || len(r.Files)+r.AbsentFiles != 2) {
+				if got == "" && (r.Version != "v1.2.3" || r.ProgramArchive != archive || len(r.Files)+r.MissingReleaseFileCount != 2) {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -189,7 +189,7 @@ func TestCheckFile(t *testing.T) {
 	if _, _, err := CheckFile(renamed, keys); err == nil {
 		t.Error("a renamed file passed")
 	}
-	if r, err := Check(dir, nil, "", "", ""); err == nil {
+	if r, err := VerifyRelease(dir, nil, "", "", ""); err == nil {
 		t.Errorf("without keys: %+v", r)
 	}
 }

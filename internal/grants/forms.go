@@ -14,26 +14,26 @@ import (
 // A compiledGrantRule is an entry of [knowledge.GrantForms] with its expressions compiled.
 type compiledGrantRule struct {
 	*knowledge.PermissionChangeRule
-	objectPathPattern                                                          *regexp.Regexp
-	requiredFileContentFinder                                                  *prefilter.Finder // finds text by which a file of this form is recognized; nil if the file's name is enough
-	securitySettingConditions, objectApplicabilityConditions, exceptConditions []condition
-	applicabilityAndSettingConditions                                          []condition // objectApplicabilityConditions and securitySettingConditions together
-	permissionScopeKeyPaths                                                    []keyPath
-	requiredKeyNameSets                                                        [][]string // lists of names in lower case: a file in which the form can match contains a name of each list
+	objectKeyPathPattern                                                               *regexp.Regexp
+	requiredFileContentFinder                                                          *prefilter.Finder // text that marks a file as one of this rule's; nil if the file name suffices
+	securitySettingConditions, objectApplicabilityConditions, matchExceptionConditions []keyValueCondition
+	applicabilityAndSettingConditions                                                  []keyValueCondition // objectApplicabilityConditions and securitySettingConditions together
+	permissionScopeKeyPaths                                                            []keyPath
+	requiredKeyNameAlternatives                                                        [][]string // lower-case key names; a file that the rule matches has one of each list
 }
 
 // A condition requires that one of some keys has a value that matches a pattern.
-type condition struct {
+type keyValueCondition struct {
 	keyPaths       []keyPath
 	valuePattern   *regexp.Regexp
 	matchesAnyText bool // any text may match
 }
 
-// A keyPath is a path of keys in an object. If includesBelow is set, it also stands for all paths
+// A keyPath is a path of keys in an object. If includesDescendants is set, it also stands for all paths
 // below it.
 type keyPath struct {
-	path          string
-	includesBelow bool
+	path                string
+	includesDescendants bool
 }
 
 var compiledGrantRules [len(knowledge.GrantForms)]struct {
@@ -46,17 +46,17 @@ func grantRuleAt(i int) *compiledGrantRule {
 	f := &compiledGrantRules[i]
 	f.once.Do(func() {
 		e := &knowledge.GrantForms[i]
-		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, objectPathPattern: regexp.MustCompile(e.ObjectPathPattern), securitySettingConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectConditions), exceptConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
+		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, objectKeyPathPattern: regexp.MustCompile(e.ObjectPathPattern), securitySettingConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectConditions), matchExceptionConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
 		f.applicabilityAndSettingConditions = slices.Concat(f.objectApplicabilityConditions, f.securitySettingConditions)
 		if at, err := prefilter.RequiredLiterals(e.ObjectPathPattern); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
-			f.requiredKeyNameSets = append(f.requiredKeyNameSets, at)
+			f.requiredKeyNameAlternatives = append(f.requiredKeyNameAlternatives, at)
 		}
 		for _, c := range f.securitySettingConditions {
 			var last []string
 			for _, k := range c.keyPaths {
 				last = append(last, strings.ToLower(path.Base(k.path)))
 			}
-			f.requiredKeyNameSets = append(f.requiredKeyNameSets, last)
+			f.requiredKeyNameAlternatives = append(f.requiredKeyNameAlternatives, last)
 		}
 		if e.RequiredFileContentPattern != "" {
 			f.requiredFileContentFinder = prefilter.NewFinder(e.RequiredFileContentPattern)
@@ -65,11 +65,11 @@ func grantRuleAt(i int) *compiledGrantRule {
 	return &f.compiledGrantRule
 }
 
-func compileConditions(texts []string) (out []condition) {
+func compileConditions(texts []string) (out []keyValueCondition) {
 	for _, text := range texts {
 		keys, value, _ := strings.Cut(text, " ")
 		matches := regexp.MustCompile("(?is)^(?:" + value + ")$")
-		out = append(out, condition{parseKeyPaths(keys), matches, matches.MatchString("") || matches.MatchString("x y")})
+		out = append(out, keyValueCondition{parseKeyPaths(keys), matches, matches.MatchString("") || matches.MatchString("x y")})
 	}
 	return out
 }

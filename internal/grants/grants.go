@@ -16,68 +16,69 @@ import (
 )
 
 // A Weakening describes how a change of a file adds a permission or removes a security check.
-type Weakening struct {
-	EffectHarmName string // see effect.Harm
-	Description    string // what the file now allows, or no longer checks
+type SecurityWeakening struct {
+	HarmName    string // see effect.Harm
+	Description string // what the file now allows, or no longer checks
 }
 
 // Limits of a file.
 const (
-	MaxFileBytes    = 128 << 10
-	maxKeyPathBytes = 4096   // bytes of the key path of a value
-	maxObjects      = 20_000 // including repetitions by aliases
-	maxDepth        = 64
-	maxWeakenings   = 8
+	MaxFileBytes          = 128 << 10
+	maxKeyPathBytes       = 4096   // bytes of the key path of a value
+	maxConfigFileObjects  = 20_000 // including repetitions by aliases
+	maxObjectNesting      = 64
+	maxSecurityWeakenings = 8
 )
 
 // ErrLimit is the error for a file that is too large or too deeply nested.
 var ErrLimit = errors.New("the permission or CI file is too large or nested too deeply to parse; split the file")
 
-// FindWeakenings returns the permissions that a file's new text adds, and the checks that it removes. was says
-// that the file existed; forms are the indexes of the knowledge.GrantForms for this file name. An
-// error other than [ErrLimit] means that the new text could not be parsed.
-func FindWeakenings(file, oldText, newText string, fileExisted bool, grantRuleIndexes []int) ([]Weakening, error) {
+// FindSecurityWeakenings returns the permissions that a file's new text adds, and the checks that it
+// removes. fileExisted says that the file existed; grantRuleIndexes are the indexes of the
+// knowledge.GrantForms for this file name. An error other than [ErrLimit] means that the new text
+// could not be parsed.
+func FindSecurityWeakenings(file, oldText, newText string, fileExisted bool, grantRuleIndexes []int) ([]SecurityWeakening, error) {
 	if len(newText) > MaxFileBytes || len(oldText) > MaxFileBytes {
 		return nil, ErrLimit
 	}
 	if isCodeOwners(file) {
 		return removedOwners(oldText, newText), nil
 	}
-	if strings.TrimSpace(oldText) == "" && !IsSecurityOnlyFile(file) && !TextMatchesGrantRule(grantRuleIndexes, newText) && !mayContainGrantKeys(grantRuleIndexes, newText, fileExisted) {
+	if strings.TrimSpace(oldText) == "" && !IsCIOrCodeOwnersFile(file) && !TextMatchesGrantRule(grantRuleIndexes, newText) && !mayContainGrantKeys(grantRuleIndexes, newText, fileExisted) {
 		return nil, nil // an invalid file has no effect, so it hides nothing
 	}
-	after, err := parseObjects(file, newText)
+	after, err := parseConfigFileObjects(file, newText)
 	if err != nil {
 		return nil, err
 	}
-	before, err := parseObjects(file, oldText)
+	before, err := parseConfigFileObjects(file, oldText)
 	if errors.Is(err, ErrLimit) {
 		return nil, err
 	}
 	if err != nil {
 		before, fileExisted = nil, false // the old text is unknown
 	}
-	var out []Weakening
+	var out []SecurityWeakening
 	for _, i := range grantRuleIndexes {
 		f := grantRuleAt(i)
-		if f.OnlyExistingFiles && !fileExisted || len(out) == maxWeakenings || len(before) == 0 && f.PermissionChangeKind != "grant" { // without an old version there are no checks to lose
+		if f.OnlyExistingFiles && !fileExisted || len(out) == maxSecurityWeakenings || len(before) == 0 && f.PermissionChangeKind != "grant" { // without an old version there are no checks to lose
 			continue
 		}
 		if (f.PermissionChangeKind == "check" && isCICheckCommandRemoved(f, before, after)) || f.PermissionChangeKind != "check" && isWeakerAfter(f, before, after) {
-			out = append(out, Weakening{f.HarmName, f.Description})
+			out = append(out, SecurityWeakening{f.HarmName, f.Description})
 		}
 	}
 	return out, nil
 }
 
-// IsSecurityOnlyFile reports whether a file's only purpose is checks or permissions, so that one that cannot
+// IsCIOrCodeOwnersFile reports whether a file's only purpose is checks or permissions, so that one that cannot
 // be parsed is suspicious.
-func IsSecurityOnlyFile(file string) bool {
+func IsCIOrCodeOwnersFile(file string) bool {
 	return isCodeOwners(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
 }
 
-// TextMatchesGrantRule reports whether a text can be a file of the given forms, if the file name does not
-// decide it.
+// TextMatchesGrantRule reports whether one of the grant rules can apply to a text. It always can if
+// that rule selects files by their names only.
 func TextMatchesGrantRule(grantRuleIndexes []int, text string) bool {
 	for _, i := range grantRuleIndexes {
 		f := grantRuleAt(i)
@@ -100,7 +101,7 @@ func mayContainGrantKeys(grantRuleIndexes []int, text string, fileExisted bool) 
 	text = strings.ToLower(text)
 	return slices.ContainsFunc(grantRuleIndexes, func(i int) bool {
 		f := grantRuleAt(i)
-		return f.PermissionChangeKind == "grant" && (!f.OnlyExistingFiles || fileExisted) && !slices.ContainsFunc(f.requiredKeyNameSets, func(any []string) bool {
+		return f.PermissionChangeKind == "grant" && (!f.OnlyExistingFiles || fileExisted) && !slices.ContainsFunc(f.requiredKeyNameAlternatives, func(any []string) bool {
 			return !slices.ContainsFunc(any, func(name string) bool { return strings.Contains(text, name) })
 		})
 	})
@@ -113,7 +114,7 @@ func ChangeConcernsGrantRule(grantRuleIndexes []int, removedLines, addedLines st
 		f := grantRuleAt(i)
 		switch {
 		case f.PermissionChangeKind == "check":
-			if anyTrimmedLineMatches(removedLines, f.objectPathPattern.MatchString) {
+			if anyTrimmedLineMatches(removedLines, f.objectKeyPathPattern.MatchString) {
 				return true
 			}
 		case f.PermissionChangeKind == "grant" && anyTrimmedLineMatches(addedLines, func(line string) bool { return lineMatchesGrantRule(f, line) }), f.PermissionChangeKind != "grant" && anyTrimmedLineMatches(removedLines, func(line string) bool { return lineMatchesGrantRule(f, line) }):
@@ -162,12 +163,12 @@ func anyTrimmedLineMatches(text string, lineMatcher func(string) bool) bool {
 	return false
 }
 
-// An object is a mapping in a file, with the texts in it by key path. Path elements are separated by
-// slashes.
+// A configFileObject is a mapping in a configuration file, with the texts in it by key path. The
+// elements of a key path are separated by slashes.
 type configFileObject struct {
-	keyPath         string
-	fields          map[string][]string
-	failuresIgnored bool // failures in it are ignored
+	keyPath            string
+	fields             map[string][]string
+	isSkippedOrMayFail bool // failures in it are ignored
 }
 
 // isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
@@ -197,24 +198,24 @@ func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool 
 func countMatches(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, rights map[string]int) {
 	for i := range objects {
 		o := &objects[i]
-		if !f.objectPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
+		if !f.objectKeyPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
 			continue
 		}
-		if applicableCount++; o.meetsConditions(f.securitySettingConditions, true) && (len(f.exceptConditions) == 0 || !o.meetsConditions(f.exceptConditions, false)) {
+		if applicableCount++; o.meetsConditions(f.securitySettingConditions, true) && (len(f.matchExceptionConditions) == 0 || !o.meetsConditions(f.matchExceptionConditions, false)) {
 			if matchingCount++; f.PermissionChangeKind == "grant" {
 				if rights == nil {
 					rights = map[string]int{}
 				}
-				o.countRights(f, rights)
+				o.countGrantedPermissions(f, rights)
 			}
 		}
 	}
 	return applicableCount, matchingCount, rights
 }
 
-// countRights counts the values of an object that an entry asks for, with the values that define their
+// countGrantedPermissions counts the values of an object that an entry asks for, with the values that define their
 // scope.
-func (o *configFileObject) countRights(f *compiledGrantRule, out map[string]int) {
+func (o *configFileObject) countGrantedPermissions(f *compiledGrantRule, out map[string]int) {
 	seen := map[string]bool{"": true}
 	for _, v := range o.valuesAtKeys(f.permissionScopeKeyPaths) {
 		seen["with "+v] = true
@@ -235,7 +236,7 @@ func (o *configFileObject) countRights(f *compiledGrantRule, out map[string]int)
 func (o *configFileObject) valuesAtKeys(keys []keyPath) (out []string) {
 	for _, k := range keys {
 		for name, values := range o.fields {
-			if name != k.path && (!k.includesBelow || !isKeyPathBelow(name, k.path)) {
+			if name != k.path && (!k.includesDescendants || !isKeyPathBelow(name, k.path)) {
 				continue
 			}
 			for _, v := range values {
@@ -247,7 +248,7 @@ func (o *configFileObject) valuesAtKeys(keys []keyPath) (out []string) {
 }
 
 // meetsConditions reports whether an object satisfies all, or any, of some conditions.
-func (o *configFileObject) meetsConditions(conditions []condition, all bool) bool {
+func (o *configFileObject) meetsConditions(conditions []keyValueCondition, all bool) bool {
 	for i := range conditions {
 		if o.meetsCondition(&conditions[i]) != all {
 			return !all
@@ -256,12 +257,12 @@ func (o *configFileObject) meetsConditions(conditions []condition, all bool) boo
 	return all
 }
 
-func (o *configFileObject) meetsCondition(c *condition) bool {
+func (o *configFileObject) meetsCondition(c *keyValueCondition) bool {
 	for _, k := range c.keyPaths {
 		if slices.ContainsFunc(o.fields[k.path], c.valuePattern.MatchString) {
 			return true
 		}
-		if !k.includesBelow {
+		if !k.includesDescendants {
 			continue
 		}
 		for name, values := range o.fields {
@@ -289,10 +290,10 @@ var alwaysSucceedingCommandPattern = sync.OnceValue(func() *regexp.Regexp {
 })
 
 func runsCheckCommand(f *compiledGrantRule, objects []configFileObject) bool {
-	what := f.objectPathPattern
+	what := f.objectKeyPathPattern
 	for i := range objects {
 		o := &objects[i]
-		if o.failuresIgnored {
+		if o.isSkippedOrMayFail {
 			continue
 		}
 		for key, values := range o.fields {
@@ -322,21 +323,21 @@ var commandKeys = []string{"run", "script", "before_script", "after_script", "co
 func isCodeOwners(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
 // removedOwners returns the owners that were removed from paths.
-func removedOwners(old, text string) (out []Weakening) {
+func removedOwners(old, text string) (out []SecurityWeakening) {
 	now, before := parseCodeOwners(text), parseCodeOwners(old)
 	for pattern, who := range before {
 		for _, owner := range who {
-			if !slices.Contains(now[pattern], owner) && len(out) < maxWeakenings {
-				out = append(out, Weakening{"weakens", "removes " + owner + " as a code owner of " + pattern})
+			if !slices.Contains(now[pattern], owner) && len(out) < maxSecurityWeakenings {
+				out = append(out, SecurityWeakening{"weakens", "removes " + owner + " as a code owner of " + pattern})
 			}
 		}
 	}
 	for pattern, who := range now {
-		if _, was := before[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxWeakenings {
-			out = append(out, Weakening{"weakens", "leaves no code owner for " + pattern})
+		if _, was := before[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxSecurityWeakenings {
+			out = append(out, SecurityWeakening{"weakens", "leaves no code owner for " + pattern})
 		}
 	}
-	sorted.By(out, func(a, b Weakening) int { return strings.Compare(a.Description, b.Description) })
+	sorted.By(out, func(a, b SecurityWeakening) int { return strings.Compare(a.Description, b.Description) })
 	return out
 }
 
@@ -344,7 +345,7 @@ func parseCodeOwners(text string) map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
-		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '[' && len(out) < maxObjects {
+		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '[' && len(out) < maxConfigFileObjects {
 			out[words[0]] = words[1:]
 		}
 	}

@@ -138,7 +138,7 @@ func TestWeaker(t *testing.T) {
 		{"/p/CODEOWNERS", owners, owners + "/src/ @me\n", ""},
 		{"/p/CODEOWNERS", owners, "", "@core"},
 	} {
-		facts, err := FindWeakenings(c.file, c.old, c.text, c.old != "", formsOf(c.file))
+		facts, err := FindSecurityWeakenings(c.file, c.old, c.text, c.old != "", formsOf(c.file))
 		if err != nil {
 			t.Errorf("%s: %v\n%s", c.file, err, c.text)
 		}
@@ -168,7 +168,7 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-func said(facts []Weakening, want string) bool {
+func said(facts []SecurityWeakening, want string) bool {
 	for _, part := range strings.Split(want, "|") {
 		if strings.Contains(fmt.Sprint(facts), part) {
 			return true
@@ -207,7 +207,7 @@ func TestBad(t *testing.T) {
 		"no text":        {"/p/a.yaml", "a: \x00\xff", false},
 	} {
 		start := time.Now()
-		_, err := FindWeakenings(c.file, "", c.text, false, formsOf(c.file))
+		_, err := FindSecurityWeakenings(c.file, "", c.text, false, formsOf(c.file))
 		if err == nil || errors.Is(err, ErrLimit) != c.limit {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -244,8 +244,8 @@ func FuzzWeaker(f *testing.F) {
 	f.Add("/p/a.tf", "resource \"a\" \"b\" {}", "a = 1")
 	f.Add("/p/Dockerfile", "FROM a", "USER x\\")
 	f.Fuzz(func(t *testing.T, file, old, text string) {
-		facts, _ := FindWeakenings(file, old, text, true, formsOf(file))
-		if len(facts) > maxWeakenings {
+		facts, _ := FindSecurityWeakenings(file, old, text, true, formsOf(file))
+		if len(facts) > maxSecurityWeakenings {
 			t.Errorf("%d facts", len(facts))
 		}
 	})
@@ -263,7 +263,7 @@ func TestAliasesAreBounded(t *testing.T) {
 	}
 	long := `{"` + strings.Repeat("k", 50<<10) + `": [` + strings.TrimSuffix(strings.Repeat(`{"a": {"b": 1}},`, 3000), ",") + `]}`
 	for name, text := range map[string]string{"compose.yaml": bomb.String(), "docker-compose.yml": merged.String(), "policy.json": long} {
-		if _, err := FindWeakenings("/work/app/"+name, "", text, false, []int{0}); !errors.Is(err, ErrLimit) {
+		if _, err := FindSecurityWeakenings("/work/app/"+name, "", text, false, []int{0}); !errors.Is(err, ErrLimit) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestAliasesAreBounded(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&owners, "p%d\n", i)
 	}
-	if _, err := FindWeakenings("/work/app/CODEOWNERS", owners.String(), owners.String(), true, nil); err != nil {
+	if _, err := FindSecurityWeakenings("/work/app/CODEOWNERS", owners.String(), owners.String(), true, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -291,15 +291,15 @@ func TestNewFile(t *testing.T) {
 		"a: &a {privileged: true}\nspec:\n  securityContext:\n    <<: *a\n",
 		"{{ x }}\nspec:\n  securityContext:\n    privileged: true\n{{ y }}\n",
 	} {
-		if facts, err := FindWeakenings(file, "", text, false, forms); err != nil || len(facts) != 1 {
+		if facts, err := FindSecurityWeakenings(file, "", text, false, forms); err != nil || len(facts) != 1 {
 			t.Errorf("%q: %v %v", text, facts, err)
 		}
 	}
 	plain := strings.Repeat("model:\n- name: a\n  path: b\n  rate: 0.1 # as before\n", 50)
-	if n := testing.AllocsPerRun(10, func() { FindWeakenings(file, "", plain, false, forms) }); n > 10 {
+	if n := testing.AllocsPerRun(10, func() { FindSecurityWeakenings(file, "", plain, false, forms) }); n > 10 {
 		t.Errorf("%v allocations for a file without anything that is asked for", n)
 	}
-	if _, err := FindWeakenings(file, "", plain+"a: [\napiVersion: v1\n", false, forms); err == nil {
+	if _, err := FindSecurityWeakenings(file, "", plain+"a: [\napiVersion: v1\n", false, forms); err == nil {
 		t.Error("a manifest that cannot be parsed is no error")
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// parseObjects returns the objects of a file. An empty one has none.
-func parseObjects(file, text string) ([]configFileObject, error) {
+// parseConfigFileObjects returns the objects of a file. An empty one has none.
+func parseConfigFileObjects(file, text string) ([]configFileObject, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -44,19 +44,19 @@ func parseObjects(file, text string) ([]configFileObject, error) {
 
 // An objectBuilder makes objects of what a parser has found.
 type objectBuilder struct {
-	objects      []configFileObject
-	addedCount   int // number of objects and texts added so far
-	visitedNodes int // nodes of YAML, also those that aliases repeat
-	limitReached bool
+	objects                 []configFileObject
+	addedObjectAndTextCount int // number of objects and texts added so far
+	visitedNodes            int // nodes of YAML, also those that aliases repeat
+	limitReached            bool
 }
 
 // A valuePosition is the position of a value in a file: the path of its keys, and the objects that
 // contain it.
 type valuePosition struct {
-	keyPath         string
-	enclosing       []enclosingObject
-	depth           int
-	failuresIgnored bool
+	keyPath            string
+	enclosing          []enclosingObject
+	depth              int
+	isSkippedOrMayFail bool
 }
 
 // An enclosingObject is an object that contains a value, with the path of keys from the object to
@@ -66,14 +66,14 @@ type enclosingObject struct {
 	keyInObject string
 }
 
-// addObject adds an object for a mapping, and returns the position of the values inside it. It
-// returns false if [maxObjects], [maxDepth] or [maxKeyPathBytes] is exceeded.
-func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
-	if b.addedCount++; b.addedCount > maxObjects || p.depth > maxDepth || len(p.keyPath) > maxKeyPathBytes {
+// tryAddObject adds an object for a mapping, and returns the position of the values inside it. It
+// returns false if [maxConfigFileObjects], [maxObjectNesting] or [maxKeyPathBytes] is exceeded.
+func (b *objectBuilder) tryAddObject(p valuePosition) (valuePosition, bool) {
+	if b.addedObjectAndTextCount++; b.addedObjectAndTextCount > maxConfigFileObjects || p.depth > maxObjectNesting || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
 		return p, false
 	}
-	b.objects = append(b.objects, configFileObject{keyPath: p.keyPath, fields: map[string][]string{}, failuresIgnored: p.failuresIgnored})
+	b.objects = append(b.objects, configFileObject{keyPath: p.keyPath, fields: map[string][]string{}, isSkippedOrMayFail: p.isSkippedOrMayFail})
 	p.enclosing = append(slices.Clone(p.enclosing), enclosingObject{len(b.objects) - 1, ""})
 	p.depth++
 	return p, true
@@ -81,7 +81,7 @@ func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
 
 // atKey returns the position of the value that a key has in the object at position p.
 func (p valuePosition) atKey(key string) valuePosition {
-	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, failuresIgnored: p.failuresIgnored}
+	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, isSkippedOrMayFail: p.isSkippedOrMayFail}
 	for _, a := range p.enclosing[max(0, len(p.enclosing)-6):] {
 		out.enclosing = append(out.enclosing, enclosingObject{a.objectIndex, joinKeyPath(a.keyInObject, key)})
 	}
@@ -97,7 +97,7 @@ func joinKeyPath(a, b string) string {
 
 // addText adds a text value to each object that contains its position.
 func (b *objectBuilder) addText(p valuePosition, text string) {
-	if b.addedCount++; b.addedCount > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
+	if b.addedObjectAndTextCount++; b.addedObjectAndTextCount > 8*maxConfigFileObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
 		return
 	}
@@ -128,16 +128,16 @@ func ignoresFailure(key string, value func() string) bool {
 
 // addJSONValue adds a decoded JSON value, with all objects and texts in it.
 func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
-	if b.limitReached || p.depth > maxDepth {
+	if b.limitReached || p.depth > maxObjectNesting {
 		b.limitReached = true
 		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
-			p.failuresIgnored = p.failuresIgnored || ignoresFailure(key, func() string { return fmt.Sprint(item) })
+			p.isSkippedOrMayFail = p.isSkippedOrMayFail || ignoresFailure(key, func() string { return fmt.Sprint(item) })
 		}
-		inner, ok := b.addObject(p)
+		inner, ok := b.tryAddObject(p)
 		if !ok {
 			return
 		}
@@ -192,7 +192,7 @@ func tooDeep(text string) bool {
 	for i := range len(text) {
 		switch text[i] {
 		case '{', '[', '(':
-			if depth++; depth > maxDepth {
+			if depth++; depth > maxObjectNesting {
 				return true
 			}
 		case '}', ']', ')':
@@ -202,15 +202,16 @@ func tooDeep(text string) bool {
 	return false
 }
 
-// templates match what a template engine puts in: whole lines of its own, and parts of a line.
+// Expressions for the parts of a file that a template engine replaces: whole lines with only a
+// placeholder, and placeholders within a line.
 var (
-	templateLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*\{\{-?[^{}]*-?\}\}\s*$`) })
-	templateParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{[^{}\n]*\}\}`) })
+	templateOnlyLinePattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*\{\{-?[^{}]*-?\}\}\s*$`) })
+	templateExpressionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{[^{}\n]*\}\}`) })
 )
 
 func (b *objectBuilder) addYAML(text string) error {
 	if strings.Contains(text, "{{") && !strings.Contains(text, "${{") {
-		text = templateParts().ReplaceAllString(templateLines().ReplaceAllString(text, ""), "TEMPLATE")
+		text = templateExpressionPattern().ReplaceAllString(templateOnlyLinePattern().ReplaceAllString(text, ""), "TEMPLATE")
 	}
 	docs, err := yamlfile.Documents([]byte(text))
 	if err != nil {
@@ -226,10 +227,10 @@ func (b *objectBuilder) addYAML(text string) error {
 // addYAMLNode adds a YAML node. It follows aliases; the limits on visited nodes and on depth also
 // apply to the nodes that aliases repeat.
 func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
-	if b.visitedNodes++; b.visitedNodes > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
+	if b.visitedNodes++; b.visitedNodes > 8*maxConfigFileObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
 	}
-	if p.depth++; b.limitReached || p.depth > 4*maxDepth {
+	if p.depth++; b.limitReached || p.depth > 4*maxObjectNesting {
 		b.limitReached = true
 		return
 	}
@@ -268,9 +269,9 @@ func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[str
 
 func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
 	for _, v := range values {
-		p.failuresIgnored = p.failuresIgnored || v.Value != nil && ignoresFailure(yamlKey(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
+		p.isSkippedOrMayFail = p.isSkippedOrMayFail || v.Value != nil && ignoresFailure(yamlKey(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
 	}
-	inner, ok := b.addObject(p)
+	inner, ok := b.tryAddObject(p)
 	if !ok {
 		return
 	}
@@ -290,7 +291,7 @@ func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingVal
 
 // addMergedKeys adds the values of a mapping to another that takes them over.
 func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[string]ast.Node, depth int) {
-	if b.visitedNodes++; b.limitReached || depth > maxDepth || b.visitedNodes > 8*maxObjects {
+	if b.visitedNodes++; b.limitReached || depth > maxObjectNesting || b.visitedNodes > 8*maxConfigFileObjects {
 		b.limitReached = true
 		return
 	}
@@ -331,7 +332,7 @@ func yamlKey(v *ast.MappingValueNode) string {
 		return ""
 	}
 	key := ast.Node(v.Key)
-	for range maxDepth {
+	for range maxObjectNesting {
 		var inner ast.Node
 		switch n := key.(type) {
 		case *ast.MappingKeyNode: // "? key"
@@ -366,7 +367,7 @@ func (b *objectBuilder) addTerraform(text string) error {
 }
 
 func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text string) {
-	inner, ok := b.addObject(p)
+	inner, ok := b.tryAddObject(p)
 	if !ok {
 		return
 	}
@@ -383,7 +384,7 @@ func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text s
 }
 
 func (b *objectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression, text string) {
-	if p.depth++; b.limitReached || p.depth > 4*maxDepth {
+	if p.depth++; b.limitReached || p.depth > 4*maxObjectNesting {
 		b.limitReached = true
 		return
 	}
@@ -393,7 +394,7 @@ func (b *objectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression
 			b.addHCLExpression(p, item, text)
 		}
 	case *hclsyntax.ObjectConsExpr:
-		inner, ok := b.addObject(p)
+		inner, ok := b.tryAddObject(p)
 		if !ok {
 			return
 		}
@@ -443,7 +444,7 @@ func (b *objectBuilder) addDockerfileStages(text string) {
 		word := strings.Fields(line)[0]
 		word, rest := strings.ToLower(word), strings.TrimSpace(line[len(word):])
 		if word == "from" || stage == nil {
-			in, ok := b.addObject(valuePosition{keyPath: "stage"})
+			in, ok := b.tryAddObject(valuePosition{keyPath: "stage"})
 			if !ok {
 				return
 			}

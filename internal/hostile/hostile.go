@@ -13,37 +13,37 @@ import (
 )
 
 // A Record is one attack.
-type Record struct {
+type AttackRecord struct {
 	Class string // what kind of attack it is
 	Raw   []byte // its bytes, without a newline at the end
 
-	// ActionError is the error code of a reader that accepts only actions; VerdictError is that of
+	// WantActionError is the error code of a reader that accepts only actions; WantVerdictError is that of
 	// a reader that also accepts sealed verdicts. "" means that the record is well formed, and a
 	// tier must refuse or escalate it.
-	ActionError, VerdictError action.ErrorCode
+	WantActionError, WantVerdictError action.ErrorCode
 }
 
-// What the sealed attacks are made with. They are genuine for an installation
-// that has this key and these fingerprints.
+// The seal key and the fingerprints for the attacks on verdicts. For an installation with this key
+// and these fingerprints, the sealed verdicts are valid.
 var (
 	TestSealKey  = [verdict.KeySize]byte{'h', 'o', 's', 't', 'i', 'l', 'e'}
 	Fingerprints = verdict.Fingerprints{Policy: "policy", ClassifierRules: "rules", ClassifierModel: "model", Config: "config"}
 )
 
-// FixedTestTime is the time at which stale verdicts are stale.
+// FixedTestTime is the current time in tests with stale verdicts: these have expired at that time.
 func FixedTestTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// RecordCount is the number of records that [Records] makes.
+// RecordCount is the number of records that [GenerateAttackRecords] makes.
 const RecordCount = 2000
 
 // maxPerClass is the most records of one class: 5 % of all.
 const maxPerClass = RecordCount / 20
 
-// Records returns [RecordCount] attack records of more than 50 classes. No class has more than one
+// GenerateAttackRecords returns [RecordCount] attack records of more than 50 classes. No class has more than one
 // in twenty of the records. The same seed gives the same records.
-func Records(seed uint64) []Record {
+func GenerateAttackRecords(seed uint64) []AttackRecord {
 	g := &recordGenerator{Rand: rand.New(rand.NewPCG(seed, 0))}
-	var records []Record
+	var records []AttackRecord
 	left := make([]int, len(attackClasses)) // how many of each class may still come
 	for i, c := range attackClasses {
 		left[i] = maxPerClass
@@ -57,24 +57,24 @@ func Records(seed uint64) []Record {
 				continue
 			}
 			left[i]--
-			second := c.verdictError
+			second := c.wantVerdictError
 			if second == "" {
-				second = c.actionError
+				second = c.wantActionError
 			}
-			records = append(records, Record{Class: c.name, Raw: []byte(c.makeRecord(g)), ActionError: c.actionError, VerdictError: second})
+			records = append(records, AttackRecord{Class: c.name, Raw: []byte(c.makeRecord(g)), WantActionError: c.wantActionError, WantVerdictError: second})
 		}
 	}
 	return records
 }
 
-// ActionBetweenAttacks is a good action that [JoinRecordsWithSeparatorActions] puts after each attack. It is a
-// delete of a system file: refused, too.
+// ActionBetweenAttacks is a well-formed action that [JoinRecordsWithSeparatorActions] puts after
+// each attack. shield refuses it too, since it deletes a system file.
 const ActionBetweenAttacks = `{"type":"delete_file","payload":{"path":"/etc/passwd"}}`
 
 // JoinRecordsWithSeparatorActions puts records into one input, a [ActionBetweenAttacks] on a line of its own after
 // each: 2×len(records) records, since broken ones end at a line that starts
 // with "{".
-func JoinRecordsWithSeparatorActions(records []Record) []byte {
+func JoinRecordsWithSeparatorActions(records []AttackRecord) []byte {
 	var b bytes.Buffer
 	for _, r := range records {
 		b.Write(r.Raw)
@@ -85,19 +85,19 @@ func JoinRecordsWithSeparatorActions(records []Record) []byte {
 
 // An attackClass is a kind of attack: how to make one, and which error it must give.
 type attackClass struct {
-	name         string
-	actionError  action.ErrorCode
-	makeRecord   func(g *recordGenerator) string
-	verdictError action.ErrorCode // the error that a reader of verdicts returns; "" if it is actionError
-	maxRecords   int              // limit on the number of records of a class with large records; 0 means maxPerClass
+	name             string
+	wantActionError  action.ErrorCode
+	makeRecord       func(g *recordGenerator) string
+	wantVerdictError action.ErrorCode // the error that a reader of verdicts returns; "" if it is wantActionError
+	maxRecords       int              // limit on the number of records of a class with large records; 0 means maxPerClass
 }
 
 type recordGenerator struct{ *rand.Rand }
 
 func (g *recordGenerator) pickOne(list ...string) string { return list[g.IntN(len(list))] }
 
-// randomType returns the name of an action type.
-func (g *recordGenerator) randomType() string {
+// randomActionType returns the name of an action type.
+func (g *recordGenerator) randomActionType() string {
 	return g.pickOne("read_file", "write_file", "delete_file", "execute_command", "http_request", "Bash", "tool", "mcp__x__y")
 }
 

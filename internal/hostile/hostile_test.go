@@ -13,7 +13,7 @@ import (
 )
 
 func TestRecords(t *testing.T) {
-	records := Records(1)
+	records := GenerateAttackRecords(1)
 	if len(records) != RecordCount {
 		t.Errorf("%d records, want %d", len(records), RecordCount)
 	}
@@ -34,7 +34,7 @@ func TestRecords(t *testing.T) {
 	if len(distinct) < RecordCount/2 {
 		t.Errorf("only %d different records", len(distinct))
 	}
-	for i, again := range Records(1) {
+	for i, again := range GenerateAttackRecords(1) {
 		if !bytes.Equal(again.Raw, records[i].Raw) {
 			t.Fatalf("record %d differs for the same seed", i)
 		}
@@ -45,7 +45,7 @@ func TestRecords(t *testing.T) {
 // good and comes whole whatever is before it.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	records := []Record{{Raw: []byte(`{"a`)}, {Raw: []byte("x\ny")}, {Raw: nil}}
+	records := []AttackRecord{{Raw: []byte(`{"a`)}, {Raw: []byte("x\ny")}, {Raw: nil}}
 	want := "{\"a\n" + ActionBetweenAttacks + "\nx\ny\n" + ActionBetweenAttacks + "\n\n" + ActionBetweenAttacks + "\n"
 	if got := string(JoinRecordsWithSeparatorActions(records)); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -69,8 +69,8 @@ func TestTyping(t *testing.T) {
 			t.Errorf("seed %d types %d times", seed, len(strokes))
 		}
 		for _, s := range strokes {
-			if s.Pause < 0 || s.Pause > 3*time.Second {
-				t.Errorf("seed %d pauses %v", seed, s.Pause)
+			if s.PauseBefore < 0 || s.PauseBefore > 3*time.Second {
+				t.Errorf("seed %d pauses %v", seed, s.PauseBefore)
 			}
 			if strings.ContainsAny(s.Bytes, "\x03\x1c") {
 				t.Errorf("seed %d types %q, which ends what it meets", seed, s.Bytes)
@@ -106,11 +106,11 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []TestVector{
-		{Name: "a", WantDecision: "BLOCK", ActionError: action.InvalidJSON, VerdictError: "is_verdict", Why: "because: it is", Raw: []byte{}},
-		{Name: "b", WantDecision: "BLOCK", ActionError: action.InvalidJSON, VerdictError: action.InvalidJSON, Why: "because: it is", Raw: []byte("{\r\n\n\xff")},
+		{Name: "a", WantDecision: "BLOCK", WantActionError: action.InvalidJSON, WantVerdictError: "is_verdict", ExpectationReason: "because: it is", Raw: []byte{}},
+		{Name: "b", WantDecision: "BLOCK", WantActionError: action.InvalidJSON, WantVerdictError: action.InvalidJSON, ExpectationReason: "because: it is", Raw: []byte("{\r\n\n\xff")},
 	}
 	if !slices.EqualFunc(got, want, func(a, b TestVector) bool {
-		return a.Name == b.Name && a.WantDecision == b.WantDecision && a.ActionError == b.ActionError && a.VerdictError == b.VerdictError && a.Why == b.Why && bytes.Equal(a.Raw, b.Raw)
+		return a.Name == b.Name && a.WantDecision == b.WantDecision && a.WantActionError == b.WantActionError && a.WantVerdictError == b.WantVerdictError && a.ExpectationReason == b.ExpectationReason && bytes.Equal(a.Raw, b.Raw)
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

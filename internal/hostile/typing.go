@@ -8,8 +8,8 @@ import (
 // A Keystrokes is something typed at a terminal: a pause, then the bytes that the
 // terminal sends.
 type Keystrokes struct {
-	Pause time.Duration
-	Bytes string
+	PauseBefore time.Duration
+	Bytes       string
 }
 
 // RandomTyping returns keystrokes of a person who types without looking at the screen: words,

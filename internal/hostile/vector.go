@@ -13,12 +13,12 @@ import (
 // A TestVector is one file of testdata/vectors: some lines "name: value" that say
 // what is expected and why, a blank line, and the record's bytes as they are.
 type TestVector struct {
-	Name         string           // file name without its suffix
-	WantDecision string           // the decision
-	ActionError  action.ErrorCode // the error that a reader of actions returns
-	VerdictError action.ErrorCode // the error that a reader of actions and verdicts returns; ActionError unless the file sets it
-	Why          string
-	Raw          []byte
+	Name              string           // file name without its suffix
+	WantDecision      string           // the decision
+	WantActionError   action.ErrorCode // the error that a reader of actions returns
+	WantVerdictError  action.ErrorCode // the error that a reader of actions and verdicts returns; WantActionError unless the file sets it
+	ExpectationReason string
+	Raw               []byte
 }
 
 // ReadVectors reads the vectors of a folder in the order of their names.
@@ -45,19 +45,19 @@ func ReadVectors(dir string) ([]TestVector, error) {
 			case "expect":
 				v.WantDecision = value
 			case "error":
-				v.ActionError = action.ErrorCode(value)
+				v.WantActionError = action.ErrorCode(value)
 			case "pipe":
-				v.VerdictError = action.ErrorCode(value)
+				v.WantVerdictError = action.ErrorCode(value)
 			case "why":
-				v.Why = value
+				v.ExpectationReason = value
 			default:
 				return nil, fmt.Errorf("%s: unknown header %q", path, line)
 			}
 		}
-		if v.VerdictError == "" {
-			v.VerdictError = v.ActionError
+		if v.WantVerdictError == "" {
+			v.WantVerdictError = v.WantActionError
 		}
-		if v.WantDecision == "" || v.ActionError == "" || v.Why == "" {
+		if v.WantDecision == "" || v.WantActionError == "" || v.ExpectationReason == "" {
 			return nil, fmt.Errorf("%s: expect, error and why are needed", path)
 		}
 		vectors = append(vectors, v)

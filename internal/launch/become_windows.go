@@ -15,7 +15,8 @@ func (cmd *Command) ReplaceProcess(s Streams) error {
 	return child.Run()
 }
 
-// IsExecutable is decided by a file's name here, when it is looked up.
+// IsExecutable always returns true: on Windows the file's name decides whether it is executable,
+// and the lookup of a program checks the name.
 func IsExecutable(fs.FileMode) bool { return true }
 
 // sameChangeTime always returns true: Go's file information has no change time (ctime) here, so

@@ -9,29 +9,29 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// JudgedVariable is set in the environment of a command that shield judged and runs. Its children can remove
+// JudgedCommandEnvEntry is set in the environment of a command that shield judged and runs. Its children can remove
 // it from their own environment, but not from the command's.
-const JudgedVariable = "SHIELD_JUDGED=1"
+const JudgedCommandEnvEntry = "SHIELD_JUDGED=1"
 
-// CleanEnv returns an environment without variables that make programs load or run other code, and
+// DropCodeLoadingVariables returns an environment without variables that make programs load or run other code, and
 // without relative folders in PATH. Variables in keep are not changed. gone are the names of the
 // dropped variables, sorted.
-func CleanEnv(env, keep []string) (out, gone []string) {
+func DropCodeLoadingVariables(env, keptNames []string) (cleanedEnv, droppedNames []string) {
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
-		kept := slices.ContainsFunc(keep, func(k string) bool { return strings.EqualFold(k, name) })
+		kept := slices.ContainsFunc(keptNames, func(k string) bool { return strings.EqualFold(k, name) })
 		switch {
 		case kept:
 		case knowledge.VariableLoadsCode(name):
-			gone = append(gone, name)
+			droppedNames = append(droppedNames, name)
 			continue
 		case strings.EqualFold(name, "PATH"):
 			entry = name + "=" + searchPathOfAbsoluteFolders(value)
 		}
-		out = append(out, entry)
+		cleanedEnv = append(cleanedEnv, entry)
 	}
-	sorted.Strings(gone)
-	return out, slices.Compact(gone)
+	sorted.Strings(droppedNames)
+	return cleanedEnv, slices.Compact(droppedNames)
 }
 
 // searchPathOfAbsoluteFolders returns a search path without relative and empty elements. It is never empty, since

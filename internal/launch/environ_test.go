@@ -41,7 +41,7 @@ func TestCleanEnv(t *testing.T) {
 		{[]string{"*", "LD_*", ""}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "empty="}, []string{"Editor", "LD_PRELOAD", "PAGER"}},
 		{[]string{"PAGER", "Editor", "LD_PRELOAD"}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "LD_PRELOAD=evil.so", "Editor=vi", "PAGER=less=more", "empty="}, nil},
 	} {
-		out, gone := CleanEnv(env, c.keep)
+		out, gone := DropCodeLoadingVariables(env, c.keep)
 		if diff := cmp.Diff(c.want, out); diff != "" {
 			t.Errorf("keep %q (-want +got):\n%s", c.keep, diff)
 		}
@@ -49,7 +49,7 @@ func TestCleanEnv(t *testing.T) {
 			t.Errorf("keep %q, dropped (-want +got):\n%s", c.keep, diff)
 		}
 	}
-	if got, _ := CleanEnv([]string{"PATH=.:bin"}, nil); !slices.Equal(got, []string{"PATH=/usr/bin:/bin"}) {
+	if got, _ := DropCodeLoadingVariables([]string{"PATH=.:bin"}, nil); !slices.Equal(got, []string{"PATH=/usr/bin:/bin"}) {
 		t.Errorf("a PATH of relative folders became %q", got)
 	}
 }
@@ -61,6 +61,6 @@ func BenchmarkCleanEnv(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		CleanEnv(env, nil)
+		DropCodeLoadingVariables(env, nil)
 	}
 }

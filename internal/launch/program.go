@@ -27,14 +27,14 @@ func openProgram(path string) (*programFile, error) {
 		return nil, err
 	}
 	p := &programFile{file: f}
-	if err := p.inspectFile(); err != nil {
+	if err := p.checkExecutableAndDetectScript(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%.80q: %w", path, err)
 	}
 	return p, nil
 }
 
-func (p *programFile) inspectFile() (err error) {
+func (p *programFile) checkExecutableAndDetectScript() (err error) {
 	if p.openedInfo, err = p.file.Stat(); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (p *programFile) inspectFile() (err error) {
 	return nil
 }
 
-var errChanged = errors.New("the program file changed while shield judged it; run the command again")
+var errProgramFileChanged = errors.New("the program file changed while shield judged it; run the command again")
 
 // checkUnchanged reports an error if the open file was modified since it was opened, which includes
 // rewriting it in place.
@@ -64,7 +64,7 @@ func (p *programFile) checkUnchanged() error {
 		return err
 	}
 	if !isSameUnmodifiedFile(p.openedInfo, now) {
-		return errChanged
+		return errProgramFileChanged
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (p *programFile) checkPathUnchanged() error {
 		return err
 	}
 	if !isSameUnmodifiedFile(p.openedInfo, now) {
-		return errChanged
+		return errProgramFileChanged
 	}
 	return p.checkUnchanged()
 }

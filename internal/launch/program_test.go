@@ -166,8 +166,8 @@ func TestMovedLinkIsSeen(t *testing.T) {
 	if err := errors.Join(os.Remove(link), os.Symlink("evil", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.checkPathUnchanged(); !errors.Is(err, errChanged) {
-		t.Errorf("path: %v, want %v", err, errChanged)
+	if err := p.checkPathUnchanged(); !errors.Is(err, errProgramFileChanged) {
+		t.Errorf("path: %v, want %v", err, errProgramFileChanged)
 	}
 	if err := p.checkUnchanged(); err != nil {
 		t.Errorf("the open file: %v, want it unchanged", err)

@@ -17,7 +17,7 @@ import (
 
 var (
 	originalCIVariableValue string
-	wasCIVariableSet        bool // the variable was set, if only to nothing
+	wasCIVariableSet        bool // the variable was set, possibly to the empty string
 )
 
 func init() {

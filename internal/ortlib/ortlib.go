@@ -16,7 +16,7 @@ import (
 
 //go:generate go run ./gen -check
 
-// Version is the release of ONNX Runtime that is carried.
+// Version is the version of ONNX Runtime that this program embeds.
 const Version = "1.24.1"
 
 // ErrNoLibrary is the error of a build without the library: built without cgo, or for an unsupported
@@ -49,7 +49,7 @@ func Extract(dir string) (string, error) {
 }
 
 func (l *library) file() *unpacked.File {
-	return &unpacked.File{Name: l.name, Size: l.size, Sum: l.sha256, Unpack: func() ([]byte, error) {
+	return &unpacked.File{Name: l.name, UnpackedBytes: l.size, UnpackedSHA256: l.sha256, Unpack: func() ([]byte, error) {
 		data, err := unpacked.Decompress(l.compressedData, l.size)
 		if l.hasAbsoluteOperands {
 			x86.ToRelativeOperands(data)
@@ -82,7 +82,7 @@ func CheckLibraryNotWritableByOthers(path string) error {
 		return fmt.Errorf("onnxruntime: %w", err)
 	}
 	for _, name := range []string{path, target} {
-		if err := owner.CheckFolder(filepath.Dir(name)); err != nil {
+		if err := owner.CheckFolderOwnerAndMode(filepath.Dir(name)); err != nil {
 			return fmt.Errorf("onnxruntime: %s: %w", path, err)
 		}
 	}

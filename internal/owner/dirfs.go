@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 )
 
-// DirFSOfRegularFiles returns the files of a folder as [os.DirFSOfRegularFiles] does, but for those that are
-// not regular: opening a FIFO would wait for its other side, and opening a
-// device may do something. They are refused at once.
+// DirFSOfRegularFiles returns the files of a folder, as [os.DirFS] does, but opens only regular
+// files: opening a FIFO would wait for its other side, and opening a device may have an effect.
 func DirFSOfRegularFiles(dir string) fs.FS { return regularFilesFS(dir) }
 
 type regularFilesFS string

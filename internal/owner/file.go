@@ -15,7 +15,7 @@ var errNotRegular = errors.New("the path is not a regular file; replace it with 
 // it. It returns an error if other users have access to the file, or if the file's owner is neither
 // the user who runs shield nor root.
 func ReadSecret(path string, limit int64) (string, error) {
-	b, info, err := ReadFile(path, limit)
+	b, info, err := ReadRegularFile(path, limit)
 	if err != nil {
 		return "", err
 	}
@@ -25,10 +25,10 @@ func ReadSecret(path string, limit int64) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ReadFile reads a regular file of at most limit bytes, following symbolic links, and also returns
+// ReadRegularFile reads a regular file of at most limit bytes, following symbolic links, and also returns
 // its file information, for [CheckOwnerAndDeniedModeBits]. It rejects any other file type before it opens the file:
 // opening a FIFO would block, and opening a device can have side effects.
-func ReadFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
+func ReadRegularFile(path string, maxBytes int64) ([]byte, fs.FileInfo, error) {
 	before, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err
@@ -48,12 +48,12 @@ func ReadFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: errNotRegular}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, nil, err
 	}
-	if int64(len(data)) > limit {
-		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("the file is larger than %d bytes; shorten it", limit)}
+	if int64(len(data)) > maxBytes {
+		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("the file is larger than %d bytes; shorten it", maxBytes)}
 	}
 	return data, info, nil
 }

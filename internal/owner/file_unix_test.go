@@ -23,7 +23,7 @@ func TestReadFileThatWouldBlock(t *testing.T) {
 	}
 	defer l.Close()
 	for _, path := range []string{fifo, socket, "/dev/tty", "/dev/zero"} {
-		if _, _, err := ReadFile(path, 10); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, _, err := ReadRegularFile(path, 10); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

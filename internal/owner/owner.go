@@ -14,9 +14,9 @@ const (
 	GroupOrOtherWriteBits  fs.FileMode = 0o022 // write access
 )
 
-// CheckFolder returns an error for a folder (after symbolic links) that belongs neither to this user
+// CheckFolderOwnerAndMode returns an error for a folder (after symbolic links) that belongs neither to this user
 // nor to root, or in which other users can create and rename files.
-func CheckFolder(path string) error {
+func CheckFolderOwnerAndMode(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// OwnersVisible reports whether this system shows who owns a file. Where it does not,
+// SupportsFileOwners reports whether this system shows who owns a file. Where it does not,
 // [CheckOwnerAndDeniedModeBits] accepts everything.
-const OwnersVisible = false
+const SupportsFileOwners = false
 
 const openNonblocking = 0
 

@@ -9,7 +9,7 @@ import (
 
 func TestCheckFolder(t *testing.T) {
 	t.Parallel()
-	if !OwnersVisible {
+	if !SupportsFileOwners {
 		t.Skip("owners are not visible here")
 	}
 	dir := t.TempDir()
@@ -18,7 +18,7 @@ func TestCheckFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{file: false, filepath.Join(dir, "none"): false, string(filepath.Separator): true} {
-		if err := CheckFolder(path); (err == nil) != want {
+		if err := CheckFolderOwnerAndMode(path); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -26,7 +26,7 @@ func TestCheckFolder(t *testing.T) {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := CheckFolder(dir); (err == nil) != want {
+		if err := CheckFolderOwnerAndMode(dir); (err == nil) != want {
 			t.Errorf("mode %v: %v", mode, err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestCheckFolder(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	if !OwnersVisible {
+	if !SupportsFileOwners {
 		t.Skip("owners are not visible here")
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -83,13 +83,13 @@ func TestReadFile(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{file, link} {
-		data, info, err := ReadFile(path, 5)
+		data, info, err := ReadRegularFile(path, 5)
 		if err != nil || string(data) != "12345" || !info.Mode().IsRegular() {
 			t.Errorf("%s: %q, %v", path, data, err)
 		}
 	}
 	for path, want := range map[string]string{dir: "not a regular file", file: "larger than 4 bytes", filepath.Join(dir, "none"): "no such file", os.DevNull: "not a regular file"} {
-		if data, _, err := ReadFile(path, 4); err == nil || data != nil || !strings.Contains(err.Error(), want) {
+		if data, _, err := ReadRegularFile(path, 4); err == nil || data != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v; want %s", path, data, err, want)
 		}
 	}

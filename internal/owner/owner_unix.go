@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// OwnersVisible reports whether this system shows who owns a file. Where it does not,
+// SupportsFileOwners reports whether this system shows who owns a file. Where it does not,
 // [CheckOwnerAndDeniedModeBits] accepts everything.
-const OwnersVisible = true
+const SupportsFileOwners = true
 
 // openNonblocking keeps a named pipe from blocking the open.
 const openNonblocking = syscall.O_NONBLOCK

@@ -23,7 +23,7 @@ const (
 	MaxDecompressedBytesPerAction = 24 << 20 // bytes decompressed to find the members, for all archives of an action
 	MaxMemberTextBytes            = 64 << 10 // bytes of a member whose text is returned
 	maxTotalTextBytes             = 4 << 20  // bytes of all returned texts
-	maxNameBytes                  = 4096
+	maxMemberNameBytes            = 4096
 	maxZipDirectoryBytes          = 12 << 20 // bytes of the directory of a zip archive
 	bytesChargedPerBzip2Byte      = 6        // how many bytes of MaxDecompressedBytesPerAction a decompressed byte of bzip2 uses up, since bzip2 is slow
 )
@@ -46,7 +46,7 @@ type Member struct {
 }
 
 // A Query selects what is read of an archive.
-type Query struct {
+type ArchiveQuery struct {
 	WantsText               func(name string) bool // reports for which members the text is returned; nil for none
 	DecompressedByteCounter *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
 	OnlyZip                 bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
@@ -56,11 +56,11 @@ type Query struct {
 // Members returns the members of an archive of size bytes. The error is [ErrFormat] (also if damaged
 // before the first member), [ErrUnsupported], [ErrLimit], or that of later damage; members found before are
 // returned too.
-func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
+func Members(r io.ReaderAt, size int64, q ArchiveQuery) ([]Member, error) {
 	if q.DecompressedByteCounter == nil {
 		q.DecompressedByteCounter = new(int64)
 	}
-	l := &memberList{Query: q}
+	l := &memberList{ArchiveQuery: q}
 	if size == 0 {
 		return nil, nil
 	}
@@ -99,18 +99,18 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		if err != nil {
 			return err
 		}
-		return l.readTar(&limitedReader{z, l, 1})
+		return l.readTar(&byteLimitedReader{z, l, 1})
 	case bytes.HasPrefix(head, []byte("BZh")):
-		return l.readTar(&limitedReader{bzip2.NewReader(bufio.NewReader(file)), l, bytesChargedPerBzip2Byte})
+		return l.readTar(&byteLimitedReader{bzip2.NewReader(bufio.NewReader(file)), l, bytesChargedPerBzip2Byte})
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(32<<20), zstd.WithDecoderMaxWindow(32<<20))
 		if err != nil {
 			return err
 		}
 		defer z.Close()
-		return l.readTar(&limitedReader{z, l, 1})
+		return l.readTar(&byteLimitedReader{z, l, 1})
 	case len(head) == 512 && (string(head[257:262]) == "ustar" || isOldTarHeader(head)):
-		return l.readTar(&limitedSeeker{limitedReader{file, l, 1}, file}) // what members hold is skipped
+		return l.readTar(&byteLimitedSeeker{byteLimitedReader{file, l, 1}, file}) // what members hold is skipped
 	}
 	if l.readZip(r, size) == nil {
 		return nil // a self-extracting zip archive, which begins with a program
@@ -141,19 +141,19 @@ func isOldTarHeader(head []byte) bool {
 
 // A memberList collects members.
 type memberList struct {
-	Query
+	ArchiveQuery
 	members   []Member
 	textBytes int64 // number of bytes of the member texts returned so far
 }
 
-// limitedReader is a reader that returns [ErrLimit] above the limit.
-type limitedReader struct {
+// byteLimitedReader is a reader that returns [ErrLimit] above the limit.
+type byteLimitedReader struct {
 	r                       io.Reader
 	members                 *memberList
 	bytesChargedPerReadByte int64 // how much each byte read counts against the limit
 }
 
-func (b *limitedReader) Read(p []byte) (int, error) {
+func (b *byteLimitedReader) Read(p []byte) (int, error) {
 	left := (MaxDecompressedBytesPerAction - *b.members.DecompressedByteCounter) / b.bytesChargedPerReadByte
 	if left <= 0 {
 		return 0, ErrLimit
@@ -163,21 +163,21 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedSeeker is a reader that can seek, and that returns [ErrLimit] when more bytes are read
+// byteLimitedSeeker is a reader that can seek, and that returns [ErrLimit] when more bytes are read
 // than the limit allows.
-type limitedSeeker struct {
-	limitedReader
+type byteLimitedSeeker struct {
+	byteLimitedReader
 	io.Seeker
 }
 
-// limitedReaderAt is an [io.ReaderAt] that returns [ErrLimit] when more bytes are read than the
+// byteLimitedReaderAt is an [io.ReaderAt] that returns [ErrLimit] when more bytes are read than the
 // limit allows.
-type limitedReaderAt struct {
+type byteLimitedReaderAt struct {
 	r         io.ReaderAt
 	bytesLeft int64
 }
 
-func (b *limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
+func (b *byteLimitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if b.bytesLeft <= 0 {
 		return 0, ErrLimit
 	}
@@ -187,7 +187,7 @@ func (b *limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (l *memberList) addMember(m Member) error {
-	if len(l.members) >= MaxMembers || len(m.Name) > maxNameBytes || len(m.LinkTarget) > maxNameBytes {
+	if len(l.members) >= MaxMembers || len(m.Name) > maxMemberNameBytes || len(m.LinkTarget) > maxMemberNameBytes {
 		return ErrLimit
 	}
 	l.members = append(l.members, m)
@@ -261,7 +261,7 @@ func afterZeroBlocks(from io.Reader) (io.Reader, error) {
 }
 
 func (l *memberList) readZip(from io.ReaderAt, size int64) error {
-	at := &limitedReaderAt{from, maxZipDirectoryBytes}
+	at := &byteLimitedReaderAt{from, maxZipDirectoryBytes}
 	r, err := zip.NewReader(at, size)
 	if at.bytesLeft <= 0 {
 		return ErrLimit
@@ -296,11 +296,11 @@ func (l *memberList) readZipMember(m *Member, f *zip.File, link bool) error {
 		return err
 	}
 	defer r.Close()
-	from := &limitedReader{r, l, 1}
+	from := &byteLimitedReader{r, l, 1}
 	if !link {
 		return l.readText(m, int64(f.UncompressedSize64), from)
 	}
-	text, err := io.ReadAll(io.LimitReader(from, maxNameBytes+1))
+	text, err := io.ReadAll(io.LimitReader(from, maxMemberNameBytes+1))
 	if m.LinkTarget = string(text); m.LinkTarget == "" {
 		m.LinkTarget = "."
 	}

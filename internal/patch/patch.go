@@ -26,7 +26,7 @@ type File struct {
 	Added   string // the lines that it adds
 	Removed string // the lines that it removes and adds nowhere; "" if the file is deleted
 
-	patchSectionLines []string // all lines of it
+	patchSectionLines []string // all lines of the file's section in the patch
 }
 
 // Apply returns the content of a file after the change, given its old content. ok is false if the
@@ -144,7 +144,7 @@ func parseFileLine(line string) (op Op, name string, ok bool) {
 				return h.op, name, true
 			}
 			if h.text == "diff --git " {
-				name = secondGitName(name)
+				name = newPathOfGitHeader(name)
 			}
 			if name, _, _ = strings.Cut(name, "\t"); name == "/dev/null" {
 				name = ""
@@ -161,18 +161,18 @@ func parseFileLine(line string) (op Op, name string, ok bool) {
 	return Write, "", false
 }
 
-// secondGitName returns the second of the two names of a line "diff --git a/NAME b/NAME".
-func secondGitName(names string) string {
+// newPathOfGitHeader returns the second of the two names of a line "diff --git a/NAME b/NAME".
+func newPathOfGitHeader(oldAndNewPath string) string {
 	for _, begin := range [...]string{` "b/`, " b/", " "} {
-		if i := strings.LastIndex(names, begin); i >= 0 {
-			return names[i+1:]
+		if i := strings.LastIndex(oldAndNewPath, begin); i >= 0 {
+			return oldAndNewPath[i+1:]
 		}
 	}
-	return names
+	return oldAndNewPath
 }
 
-// Files returns what a patch changes, in its order.
-func Files(patch string) []File { return splitFiles(patch, parseFileLine)[1:] }
+// FindPatchedFiles returns what a patch changes, in its order.
+func FindPatchedFiles(patch string) []File { return splitFiles(patch, parseFileLine)[1:] }
 
 // splitFiles returns the files of a patch. The first element is not a file, but holds the lines
 // before the first file.
@@ -211,8 +211,8 @@ func splitFiles(patch string, head func(line string) (Op, string, bool)) []File 
 	return out
 }
 
-// Parse reads a patch in the form of apply_patch. What is not surely of that form is an error.
-func Parse(patch string) ([]File, error) {
+// ParseApplyPatch reads a patch in the form of apply_patch. What is not surely of that form is an error.
+func ParseApplyPatch(patch string) ([]File, error) {
 	body, begins := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(patch, "\r\n", "\n")), "*** Begin Patch\n")
 	body, ends := strings.CutSuffix("\n"+body, "\n*** End Patch")
 	if !begins || !ends {
@@ -241,16 +241,16 @@ func Parse(patch string) ([]File, error) {
 	return files[1:], nil
 }
 
-// RemovedAndAdded returns the removed and the added lines of a text that is a diff or consists of
+// RemovedAndAddedLines returns the removed and the added lines of a text that is a diff or consists of
 // SEARCH/REPLACE blocks. ok is false for other texts.
-func RemovedAndAdded(text string) (gone, come string, ok bool) {
+func RemovedAndAddedLines(diffText string) (removedLines, addedLines string, isDiff bool) {
 	const search, replace = " SEARCH", " REPLACE"
-	if !strings.Contains(text, search) || !strings.Contains(text, replace) {
-		if !strings.HasPrefix(text, "@@") && !strings.Contains(text, "\n@@") {
+	if !strings.Contains(diffText, search) || !strings.Contains(diffText, replace) {
+		if !strings.HasPrefix(diffText, "@@") && !strings.Contains(diffText, "\n@@") {
 			return "", "", false
 		}
 		var out [2]strings.Builder
-		for line := range strings.Lines(text) { // the lines of all files in the diff
+		for line := range strings.Lines(diffText) { // the lines of all files in the diff
 			if i := strings.IndexByte("-+", line[0]); i >= 0 {
 				out[i].WriteString(line[1:])
 			}
@@ -259,7 +259,7 @@ func RemovedAndAdded(text string) (gone, come string, ok bool) {
 	}
 	var out [2]strings.Builder
 	in := -1
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(diffText) {
 		bare := strings.TrimRight(line, " \r\n")
 		switch {
 		case strings.HasSuffix(bare, search) && strings.Trim(bare, "-<") == search:
@@ -275,8 +275,9 @@ func RemovedAndAdded(text string) (gone, come string, ok bool) {
 	return out[0].String(), out[1].String(), true
 }
 
-// DifferentLines returns the lines that only the old text has, and those that only the new text has,
-// without surrounding blanks; a line that one text has n times more often is returned n times.
+// DifferentLines returns the lines that only the old text has, and those that only the new text
+// has, without surrounding blanks. If a line occurs 5 times in one text and 3 times in the other,
+// it is returned twice.
 func DifferentLines(old, text string) (gone, come []string) {
 	more := map[string]int{}
 	for line := range strings.Lines(old) {

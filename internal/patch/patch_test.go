@@ -25,7 +25,7 @@ func TestApply(t *testing.T) {
 	} {
 		var got string
 		ok := false
-		for _, f := range Files(c.patch) {
+		for _, f := range FindPatchedFiles(c.patch) {
 			if f.Path == "x" && len(f.patchSectionLines) > 0 {
 				got, ok = f.Apply(c.old)
 			}
@@ -38,7 +38,7 @@ func TestApply(t *testing.T) {
 
 // What comes before the first file is applied to none: a line there is no line that a file gets.
 func TestFiles(t *testing.T) {
-	files := Files("+check\n--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-check\n-b\n+++ /dev/null\n+b\n")
+	files := FindPatchedFiles("+check\n--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-check\n-b\n+++ /dev/null\n+b\n")
 	if f := files[len(files)-1]; f.Path != "x" || f.Removed != "check\n" || f.Added != "b\n" {
 		t.Errorf("%+v", files)
 	}
@@ -46,7 +46,7 @@ func TestFiles(t *testing.T) {
 
 // A text that is a diff says what goes and comes whatever file a line of it names.
 func TestParts(t *testing.T) {
-	gone, come, ok := RemovedAndAdded("+a\n*** Delete File: x\n@@\n-a\n-check\n b\n+c")
+	gone, come, ok := RemovedAndAddedLines("+a\n*** Delete File: x\n@@\n-a\n-check\n b\n+c")
 	if gone != "a\ncheck\n" || come != "a\nc" || !ok {
 		t.Errorf("%q %q %v", gone, come, ok)
 	}
@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 		"diff --git x x\nold mode 100644\nnew mode 100755\n":                                         "x",
 		"Index: x.py\n@@ -0,0 +1 @@\n+a\n":                                                           "x.py",
 	} {
-		if files := Files(text); len(files) == 0 || files[len(files)-1].Path != want {
+		if files := FindPatchedFiles(text); len(files) == 0 || files[len(files)-1].Path != want {
 			t.Errorf("%q: %+v, want %q", text, files, want)
 		}
 	}

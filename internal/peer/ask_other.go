@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Supported says that this system has what a [Connection] needs.
-const Supported = false
+// SupportsConnections says whether this system has the system calls that a [Connection] needs.
+const SupportsConnections = false
 
 // A Connection is a connection to the service.
 type Connection struct{}
@@ -16,13 +16,13 @@ type Connection struct{}
 // Dial finds no service on this system.
 func Dial(string) (*Connection, error) { return nil, errors.ErrUnsupported }
 
-// Ask has no one to ask.
+// Ask always returns [errors.ErrUnsupported] on this system.
 func (*Connection) Ask(*Question, time.Duration) (Answer, error) {
 	return Answer{}, errors.ErrUnsupported
 }
 
-// UIDBySocketFD is not known on this system.
+// UIDBySocketFD always returns [errors.ErrUnsupported] on this system.
 func UIDBySocketFD(int) (int, error) { return -1, errors.ErrUnsupported }
 
-// PIDBySocketFD is not known on this system.
+// PIDBySocketFD always returns [errors.ErrUnsupported] on this system.
 func PIDBySocketFD(int) (int, error) { return 0, errors.ErrUnsupported }

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Supported reports whether this system supports a [Connection].
-const Supported = true
+// SupportsConnections reports whether this system supports a [Connection].
+const SupportsConnections = true
 
 // A Connection is a connection to this user's service, for one question.
 type Connection struct {
-	f   *os.File
-	key [KeySize]byte
+	f       *os.File
+	sealKey [KeySize]byte
 }
 
 // Dial connects to the service whose socket and key are in a folder. It does not block.
@@ -33,7 +33,7 @@ func Dial(folder string) (*Connection, error) {
 		err = errors.New("another user runs the service at this socket; remove the socket, and restart the service")
 	}
 	if err == nil {
-		l.key, err = readKey(folder)
+		l.sealKey, err = readSealKey(folder)
 	}
 	if err != nil {
 		_ = l.f.Close()
@@ -46,7 +46,7 @@ func Dial(folder string) (*Connection, error) {
 // example because no answer came within the duration patience, the question was not decided.
 func (l *Connection) Ask(q *Question, patience time.Duration) (Answer, error) {
 	defer l.f.Close()
-	asked, message, err := NewQuestion(&l.key, q)
+	asked, message, err := NewQuestion(&l.sealKey, q)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -81,9 +81,9 @@ func connect(path string) (fd int, err error) {
 	return fd, nil
 }
 
-// readKey reads the key. It returns an error unless only this user can read the file and write its
+// readSealKey reads the key. It returns an error unless only this user can read the file and write its
 // folder.
-func readKey(folder string) (key [KeySize]byte, err error) {
+func readSealKey(folder string) (key [KeySize]byte, err error) {
 	var dir, file syscall.Stat_t
 	if err := syscall.Stat(folder, &dir); err != nil {
 		return key, err

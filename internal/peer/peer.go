@@ -29,23 +29,23 @@ const (
 
 // Limits of messages, in bytes, and of the lists in a question.
 const (
-	MaxQuestion             = 6 << 20 // the largest event of a hook, arguments and environment
-	MaxAnswer               = 8 << 20
+	MaxQuestionBytes        = 6 << 20 // the largest event of a hook, arguments and environment
+	MaxAnswerBytes          = 8 << 20
 	maxArgsOrEnvironEntries = 1 << 16
 )
 
-// ErrNotOurs is the error for a message with a wrong MAC.
-var ErrNotOurs = errors.New("the answer is not sealed with the key of this user's service; restart the service")
+// ErrWrongMAC is the error for a message with a wrong MAC.
+var ErrWrongMAC = errors.New("the answer is not sealed with the key of this user's service; restart the service")
 
 // A Question is a command line that the service runs for the asking process, with all the input that
 // it can use.
 type Question struct {
-	Program string   // absolute path of the asking process's program
-	Dir     string   // working folder of the asking process
-	Parent  int      // PIDBySocketFD of its parent process
-	Args    []string // without the program's name
-	Environ []string // NAME=VALUE
-	Input   []byte   // standard input
+	AskingProgramPath string   // absolute path of the asking process's program
+	Dir               string   // working folder of the asking process
+	Parent            int      // process ID of the asking process's parent
+	AskingProgramArgs []string // without the program's name
+	Environ           []string // NAME=VALUE
+	Input             []byte   // standard input
 }
 
 // An Answer is the service's response.
@@ -96,8 +96,8 @@ type QuestionExchange struct {
 // NewQuestion returns an encoded question.
 func NewQuestion(key *[KeySize]byte, q *Question) (asked *QuestionExchange, message []byte, err error) {
 	body := q.encode()
-	if len(body) > MaxQuestion {
-		return nil, nil, fmt.Errorf("the request has %d bytes, more than the limit of %d; split it", len(body), MaxQuestion)
+	if len(body) > MaxQuestionBytes {
+		return nil, nil, fmt.Errorf("the request has %d bytes, more than the limit of %d; split it", len(body), MaxQuestionBytes)
 	}
 	nonce := make([]byte, nonceSize)
 	rand.Read(nonce) // never fails
@@ -107,14 +107,14 @@ func NewQuestion(key *[KeySize]byte, q *Question) (asked *QuestionExchange, mess
 	return &QuestionExchange{key, nonce, sha256.Sum256(body)}, append(message, messageMAC(key, "question", nonce, body)...), nil
 }
 
-// ReadQuestion reads a question. large is called before more than 64 KiB are read.
+// ReadQuestion reads a question. It calls beforeLargeRead before it reads more than 64 KiB.
 func ReadQuestion(r io.Reader, key *[KeySize]byte, beforeLargeRead func()) (*QuestionExchange, *Question, error) {
 	head := make([]byte, len(protocolMagic)+nonceSize+4)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, nil, err
 	}
 	size := binary.BigEndian.Uint32(head[len(protocolMagic)+nonceSize:])
-	if string(head[:len(protocolMagic)]) != protocolMagic || size > MaxQuestion {
+	if string(head[:len(protocolMagic)]) != protocolMagic || size > MaxQuestionBytes {
 		return nil, nil, errors.New("the request has a form that this service does not know; restart the service after an update")
 	}
 	if size > 64<<10 {
@@ -126,7 +126,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, beforeLargeRead func()) (*Que
 	}
 	nonce, body := head[len(protocolMagic):len(protocolMagic)+nonceSize], rest[:size]
 	if !hmac.Equal(rest[size:], messageMAC(key, "question", nonce, body)) {
-		return nil, nil, ErrNotOurs
+		return nil, nil, ErrWrongMAC
 	}
 	q, err := decode(body)
 	return &QuestionExchange{key, nonce, sha256.Sum256(body)}, q, err
@@ -149,7 +149,7 @@ func (a *QuestionExchange) ReadAnswer(r io.Reader) (ans Answer, err error) {
 		return ans, err
 	}
 	size := binary.BigEndian.Uint32(head[:])
-	if size == 0 || size > MaxAnswer {
+	if size == 0 || size > MaxAnswerBytes {
 		return ans, fmt.Errorf("the answer of the service is too long (%d bytes); restart the service", size)
 	}
 	rest := make([]byte, int(size)+sha256.Size)
@@ -158,7 +158,7 @@ func (a *QuestionExchange) ReadAnswer(r io.Reader) (ans Answer, err error) {
 	}
 	body := rest[:size]
 	if !hmac.Equal(rest[size:], messageMAC(a.key, "answer", a.nonce, a.questionHash[:], body)) {
-		return ans, ErrNotOurs
+		return ans, ErrWrongMAC
 	}
 	return Answer{Decided: body[0] == 1, Output: body[1:]}, nil
 }
@@ -168,10 +168,10 @@ func (q *Question) encode() []byte {
 	var b []byte
 	number := func(n int) { b = binary.BigEndian.AppendUint32(b, uint32(n)) }
 	text := func(s string) { number(len(s)); b = append(b, s...) }
-	text(q.Program)
+	text(q.AskingProgramPath)
 	text(q.Dir)
 	number(q.Parent)
-	for _, list := range [][]string{q.Args, q.Environ} {
+	for _, list := range [][]string{q.AskingProgramArgs, q.Environ} {
 		number(len(list))
 		for _, s := range list {
 			text(s)
@@ -213,7 +213,7 @@ func decode(b []byte) (*Question, error) {
 		}
 		return out
 	}
-	q := &Question{Program: text(), Dir: text(), Parent: number(), Args: list(), Environ: list()}
+	q := &Question{AskingProgramPath: text(), Dir: text(), Parent: number(), AskingProgramArgs: list(), Environ: list()}
 	q.Input = b
 	return q, err
 }

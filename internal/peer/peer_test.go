@@ -11,15 +11,15 @@ import (
 )
 
 var question = Question{
-	Program: "/usr/bin/shield", Dir: "/home/me/app", Parent: 7,
-	Args: []string{"hook", "claude-code", "--judge"}, Environ: []string{"HOME=/home/me", "A=1\n2"}, Input: []byte("{\"a\":1}\x00\n"),
+	AskingProgramPath: "/usr/bin/shield", Dir: "/home/me/app", Parent: 7,
+	AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: []string{"HOME=/home/me", "A=1\n2"}, Input: []byte("{\"a\":1}\x00\n"),
 }
 
 // TestRoundTrip holds that what is asked and answered arrives as it was sent.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	key := [KeySize]byte{1, 2, 3}
-	for _, q := range []Question{{}, question, {Args: []string{""}, Input: bytes.Repeat([]byte("x"), 100<<10)}} {
+	for _, q := range []Question{{}, question, {AskingProgramArgs: []string{""}, Input: bytes.Repeat([]byte("x"), 100<<10)}} {
 		asked, message, err := NewQuestion(&key, &q)
 		if err != nil {
 			t.Fatal(err)
@@ -78,11 +78,11 @@ func TestChangedInBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.ReadAnswer(bytes.NewReader(answer)); !errors.Is(err, ErrNotOurs) {
+	if _, err := again.ReadAnswer(bytes.NewReader(answer)); !errors.Is(err, ErrWrongMAC) {
 		t.Errorf("the answer to an earlier question counts: %v", err)
 	}
 	other := [KeySize]byte{2}
-	if _, _, err := ReadQuestion(bytes.NewReader(message), &other, func() {}); !errors.Is(err, ErrNotOurs) {
+	if _, _, err := ReadQuestion(bytes.NewReader(message), &other, func() {}); !errors.Is(err, ErrWrongMAC) {
 		t.Errorf("another key reads a question: %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestChangedInBetween(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	key := [KeySize]byte{}
-	if _, _, err := NewQuestion(&key, &Question{Input: make([]byte, MaxQuestion)}); err == nil {
+	if _, _, err := NewQuestion(&key, &Question{Input: make([]byte, MaxQuestionBytes)}); err == nil {
 		t.Error("a question beyond the bound is sent")
 	}
 	head := protocolMagic + strings.Repeat("n", nonceSize) + "\xff\xff\xff\xff"

@@ -11,7 +11,8 @@ func UIDBySocketFD(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// PIDBySocketFD returns the process at the other end of a Unix socket, as it is known here.
+// PIDBySocketFD returns the ID of the process at the other end of a Unix socket, in the PID
+// namespace of this process.
 func PIDBySocketFD(fd int) (int, error) {
 	cred, err := syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	if err != nil {

@@ -26,10 +26,10 @@ type Finder struct {
 	fullRegexp     func() *regexp.Regexp
 }
 
-// minMatchAttemptByteLimitPerText is how many bytes may be read at positions where a match can begin, in addition
+// extraMatchAttemptBytesPerText is how many bytes may be read at positions where a match can begin, in addition
 // to twice the length of the text. Beyond that, the expression is run once on the whole text
 // instead.
-const minMatchAttemptByteLimitPerText = 16 << 10
+const extraMatchAttemptBytesPerText = 16 << 10
 
 // NewFinder returns the Finder of an expression, which must be valid.
 func NewFinder(expr string) *Finder {
@@ -40,9 +40,9 @@ func NewFinder(expr string) *Finder {
 	}
 	f.maxMatchBytes = -1
 	re = re.Simplify()
-	if words, _ := startConditions(re); f.tryDeriveMatchStartConditions(re) {
+	if words, _ := matchStartConditions(re); f.tryDeriveMatchStartConditions(re) {
 		if (f.atWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
-			f.maxMatchBytes = longestMatch(re)
+			f.maxMatchBytes = longestMatchBytes(re)
 		}
 		f.anchoredRegexp = Lazy(`\A(?:` + expr + `)`)
 	}
@@ -58,16 +58,16 @@ func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 		if rest[0].Op == syntax.OpStar && matchesOneBlank(rest[0].Sub[0]) {
 			rest = rest[1:]
 		}
-		f.prefixes = matchPrefixes(&syntax.Regexp{Op: syntax.OpConcat, Sub: rest})
+		f.prefixes = prefixesOfMatches(&syntax.Regexp{Op: syntax.OpConcat, Sub: rest})
 		if slices.ContainsFunc(f.prefixes, func(s string) bool { return s == "" || isBlank(s[0]) || s[0] == '\n' }) {
 			f.prefixes = nil
 		}
 		f.buildPrefixIndex()
 		return true
 	}
-	f.prefixes = matchPrefixes(re)
-	f.atWordBoundary, _ = startsAtBoundary(re)
-	words, _ := startConditions(re)
+	f.prefixes = prefixesOfMatches(re)
+	f.atWordBoundary, _ = matchesStartAtWordBoundary(re)
+	words, _ := matchStartConditions(re)
 	for _, s := range f.prefixes {
 		// anchoredRegexp does not see the byte before a candidate match, as at the start of a text.
 		// There a word boundary matches only before a word character.
@@ -111,20 +111,20 @@ func matchesOneBlank(re *syntax.Regexp) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\f' }
 
-// startConditions reports whether an expression may ask for a word boundary where its match
+// matchStartConditions reports whether an expression may ask for a word boundary where its match
 // begins, and whether it may match nothing.
-func startConditions(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty bool) {
+func matchStartConditions(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty bool) {
 	switch re.Op {
 	case syntax.OpWordBoundary:
 		return true, true
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return false, false
 	case syntax.OpStar, syntax.OpQuest:
-		mayNeedWordBoundary, _ = startConditions(re.Sub[0])
+		mayNeedWordBoundary, _ = matchStartConditions(re.Sub[0])
 		return mayNeedWordBoundary, true
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			b, n := startConditions(sub)
+			b, n := matchStartConditions(sub)
 			if mayNeedWordBoundary = mayNeedWordBoundary || b; !n {
 				return mayNeedWordBoundary, false
 			}
@@ -132,7 +132,7 @@ func startConditions(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty bool
 		return mayNeedWordBoundary, true
 	case syntax.OpAlternate, syntax.OpCapture, syntax.OpPlus:
 		for _, sub := range re.Sub {
-			b, n := startConditions(sub)
+			b, n := matchStartConditions(sub)
 			mayNeedWordBoundary, mayMatchEmpty = mayNeedWordBoundary || b, mayMatchEmpty || n
 		}
 		return mayNeedWordBoundary, mayMatchEmpty
@@ -165,9 +165,9 @@ func (f *Finder) Match(text string) (found bool, bytesRead int) {
 	}
 	// Each try may read the rest of the text. All of them together must not take
 	// longer than the whole text does.
-	most := 2*len(text) + minMatchAttemptByteLimitPerText
-	for i := f.nextCandidate(text, 0); i >= 0; i = f.nextCandidate(text, i+1) {
-		r := countingReader{text: text[i:]}
+	most := 2*len(text) + extraMatchAttemptBytesPerText
+	for i := f.nextPossibleMatchStart(text, 0); i >= 0; i = f.nextPossibleMatchStart(text, i+1) {
+		r := byteCountingRuneReader{text: text[i:]}
 		hit := f.anchoredRegexp().MatchReader(&r)
 		if bytesRead += r.offset + 1; hit || bytesRead > most {
 			return f.fullRegexp().MatchString(text), bytesRead + len(text)
@@ -180,22 +180,22 @@ func (f *Finder) Match(text string) (found bool, bytesRead int) {
 // If every match begins at a line start or with a known literal, and is short, FindAll runs the
 // expression only at these positions: that is faster than package regexp on a long text.
 func (f *Finder) FindAll(text string) [][]int {
-	if f.anchoredRegexp == nil || f.maxMatchBytes < 0 || f.maxMatchBytes > maxWindowBytes || strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
+	if f.anchoredRegexp == nil || f.maxMatchBytes < 0 || f.maxMatchBytes > maxFindAllMatchBytes || strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
 		if found, _ := f.Match(text); !found {
 			return nil
 		}
 		return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
 	}
 	var found [][]int
-	left := 2*len(text) + minMatchAttemptByteLimitPerText
-	for i := f.nextCandidate(text, 0); i >= 0; {
+	left := 2*len(text) + extraMatchAttemptBytesPerText
+	for i := f.nextPossibleMatchStart(text, 0); i >= 0; {
 		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // includes the character after the longest possible match, which \b and $ need
 		if left -= len(window); left < 0 {
 			return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
 		}
 		m := f.anchoredRegexp().FindStringSubmatchIndex(window)
 		if m == nil {
-			i = f.nextCandidate(text, i+1)
+			i = f.nextPossibleMatchStart(text, i+1)
 			continue
 		}
 		for g := range m {
@@ -204,16 +204,16 @@ func (f *Finder) FindAll(text string) [][]int {
 			}
 		}
 		found = append(found, m)
-		i = f.nextCandidate(text, m[1])
+		i = f.nextPossibleMatchStart(text, m[1])
 	}
 	return found
 }
 
-// maxWindowBytes is the length of the longest match that [Finder.FindAll] looks for by itself, in bytes.
-const maxWindowBytes = 4 << 10
+// maxFindAllMatchBytes is the length of the longest match that [Finder.FindAll] looks for by itself, in bytes.
+const maxFindAllMatchBytes = 4 << 10
 
-// longestMatch returns an upper bound for the length of a match in bytes, or -1 if there is none.
-func longestMatch(re *syntax.Regexp) int {
+// longestMatchBytes returns an upper bound for the length of a match in bytes, or -1 if there is none.
+func longestMatchBytes(re *syntax.Regexp) int {
 	switch re.Op {
 	case syntax.OpLiteral:
 		return utf8.UTFMax * len(re.Rune)
@@ -222,9 +222,9 @@ func longestMatch(re *syntax.Regexp) int {
 	case syntax.OpStar, syntax.OpPlus:
 		return -1
 	case syntax.OpQuest, syntax.OpCapture:
-		return longestMatch(re.Sub[0])
+		return longestMatchBytes(re.Sub[0])
 	case syntax.OpRepeat:
-		once := longestMatch(re.Sub[0])
+		once := longestMatchBytes(re.Sub[0])
 		if once < 0 || re.Max < 0 {
 			return -1
 		}
@@ -232,7 +232,7 @@ func longestMatch(re *syntax.Regexp) int {
 	case syntax.OpConcat, syntax.OpAlternate:
 		n := 0
 		for _, sub := range re.Sub {
-			once := longestMatch(sub)
+			once := longestMatchBytes(sub)
 			if once < 0 {
 				return -1
 			}
@@ -247,13 +247,13 @@ func longestMatch(re *syntax.Regexp) int {
 	return 0 // it matches no text
 }
 
-// A countingReader hands out a text and knows how much of it was asked for.
-type countingReader struct {
+// A byteCountingRuneReader hands out a text and knows how much of it was asked for.
+type byteCountingRuneReader struct {
 	text   string
 	offset int
 }
 
-func (r *countingReader) ReadRune() (c rune, size int, err error) {
+func (r *byteCountingRuneReader) ReadRune() (c rune, size int, err error) {
 	if r.offset == len(r.text) {
 		return 0, 0, io.EOF
 	}
@@ -262,23 +262,23 @@ func (r *countingReader) ReadRune() (c rune, size int, err error) {
 	return c, size, nil
 }
 
-// nextCandidate returns the next place from an index on where a match may begin, or -1.
-func (f *Finder) nextCandidate(text string, from int) int {
+// nextPossibleMatchStart returns the next place from an index on where a match may begin, or -1.
+func (f *Finder) nextPossibleMatchStart(text string, from int) int {
 	if f.atLineStart {
-		return f.nextLineCandidate(text, from)
+		return f.nextPossibleMatchLineStart(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.atWordBoundary && i > 0 && isWordByte(text[i-1])) && f.canBegin(text[i:]) {
+		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.atWordBoundary && i > 0 && isWordByte(text[i-1])) && f.hasMatchPrefix(text[i:]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// nextLineCandidate returns the next start of a line, from an index on, at which a match can begin,
+// nextPossibleMatchLineStart returns the next start of a line, from an index on, at which a match can begin,
 // or -1. A match that begins with blanks and empty lines can also begin at the line of its first
 // letter, so only that line is returned.
-func (f *Finder) nextLineCandidate(text string, from int) int {
+func (f *Finder) nextPossibleMatchLineStart(text string, from int) int {
 	for ; ; from++ {
 		if from > 0 {
 			n := strings.IndexByte(text[from-1:], '\n')
@@ -291,14 +291,14 @@ func (f *Finder) nextLineCandidate(text string, from int) int {
 		for at < len(text) && isBlank(text[at]) {
 			at++
 		}
-		if len(f.prefixes) == 0 || at < len(text) && f.canBegin(text[at:]) {
+		if len(f.prefixes) == 0 || at < len(text) && f.hasMatchPrefix(text[at:]) {
 			return from
 		}
 	}
 }
 
-// canBegin reports whether a text, which is not empty, begins as a match does.
-func (f *Finder) canBegin(text string) bool {
+// hasMatchPrefix reports whether a text, which is not empty, begins as a match does.
+func (f *Finder) hasMatchPrefix(text string) bool {
 	c := int(lower(text[0]))
 	for _, s := range f.prefixes[f.prefixIndex[c]:f.prefixIndex[c+1]] {
 		if len(text) >= len(s) && equalFold(text[1:len(s)], s[1:]) {

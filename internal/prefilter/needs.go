@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// TextNeeds are properties that a text must have for an expression to match in it, in addition to
+// RequiredTextFeatures are properties that a text must have for an expression to match in it, in addition to
 // containing a literal. [TextFeatures] are the properties that a text has.
-type TextNeeds struct {
+type RequiredTextFeatures struct {
 	MinWordRunLength         int    // length of a run of letters, digits, "_" and "-"
 	MinWordOrSymbolRunLength int    // least length of a run of letters, digits and the characters _-+/=.~%
 	RequiredBytes            string // ASCII characters that are in every match
 	MatchesWithinOneLine     bool   // no match reaches beyond a line, nor depends on what is there
 }
 
-// NeedsOf returns the needs of an expression. Non-ASCII characters count as part of a run, because
+// RequiredTextFeaturesOf returns the needs of an expression. Non-ASCII characters count as part of a run, because
 // some of them match ASCII letters when case is ignored.
-func NeedsOf(expr string) (TextNeeds, error) {
+func RequiredTextFeaturesOf(expr string) (RequiredTextFeatures, error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return TextNeeds{}, err
+		return RequiredTextFeatures{}, err
 	}
-	n := TextNeeds{MinWordRunLength: computeMinRuns(re, wordByteClass).longest, MinWordOrSymbolRunLength: computeMinRuns(re, wordOrSymbolByteClass).longest, MatchesWithinOneLine: matchesWithinLine(re)}
+	n := RequiredTextFeatures{MinWordRunLength: computeMinRuns(re, wordByteClass).longest, MinWordOrSymbolRunLength: computeMinRuns(re, wordOrSymbolByteClass).longest, MatchesWithinOneLine: matchesWithinLine(re)}
 	set := bytesInEveryMatch(re)
 	for c := range byte(128) {
 		if set.contains(c) {
@@ -54,28 +54,29 @@ var byteClasses = func() (classes [256]uint8) {
 
 func inClass(r rune, class uint8) bool { return r >= 0x80 || byteClasses[r]&class != 0 }
 
-// minRunLengths are the least lengths of runs of one class in whatever an expression
+// minByteClassRunLengths are the least lengths of runs of one class in whatever an expression
 // matches: at the start, at the end and anywhere.
-type minRunLengths struct {
-	start, end, longest int
-	isOneRun            bool // a match is nothing but one run
+type minByteClassRunLengths struct {
+	runAtStart, runAtEnd, longest int
+	isOneRun                      bool // a match is nothing but one run
 }
 
-func newSingleRun(n int) minRunLengths { return minRunLengths{n, n, n, true} }
+func newSingleRun(n int) minByteClassRunLengths { return minByteClassRunLengths{n, n, n, true} }
 
-// concat returns the runs of a match of one expression after the other.
-func (a minRunLengths) concat(b minRunLengths) minRunLengths {
-	out := minRunLengths{a.start, b.end, max(a.longest, b.longest, a.end+b.start), a.isOneRun && b.isOneRun}
+// concat returns the run lengths for an expression that consists of the expression of a followed by
+// that of b.
+func (a minByteClassRunLengths) concat(b minByteClassRunLengths) minByteClassRunLengths {
+	out := minByteClassRunLengths{a.runAtStart, b.runAtEnd, max(a.longest, b.longest, a.runAtEnd+b.runAtStart), a.isOneRun && b.isOneRun}
 	if a.isOneRun {
-		out.start = a.longest + b.start
+		out.runAtStart = a.longest + b.runAtStart
 	}
 	if b.isOneRun {
-		out.end = a.end + b.longest
+		out.runAtEnd = a.runAtEnd + b.longest
 	}
 	return out
 }
 
-func computeMinRuns(re *syntax.Regexp, class uint8) minRunLengths {
+func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -83,7 +84,7 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minRunLengths {
 	case syntax.OpLiteral:
 		out := newSingleRun(0)
 		for _, r := range re.Rune {
-			one := minRunLengths{}
+			one := minByteClassRunLengths{}
 			if inClass(r, class) {
 				one = newSingleRun(1)
 			}
@@ -94,7 +95,7 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minRunLengths {
 		for i := 0; i+1 < len(re.Rune); i += 2 {
 			for r := re.Rune[i]; r <= min(re.Rune[i+1], 0x7f); r++ {
 				if !inClass(r, class) {
-					return minRunLengths{}
+					return minByteClassRunLengths{}
 				}
 			}
 		}
@@ -117,17 +118,18 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minRunLengths {
 		out := computeMinRuns(re.Sub[0], class)
 		for _, sub := range re.Sub[1:] {
 			b := computeMinRuns(sub, class)
-			out = minRunLengths{min(out.start, b.start), min(out.end, b.end), min(out.longest, b.longest), out.isOneRun && b.isOneRun}
+			out = minByteClassRunLengths{min(out.runAtStart, b.runAtStart), min(out.runAtEnd, b.runAtEnd), min(out.longest, b.longest), out.isOneRun && b.isOneRun}
 		}
 		return out
 	}
-	return minRunLengths{}
+	return minByteClassRunLengths{}
 }
 
-// repeatRuns returns the runs of what matches n times or more.
-func repeatRuns(once minRunLengths, n int) minRunLengths {
+// repeatRuns returns the run lengths for n or more repetitions of an expression whose run lengths
+// are once.
+func repeatRuns(once minByteClassRunLengths, n int) minByteClassRunLengths {
 	if n == 0 {
-		return minRunLengths{isOneRun: once.isOneRun}
+		return minByteClassRunLengths{isOneRun: once.isOneRun}
 	}
 	out := once
 	for range n - 1 {
@@ -195,11 +197,11 @@ func matchesWithinLine(re *syntax.Regexp) bool {
 	return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !matchesWithinLine(sub) })
 }
 
-// A TextFeatures describes a text for a comparison with [TextNeeds]: which ASCII characters it
+// A TextFeatures describes a text for a comparison with [RequiredTextFeatures]: which ASCII characters it
 // contains, and how long its longest runs of word characters and of token characters are.
 type TextFeatures struct {
-	longestWordRun, longestTokenRun int
-	asciiBytes                      byteSet
+	longestWordRun, longestWordOrSymbolRun int
+	asciiBytes                             byteSet
 }
 
 // NewTextFeatures looks at a text.
@@ -216,16 +218,16 @@ func NewTextFeatures(text string) (l TextFeatures) {
 		case wordOrSymbolByteClass:
 			l.longestWordRun, n, w = max(l.longestWordRun, n), 0, w+1
 		default:
-			l.longestWordRun, l.longestTokenRun, n, w = max(l.longestWordRun, n), max(l.longestTokenRun, w), 0, 0
+			l.longestWordRun, l.longestWordOrSymbolRun, n, w = max(l.longestWordRun, n), max(l.longestWordOrSymbolRun, w), 0, 0
 		}
 	}
-	l.longestWordRun, l.longestTokenRun = max(l.longestWordRun, n), max(l.longestTokenRun, w)
+	l.longestWordRun, l.longestWordOrSymbolRun = max(l.longestWordRun, n), max(l.longestWordOrSymbolRun, w)
 	return l
 }
 
 // Satisfies reports whether the text holds all that an expression needs.
-func (l *TextFeatures) Satisfies(n TextNeeds) bool {
-	if l.longestWordRun < n.MinWordRunLength || l.longestTokenRun < n.MinWordOrSymbolRunLength {
+func (l *TextFeatures) Satisfies(n RequiredTextFeatures) bool {
+	if l.longestWordRun < n.MinWordRunLength || l.longestWordOrSymbolRun < n.MinWordOrSymbolRunLength {
 		return false
 	}
 	for i := range len(n.RequiredBytes) {

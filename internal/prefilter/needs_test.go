@@ -10,31 +10,31 @@ func TestNeedsOf(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		expr string
-		want TextNeeds
+		want RequiredTextFeatures
 	}{
-		{`abc`, TextNeeds{3, 3, "abc", true}},
-		{`(?i)abc-`, TextNeeds{4, 4, "-", true}},
-		{`\bpat[A-Z]{14}\.[0-9a-f]{64}\b`, TextNeeds{64, 82, ".apt", true}},
-		{`a|bcd`, TextNeeds{1, 1, "", true}},
-		{`ab|cab`, TextNeeds{2, 2, "ab", true}},
-		{`a?b*c+`, TextNeeds{1, 1, "c", true}},
-		{`(?:ab){3,}`, TextNeeds{6, 6, "ab", true}},
-		{`(?:a b){2}`, TextNeeds{2, 2, " ab", true}},
-		{`a(?:b c)*d`, TextNeeds{1, 1, "ad", true}},
-		{`[a-z:]{9}x`, TextNeeds{1, 1, "x", true}},
-		{`a\sb`, TextNeeds{1, 1, "ab", false}},
-		{`a[^b]`, TextNeeds{1, 1, "a", false}},
-		{"a\nb", TextNeeds{1, 1, "\nab", false}},
-		{`a.b`, TextNeeds{1, 1, "ab", true}},
-		{`(?s)a.b`, TextNeeds{1, 1, "ab", false}},
-		{`^a`, TextNeeds{1, 1, "a", false}},
-		{`a$`, TextNeeds{1, 1, "a", false}},
-		{`(?m)^a$`, TextNeeds{1, 1, "a", true}},
-		{`[\x{e9}x]{5}`, TextNeeds{5, 5, "", true}},
-		{`[^\x00-\x{10FFFF}]`, TextNeeds{1, 1, "", true}},
+		{`abc`, RequiredTextFeatures{3, 3, "abc", true}},
+		{`(?i)abc-`, RequiredTextFeatures{4, 4, "-", true}},
+		{`\bpat[A-Z]{14}\.[0-9a-f]{64}\b`, RequiredTextFeatures{64, 82, ".apt", true}},
+		{`a|bcd`, RequiredTextFeatures{1, 1, "", true}},
+		{`ab|cab`, RequiredTextFeatures{2, 2, "ab", true}},
+		{`a?b*c+`, RequiredTextFeatures{1, 1, "c", true}},
+		{`(?:ab){3,}`, RequiredTextFeatures{6, 6, "ab", true}},
+		{`(?:a b){2}`, RequiredTextFeatures{2, 2, " ab", true}},
+		{`a(?:b c)*d`, RequiredTextFeatures{1, 1, "ad", true}},
+		{`[a-z:]{9}x`, RequiredTextFeatures{1, 1, "x", true}},
+		{`a\sb`, RequiredTextFeatures{1, 1, "ab", false}},
+		{`a[^b]`, RequiredTextFeatures{1, 1, "a", false}},
+		{"a\nb", RequiredTextFeatures{1, 1, "\nab", false}},
+		{`a.b`, RequiredTextFeatures{1, 1, "ab", true}},
+		{`(?s)a.b`, RequiredTextFeatures{1, 1, "ab", false}},
+		{`^a`, RequiredTextFeatures{1, 1, "a", false}},
+		{`a$`, RequiredTextFeatures{1, 1, "a", false}},
+		{`(?m)^a$`, RequiredTextFeatures{1, 1, "a", true}},
+		{`[\x{e9}x]{5}`, RequiredTextFeatures{5, 5, "", true}},
+		{`[^\x00-\x{10FFFF}]`, RequiredTextFeatures{1, 1, "", true}},
 	}
 	for _, tt := range tests {
-		got, err := NeedsOf(tt.expr)
+		got, err := RequiredTextFeaturesOf(tt.expr)
 		if err != nil {
 			t.Errorf("NeedsOf(%q): %v", tt.expr, err)
 			continue
@@ -43,7 +43,7 @@ func TestNeedsOf(t *testing.T) {
 			t.Errorf("NeedsOf(%q) (-want +got):\n%s", tt.expr, diff)
 		}
 	}
-	if _, err := NeedsOf(`(`); err == nil {
+	if _, err := RequiredTextFeaturesOf(`(`); err == nil {
 		t.Error("NeedsOf a broken expression gave no error")
 	}
 }
@@ -52,18 +52,18 @@ func TestLookMeets(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		text string
-		need TextNeeds
+		need RequiredTextFeatures
 		want bool
 	}{
-		{"", TextNeeds{}, true},
-		{"", TextNeeds{MinWordRunLength: 1}, false},
-		{"a-b_9", TextNeeds{MinWordRunLength: 5}, true},
-		{"ab.cd", TextNeeds{MinWordRunLength: 3}, false},
-		{"ab.cd", TextNeeds{MinWordOrSymbolRunLength: 5}, true},
-		{"ab cd", TextNeeds{MinWordOrSymbolRunLength: 3}, false},
-		{"é\xff", TextNeeds{MinWordRunLength: 3}, true},
-		{"a:b@c", TextNeeds{RequiredBytes: ":@"}, true},
-		{"a:b", TextNeeds{RequiredBytes: ":@"}, false},
+		{"", RequiredTextFeatures{}, true},
+		{"", RequiredTextFeatures{MinWordRunLength: 1}, false},
+		{"a-b_9", RequiredTextFeatures{MinWordRunLength: 5}, true},
+		{"ab.cd", RequiredTextFeatures{MinWordRunLength: 3}, false},
+		{"ab.cd", RequiredTextFeatures{MinWordOrSymbolRunLength: 5}, true},
+		{"ab cd", RequiredTextFeatures{MinWordOrSymbolRunLength: 3}, false},
+		{"é\xff", RequiredTextFeatures{MinWordRunLength: 3}, true},
+		{"a:b@c", RequiredTextFeatures{RequiredBytes: ":@"}, true},
+		{"a:b", RequiredTextFeatures{RequiredBytes: ":@"}, false},
 	}
 	for _, tt := range tests {
 		look := NewTextFeatures(tt.text)

@@ -17,9 +17,9 @@ const (
 // A LiteralSet finds literals in texts, without regard to ASCII letter case.
 // Goroutines may share it.
 type LiteralSet struct {
-	longTable, shortTable gramTable // longTable has the literals of four bytes or more, by four of them; shortTable those of three
-	entries               []literalEntry
-	bitsetWords           int
+	fourByteGramTable, threeByteGramTable gramTable // fourByteGramTable has the literals of four bytes or more, by four of them; threeByteGramTable those of three
+	entries                               []literalEntry
+	expressionBitsetWords                 int
 }
 
 // A gramTable holds entries by a gram, bytes that follow each other in a literal.
@@ -37,12 +37,12 @@ type literalEntry struct {
 	expressionID int
 }
 
-// TryNewLiteralSet returns a [LiteralSet] in which literals[i] belong to expression i. Literals are given as
-// [RequiredLiterals] returns them. An expression without literals is never found, so the caller has to run
-// it on every text. The set has room for 65,535 literals of at most 65,535 bytes each; New reports
-// whether it contains all literals.
+// TryNewLiteralSet returns a [LiteralSet] in which literals[i] belong to expression i. Literals are
+// given as [RequiredLiterals] returns them. An expression without literals is never found, so the
+// caller has to run it on every text. The set has room for 65,535 literals of at most 65,535 bytes
+// each; the second result is false if it does not contain all literals.
 func TryNewLiteralSet(literals [][]string) (*LiteralSet, bool) {
-	s := &LiteralSet{bitsetWords: (len(literals) + 63) / 64}
+	s := &LiteralSet{expressionBitsetWords: (len(literals) + 63) / 64}
 	n := 0
 	for _, list := range literals {
 		n += len(list)
@@ -78,7 +78,7 @@ func byteRanks() (ranks [256]uint32) {
 
 func (s *LiteralSet) addLiteral(id int, lit string, entriesPerSlot *[slotCount]uint8, ranks *[256]uint32) {
 	if len(lit) == MinLiteralBytes {
-		s.insertEntry(&s.shortTable, literalEntry{gram: firstGram("\x00" + lit), literal: lit, gramEnd: MinLiteralBytes, expressionID: id})
+		s.insertEntry(&s.threeByteGramTable, literalEntry{gram: firstGram("\x00" + lit), literal: lit, gramEnd: MinLiteralBytes, expressionID: id})
 		return
 	}
 	best, most := 0, uint32(0)
@@ -95,7 +95,7 @@ func (s *LiteralSet) addLiteral(id int, lit string, entriesPerSlot *[slotCount]u
 	if h := slotOfGram(g); entriesPerSlot[h] < 255 {
 		entriesPerSlot[h]++
 	}
-	s.insertEntry(&s.longTable, literalEntry{gram: g, literal: lit, gramEnd: uint16(best + 4), expressionID: id})
+	s.insertEntry(&s.fourByteGramTable, literalEntry{gram: g, literal: lit, gramEnd: uint16(best + 4), expressionID: id})
 }
 
 func (s *LiteralSet) insertEntry(t *gramTable, e literalEntry) {
@@ -106,13 +106,13 @@ func (s *LiteralSet) insertEntry(t *gramTable, e literalEntry) {
 	t.slotHeads[slotOfGram(e.gram)] = uint16(len(s.entries))
 }
 
-// BitsetWords is the number of words that the bit set given to [Scan] must have.
-func (s *LiteralSet) BitsetWords() int { return s.bitsetWords }
+// ExpressionBitsetWords is the number of words that the bit set given to [ScanForLiterals] must have.
+func (s *LiteralSet) ExpressionBitsetWords() int { return s.expressionBitsetWords }
 
-// Scan sets a bit in found for each expression of which a literal is in
+// ScanForLiterals sets a bit in found for each expression of which a literal is in
 // text; bit i%64 of found[i/64] is expression i. Bits that are set stay set.
-func Scan[T string | []byte](s *LiteralSet, text T, found []uint64) {
-	scan(s, text, found, func(id, _ int) { found[id>>6] |= 1 << (id & 63) })
+func ScanForLiterals[T string | []byte](s *LiteralSet, text T, expressionBitset []uint64) {
+	scan(s, text, expressionBitset, func(id, _ int) { expressionBitset[id>>6] |= 1 << (id & 63) })
 }
 
 // EachLiteralMatch calls visit for each place at which a literal is in text: with the
@@ -130,11 +130,11 @@ func scan[T string | []byte](s *LiteralSet, text T, found []uint64, visit func(i
 	g := uint32(lower(text[0]))<<16 | uint32(lower(text[1]))<<24
 	for i := 2; i < len(text); i++ {
 		g = g>>8 | uint32(lower(text[i]))<<24
-		if s.longTable.mayHaveGram(g) {
-			visitLiteralsAt(s, &s.longTable, g, text, i+1, found, visit)
+		if s.fourByteGramTable.mayHaveGram(g) {
+			visitLiteralsAt(s, &s.fourByteGramTable, g, text, i+1, found, visit)
 		}
-		if g := g &^ 0xff; s.shortTable.mayHaveGram(g) {
-			visitLiteralsAt(s, &s.shortTable, g, text, i+1, found, visit)
+		if g := g &^ 0xff; s.threeByteGramTable.mayHaveGram(g) {
+			visitLiteralsAt(s, &s.threeByteGramTable, g, text, i+1, found, visit)
 		}
 	}
 }

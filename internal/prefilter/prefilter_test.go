@@ -132,8 +132,8 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func found[T string | []byte](s *LiteralSet, text T) []int {
-	bits := make([]uint64, s.BitsetWords())
-	Scan(s, text, bits)
+	bits := make([]uint64, s.ExpressionBitsetWords())
+	ScanForLiterals(s, text, bits)
 	var ids []int
 	for i := range 64 * len(bits) {
 		if bits[i/64]&(1<<(i%64)) != 0 {
@@ -189,11 +189,11 @@ func BenchmarkScan(b *testing.B) {
 	}
 	set, _ := TryNewLiteralSet(lits)
 	text := "find . -name '*.go' -newer go.sum | xargs grep -n 'func main'"
-	bits := make([]uint64, set.BitsetWords())
+	bits := make([]uint64, set.ExpressionBitsetWords())
 	b.ReportAllocs()
 	for b.Loop() {
 		clear(bits)
-		Scan(set, text, bits)
+		ScanForLiterals(set, text, bits)
 	}
 }
 

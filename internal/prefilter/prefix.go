@@ -9,18 +9,18 @@ import (
 // maxPrefixes is how many literals an expression may begin with.
 const maxPrefixes = 512
 
-// Prefixes returns lower-case literals of at least [MinLiteralBytes] bytes such that every match of expr
-// begins with one of them, without regard to ASCII letter case; nil if there are none. word reports
-// whether every match begins at a word boundary. If only some matches have to begin at a word
-// boundary, Prefixes returns nil.
+// Prefixes returns lower-case literals of at least [MinLiteralBytes] bytes such that every match of
+// expr begins with one of them, without regard to ASCII letter case; nil if there are none.
+// startsAtWordBoundary reports whether every match begins at a word boundary. If only some matches
+// have to begin at a word boundary, Prefixes returns nil.
 func Prefixes(expr string) (literals []string, startsAtWordBoundary bool, err error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, false, err
 	}
 	re = re.Simplify()
-	all, some := startsAtBoundary(re)
-	set := matchPrefixes(re)
+	all, some := matchesStartAtWordBoundary(re)
+	set := prefixesOfMatches(re)
 	if all != some || len(set) == 0 || len(set) > maxPrefixes {
 		return nil, false, nil
 	}
@@ -37,54 +37,54 @@ func Prefixes(expr string) (literals []string, startsAtWordBoundary bool, err er
 	return literals, all, nil
 }
 
-// matchPrefixes returns texts with one of which each match begins. "" stands for any.
-func matchPrefixes(re *syntax.Regexp) []string {
+// prefixesOfMatches returns texts with one of which each match begins. "" stands for any.
+func prefixesOfMatches(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpCapture, syntax.OpPlus:
-		return matchPrefixes(re.Sub[0])
+		return prefixesOfMatches(re.Sub[0])
 	case syntax.OpAlternate:
 		var set []string
 		for _, sub := range re.Sub {
-			set = append(set, matchPrefixes(sub)...)
+			set = append(set, prefixesOfMatches(sub)...)
 		}
 		return set
 	case syntax.OpConcat:
 		set := []string{""}
 		for _, sub := range re.Sub {
-			if in := inspectRegexp(sub); in.exact != nil && len(in.exact)*len(set) <= maxExactStrings {
-				set = crossProduct(set, in.exact)
+			if in := findRegexpLiterals(sub); in.exactMatches != nil && len(in.exactMatches)*len(set) <= maxExactStrings {
+				set = crossProduct(set, in.exactMatches)
 				continue
 			}
-			if next := matchPrefixes(sub); len(next)*len(set) <= maxPrefixes {
+			if next := prefixesOfMatches(sub); len(next)*len(set) <= maxPrefixes {
 				set = crossProduct(set, next)
 			}
 			break
 		}
 		return set
 	}
-	if in := inspectRegexp(re); in.exact != nil {
-		return in.exact
+	if in := findRegexpLiterals(re); in.exactMatches != nil {
+		return in.exactMatches
 	}
 	return []string{""}
 }
 
-// startsAtBoundary reports whether all, and whether some matches of an expression have to
+// matchesStartAtWordBoundary reports whether all, and whether some matches of an expression have to
 // begin at a word boundary.
-func startsAtBoundary(re *syntax.Regexp) (all, some bool) {
+func matchesStartAtWordBoundary(re *syntax.Regexp) (allMatches, someMatches bool) {
 	switch re.Op {
 	case syntax.OpWordBoundary:
 		return true, true
 	case syntax.OpCapture:
-		return startsAtBoundary(re.Sub[0])
+		return matchesStartAtWordBoundary(re.Sub[0])
 	case syntax.OpConcat:
-		return startsAtBoundary(re.Sub[0])
+		return matchesStartAtWordBoundary(re.Sub[0])
 	case syntax.OpAlternate:
-		all = true
+		allMatches = true
 		for _, sub := range re.Sub {
-			a, s := startsAtBoundary(sub)
-			all, some = all && a, some || s
+			a, s := matchesStartAtWordBoundary(sub)
+			allMatches, someMatches = allMatches && a, someMatches || s
 		}
-		return all, some
+		return allMatches, someMatches
 	}
 	return false, false
 }

@@ -26,15 +26,15 @@ func RequiredLiterals(expr string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := inspectRegexp(re.Simplify())
-	best := in.required
-	if isMoreSelective(in.exact, best) {
-		best = in.exact
+	in := findRegexpLiterals(re.Simplify())
+	best := in.requiredAlternatives
+	if isMoreSelective(in.exactMatches, best) {
+		best = in.exactMatches
 	}
 	if shortestLength(best) < MinLiteralBytes {
 		return nil, nil
 	}
-	return dropSupersets(best), nil
+	return dropLiteralsContainingOthers(best), nil
 }
 
 // Bounds of what [SecondaryRequiredLiteralSets] returns.
@@ -55,8 +55,8 @@ func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
 		return nil, err
 	}
 	var out [][]string
-	for _, set := range inspectRegexp(re.Simplify()).requiredSets {
-		if set = dropSupersets(set); shortestLength(set) >= MinLiteralBytes && len(set) <= maxLiteralsPerSecondaryRequiredSet && !slices.Equal(set, first) {
+	for _, set := range findRegexpLiterals(re.Simplify()).requiredSets {
+		if set = dropLiteralsContainingOthers(set); shortestLength(set) >= MinLiteralBytes && len(set) <= maxLiteralsPerSecondaryRequiredSet && !slices.Equal(set, first) {
 			out = append(out, set)
 		}
 	}
@@ -67,103 +67,103 @@ func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
 	return out[:min(len(out), maxSecondaryRequiredLiteralSets)], nil
 }
 
-// A literalInfo says what is known of the texts that an expression matches.
-type literalInfo struct {
-	exact        []string   // all texts that the expression matches; nil if they are not known
-	required     []string   // each contains one of these, if not nil
-	requiredSets [][]string // every matched text contains at least one member of each of these sets
+// A regexpLiterals says what is known of the texts that an expression matches.
+type regexpLiterals struct {
+	exactMatches         []string   // all texts that the expression matches; nil if they are not known
+	requiredAlternatives []string   // each matched text contains one of these, if not nil
+	requiredSets         [][]string // every matched text contains at least one member of each of these sets
 }
 
-func inspectRegexp(re *syntax.Regexp) literalInfo {
+func findRegexpLiterals(re *syntax.Regexp) regexpLiterals {
 	switch re.Op {
 	case syntax.OpLiteral:
 		var b strings.Builder
 		for _, r := range re.Rune {
 			if r >= utf8.RuneSelf && re.Flags&syntax.FoldCase != 0 {
-				return literalInfo{} // the letter has other cases, which a scan for literals does not find
+				return regexpLiterals{} // the letter has other cases, which a scan for literals does not find
 			}
 			b.WriteRune(lowerRune(r))
 		}
-		return literalInfo{exact: []string{b.String()}}
+		return regexpLiterals{exactMatches: []string{b.String()}}
 	case syntax.OpCharClass:
-		in := literalInfo{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
-		if in.required != nil {
-			in.requiredSets = [][]string{in.required}
+		in := regexpLiterals{exactMatches: classStrings(re.Rune), requiredAlternatives: classPrefixes(re.Rune)}
+		if in.requiredAlternatives != nil {
+			in.requiredSets = [][]string{in.requiredAlternatives}
 		}
 		return in
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return literalInfo{exact: []string{""}}
+		return regexpLiterals{exactMatches: []string{""}}
 	case syntax.OpCapture:
-		return inspectRegexp(re.Sub[0])
+		return findRegexpLiterals(re.Sub[0])
 	case syntax.OpPlus:
-		in := inspectRegexp(re.Sub[0])
-		return literalInfo{required: moreSelectiveSet(in.exact, in.required), requiredSets: in.allRequiredSets()}
+		in := findRegexpLiterals(re.Sub[0])
+		return regexpLiterals{requiredAlternatives: moreSelectiveSet(in.exactMatches, in.requiredAlternatives), requiredSets: in.allRequiredSets()}
 	case syntax.OpQuest:
-		if in := inspectRegexp(re.Sub[0]); in.exact != nil && len(in.exact) < maxExactStrings {
-			return literalInfo{exact: append([]string{""}, in.exact...)}
+		if in := findRegexpLiterals(re.Sub[0]); in.exactMatches != nil && len(in.exactMatches) < maxExactStrings {
+			return regexpLiterals{exactMatches: append([]string{""}, in.exactMatches...)}
 		}
 	case syntax.OpConcat:
-		return inspectConcat(re.Sub)
+		return findConcatLiterals(re.Sub)
 	case syntax.OpAlternate:
-		return inspectAlternate(re.Sub)
+		return findAlternateLiterals(re.Sub)
 	}
-	return literalInfo{}
+	return regexpLiterals{}
 }
 
-// inspectConcat joins neighbours that are known exactly, and keeps the best
+// findConcatLiterals joins neighbours that are known exactly, and keeps the best
 // set of literals that it meets.
-func inspectConcat(subs []*syntax.Regexp) literalInfo {
+func findConcatLiterals(subs []*syntax.Regexp) regexpLiterals {
 	exact := []string{""}
 	whole := true
 	var required []string
 	var sets [][]string
 	for _, sub := range subs {
-		in := inspectRegexp(sub)
-		if in.exact != nil && len(in.exact)*len(exact) <= maxExactStrings {
-			exact = crossProduct(exact, in.exact)
+		in := findRegexpLiterals(sub)
+		if in.exactMatches != nil && len(in.exactMatches)*len(exact) <= maxExactStrings {
+			exact = crossProduct(exact, in.exactMatches)
 			continue
 		}
 		required = moreSelectiveSet(required, exact)
 		sets = append(sets, exact)
 		exact, whole = []string{""}, false
-		if in.exact != nil {
-			exact = in.exact
+		if in.exactMatches != nil {
+			exact = in.exactMatches
 		}
-		required = moreSelectiveSet(required, in.required)
+		required = moreSelectiveSet(required, in.requiredAlternatives)
 		sets = append(sets, in.requiredSets...)
 	}
 	if whole {
-		return literalInfo{exact: exact}
+		return regexpLiterals{exactMatches: exact}
 	}
-	return literalInfo{required: moreSelectiveSet(required, exact), requiredSets: append(sets, exact)}
+	return regexpLiterals{requiredAlternatives: moreSelectiveSet(required, exact), requiredSets: append(sets, exact)}
 }
 
 // allRequiredSets returns the sets of which each text contains one literal each.
-func (in *literalInfo) allRequiredSets() [][]string {
-	if in.exact != nil {
-		return append(in.requiredSets, in.exact)
+func (in *regexpLiterals) allRequiredSets() [][]string {
+	if in.exactMatches != nil {
+		return append(in.requiredSets, in.exactMatches)
 	}
 	return in.requiredSets
 }
 
-func inspectAlternate(subs []*syntax.Regexp) literalInfo {
+func findAlternateLiterals(subs []*syntax.Regexp) regexpLiterals {
 	var exact, required []string
 	isExact, isRequired := true, true
 	for _, sub := range subs {
-		in := inspectRegexp(sub)
-		exact = append(exact, in.exact...)
-		isExact = isExact && in.exact != nil
-		best := moreSelectiveSet(in.exact, in.required)
+		in := findRegexpLiterals(sub)
+		exact = append(exact, in.exactMatches...)
+		isExact = isExact && in.exactMatches != nil
+		best := moreSelectiveSet(in.exactMatches, in.requiredAlternatives)
 		required = append(required, best...)
 		isRequired = isRequired && best != nil
 	}
-	var out literalInfo
+	var out regexpLiterals
 	if isExact && len(exact) <= 4*maxExactStrings {
-		out.exact = exact
+		out.exactMatches = exact
 	}
 	if isRequired {
-		out.required, out.requiredSets = required, [][]string{required}
+		out.requiredAlternatives, out.requiredSets = required, [][]string{required}
 	}
 	return out
 }
@@ -175,13 +175,14 @@ func moreSelectiveSet(a, b []string) []string {
 	return a
 }
 
-// isMoreSelective reports whether a selects more sharply than b.
-func isMoreSelective(a, b []string) bool {
-	wa, wb := shortestLength(a), shortestLength(b)
+// isMoreSelective reports whether the literals of a presumably occur in fewer texts than those of
+// b: their shortest literal is longer or, if it is as long, there are fewer of them.
+func isMoreSelective(literals, thanLiterals []string) bool {
+	wa, wb := shortestLength(literals), shortestLength(thanLiterals)
 	if wa != wb {
 		return wa > wb
 	}
-	return len(a) < len(b)
+	return len(literals) < len(thanLiterals)
 }
 
 // shortestLength is the length of the shortest literal, up to a length beyond which a
@@ -197,12 +198,12 @@ func shortestLength(set []string) int {
 	return shortest
 }
 
-// dropSupersets drops literals that contain another.
-func dropSupersets(set []string) []string {
+// dropLiteralsContainingOthers drops literals that contain another.
+func dropLiteralsContainingOthers(literals []string) []string {
 	var out []string
 next:
-	for i, s := range set {
-		for j, other := range set {
+	for i, s := range literals {
+		for j, other := range literals {
 			if i != j && strings.Contains(s, other) && (s != other || j < i) {
 				continue next
 			}

@@ -10,15 +10,15 @@ import (
 )
 
 // maxScannedPrefixBytes is how many bytes of a long text are examined for a short excerpt; the last
-// unshownLookaheadBytes of them are not used, since a secret truncated there would not be recognised.
+// truncatedSecretMarginBytes of them are not used, since a secret truncated there would not be recognised.
 const (
-	maxScannedPrefixBytes = 64 << 10
-	unshownLookaheadBytes = 8 << 10
+	maxScannedPrefixBytes      = 64 << 10
+	truncatedSecretMarginBytes = 8 << 10
 )
 
-// RedactAndTruncate returns s redacted. If the result is longer than keep bytes, it returns its beginning, with a
-// note of the length of s; of a text over 64 KiB, at most the first 56 KiB are used. Secrets are
-// redacted before truncating, so that no part of one is left.
+// RedactAndTruncate returns s redacted. If the result is longer than maxBytes bytes, it returns its
+// beginning, with a note of the length of s; of a text over 64 KiB, at most the first 56 KiB are
+// used. Secrets are redacted before truncating, so that no part of one is left.
 func (r *Redactor) RedactAndTruncate(s string, maxBytes int) string {
 	if len(s) > maxBytes || !r.isCacheable(s) {
 		return r.redactAndTruncate("", s, maxBytes)
@@ -29,13 +29,13 @@ func (r *Redactor) RedactAndTruncate(s string, maxBytes int) string {
 // isCacheable reports whether the redacted form of s can be cached, since it does not depend on one
 // action.
 func (r *Redactor) isCacheable(s string) bool {
-	return r != nil && r.foundSecretsOutput == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedBytes
+	return r != nil && r.collectedSecrets == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedTextBytes
 }
 
 // Limits of a [redactionCache].
 const (
-	maxCachedBytes = 256 // bytes of a text
-	maxCachedTexts = 256
+	maxCachedTextBytes = 256 // bytes of a text
+	maxCachedTexts     = 256
 )
 
 // A redactionCache caches the redacted form of short texts, such as rule names, reasons and fingerprints, which
@@ -74,11 +74,11 @@ func (r *Redactor) redactAndTruncate(name, s string, keep int) string {
 	if secretKind(name, TruncateBytes(s, maxScannedPrefixBytes)) != "" {
 		return r.RedactNamedValue(name, TruncateBytes(s, maxScannedPrefixBytes))
 	}
-	s = r.String(TruncateBytes(s, maxScannedPrefixBytes))
-	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(keep, max(len(s)-unshownLookaheadBytes, 0))), whole)
+	s = r.RedactText(TruncateBytes(s, maxScannedPrefixBytes))
+	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(keep, max(len(s)-truncatedSecretMarginBytes, 0))), whole)
 }
 
-// TruncateBytes returns at most the first n bytes of s, without splitting a character.
+// TruncateBytes returns at most the first maxBytes bytes of s, without splitting a character.
 func TruncateBytes(s string, maxBytes int) string {
 	if len(s) <= maxBytes {
 		return s
@@ -89,8 +89,9 @@ func TruncateBytes(s string, maxBytes int) string {
 	return s[:maxBytes]
 }
 
-// TruncateAndSanitize truncates a text to n characters and replaces control characters and invalid UTF-8 by U+FFFD.
-func TruncateAndSanitize(s string, maxChars int) string {
+// TruncateAndReplaceControlChars truncates a text to maxChars characters and replaces control characters and
+// invalid UTF-8 by U+FFFD.
+func TruncateAndReplaceControlChars(s string, maxChars int) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return '\ufffd'

@@ -13,17 +13,17 @@ import (
 const maxNestedEncodings = 3
 
 // findSecrets returns the secrets in s, also in encoded form; layers is how many more encodings are decoded.
-func (r *Redactor) findSecrets(s string, layers int) []span {
-	spans := r.findUnencoded(s, nil)
-	spans = r.findEscaped(s, decodedEscapes, layers, spans)
+func (r *Redactor) findSecrets(s string, layers int) []secretSpan {
+	spans := r.findUnencodedSecrets(s, nil)
+	spans = r.findEscapedSecrets(s, decodedEscapes, layers, spans)
 	// Before unescaping: a secret with "%3B" in it, in JSON, is complete only in the original text.
 	if strings.IndexByte(s, '%') >= 0 {
-		spans = r.findEscaped(s, decodedEscapes&^decode.Percents, layers, spans)
+		spans = r.findEscapedSecrets(s, decodedEscapes&^decode.Percents, layers, spans)
 	}
 	if layers > 0 {
-		spans = r.findEncoded(s, layers, spans)
+		spans = r.findEncodedSecrets(s, layers, spans)
 	}
-	if r != nil && r.foundSecretsOutput != nil {
+	if r != nil && r.collectedSecrets != nil {
 		for _, sp := range spans {
 			r.collectSecret(sp.secret)
 		}
@@ -32,17 +32,17 @@ func (r *Redactor) findSecrets(s string, layers int) []span {
 }
 
 // decodedEscapes are the kinds of escapes that are decoded to find secrets.
-const decodedEscapes = decode.Percents | decode.Backslashes | decode.HTMLReferences | decode.QuoteEscapes | decode.StringConcatenations | decode.ZeroWidthCharacters
+const decodedEscapes = decode.Percents | decode.Backslashes | decode.HTMLReferences | decode.BackslashQuotedCharacters | decode.StringConcatenations | decode.ZeroWidthCharacters
 
-// findEscaped returns the secrets in s after decoding some escapes.
-func (r *Redactor) findEscaped(s string, kinds decode.Escapes, layers int, spans []span) []span {
+// findEscapedSecrets returns the secrets in s after decoding some escapes.
+func (r *Redactor) findEscapedSecrets(s string, kinds decode.Escapes, layers int, spans []secretSpan) []secretSpan {
 	text, changed := decode.Unescape(s, kinds, nil)
 	if !changed {
 		return spans
 	}
-	inner := r.findUnencoded(text, nil)
+	inner := r.findUnencodedSecrets(text, nil)
 	if layers > 0 {
-		inner = r.findEncoded(text, layers, inner)
+		inner = r.findEncodedSecrets(text, layers, inner)
 	}
 	if len(inner) == 0 {
 		return spans
@@ -50,13 +50,13 @@ func (r *Redactor) findEscaped(s string, kinds decode.Escapes, layers int, spans
 	at := make([]int, 0, len(s)+1)
 	decode.Unescape(s, kinds, &at)
 	for _, sp := range inner {
-		spans = append(spans, span{at[sp.start], at[sp.end], sp.kind, sp.secret})
+		spans = append(spans, secretSpan{at[sp.start], at[sp.end], sp.kind, sp.secret})
 	}
 	return spans
 }
 
-// findUnencoded returns the secrets that occur in s without encoding.
-func (r *Redactor) findUnencoded(s string, spans []span) []span {
+// findUnencodedSecrets returns the secrets that occur in s without encoding.
+func (r *Redactor) findUnencodedSecrets(s string, spans []secretSpan) []secretSpan {
 	if r != nil {
 		for _, k := range r.knownSecrets {
 			for at := 0; ; {
@@ -70,7 +70,7 @@ func (r *Redactor) findUnencoded(s string, spans []span) []span {
 		}
 	}
 	spans = r.learnedSecretSpans(s, spans)
-	return findLoginCommandSecrets(s, findAssignments(s, findCredentials(s, spans)))
+	return findLoginCommandSecrets(s, findAssignedSecrets(s, findCredentials(s, spans)))
 }
 
 // encodedForms returns a secret and its encoded forms, alone or inside other encoded text.
@@ -95,12 +95,12 @@ func encodedForms(s string) []string {
 	return forms
 }
 
-// minEncodedRun is less than the length of the shortest credential in base64.
-const minEncodedRun = 20
+// minEncodedRunBytes is less than the length of the shortest credential in base64.
+const minEncodedRunBytes = 20
 
-// findEncoded returns the runs of base64, base32 and hexadecimal in s that contain a secret.
-func (r *Redactor) findEncoded(s string, layers int, spans []span) []span {
-	for start, end := range decode.Base64Runs(s, minEncodedRun) {
+// findEncodedSecrets returns the runs of base64, base32 and hexadecimal in s that contain a secret.
+func (r *Redactor) findEncodedSecrets(s string, layers int, spans []secretSpan) []secretSpan {
+	for start, end := range decode.Base64Runs(s, minEncodedRunBytes) {
 		decode.TryDecodingsOfBase64Run(s[start:end], func(_, text string) bool {
 			found := r.findSecrets(text, layers-1)
 			if len(found) > 0 {

@@ -14,19 +14,19 @@ var userChosenCredentialKinds = map[string]bool{
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
 }
 
-// keyBodyPattern matches a part of a private key's content, which text that only mentions the header and
+// privateKeyBodyPattern matches a part of a private key's content, which text that only mentions the header and
 // footer lines does not have.
-var keyBodyPattern = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
+var privateKeyBodyPattern = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
 
-// IssuedCredentialKindName returns the form of a credential in a text that a service issued, or of a private key; "" if
+// ServiceIssuedCredentialKindName returns the form of a credential in a text that a service issued, or of a private key; "" if
 // there is none, the text is too long, or the credential is a known documentation example.
-func IssuedCredentialKindName(text string) string {
+func ServiceIssuedCredentialKindName(text string) string {
 	if len(text) > MaxScannedTextBytes {
 		return ""
 	}
 	for _, sp := range findCredentials(text, nil) {
 		secret := strings.ToLower(text[sp.start:sp.end])
-		if sp.kind == "private-key" && !keyBodyPattern().MatchString(secret) {
+		if sp.kind == "private-key" && !privateKeyBodyPattern().MatchString(secret) {
 			continue
 		}
 		if userChosenCredentialKinds[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {

@@ -12,7 +12,7 @@ func TestIssued(t *testing.T) {
 		"Authorization: Bearer abcdefghi": "",
 		"nothing":                         "",
 	} {
-		if got := IssuedCredentialKindName(text); got != want {
+		if got := ServiceIssuedCredentialKindName(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -9,21 +9,21 @@ import (
 
 // Limits of learned secrets.
 const (
-	minLearnedBytes         = 4 // bytes; shorter secrets would damage ordinary text
-	minSubstringSecretBytes = 8 // bytes; shorter secrets match only as a whole word
-	maxLearnedSecrets       = 256
+	minLearnedSecretBytes           = 4 // bytes; shorter secrets would damage ordinary text
+	minSecretBytesForSubstringMatch = 8 // bytes; shorter secrets match only as a whole word
+	maxLearnedSecrets               = 256
 )
 
 // RedactAndCollectSecrets returns a redacted copy of a decoded JSON value, such as the payload of an action, as
-// [Redactor.Value] does, and a Redactor that also knows the secrets found in it, so that later texts
+// [Redactor.RedactJSONValue] does, and a Redactor that also knows the secrets found in it, so that later texts
 // about the action cannot quote them, in lower case or truncated either.
 func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Redactor) {
 	var found []string
-	reader, out := &Redactor{foundSecretsOutput: &found}, new(Redactor)
+	reader, out := &Redactor{collectedSecrets: &found}, new(Redactor)
 	if r != nil {
 		reader.knownSecrets, out.knownSecrets = r.knownSecrets, r.knownSecrets
 	}
-	clean := reader.Value(v, maxStringBytes)
+	clean := reader.RedactJSONValue(v, maxStringBytes)
 	if len(found) == 0 {
 		return clean, r
 	}
@@ -42,12 +42,12 @@ func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Red
 		secret = strings.Trim(secret, " \t\r\n\"'")
 		plain := isShortLowerCaseWord(secret)
 		secret = lowerASCII(secret)
-		if len(secret) >= minLearnedBytes && !plain && !seen[secret] && len(out.learnedSecrets) < maxLearnedSecrets {
+		if len(secret) >= minLearnedSecretBytes && !plain && !seen[secret] && len(out.learnedSecrets) < maxLearnedSecrets {
 			seen[secret] = true
 			out.learnedSecrets = append(out.learnedSecrets, secret)
 		}
 	}
-	return out.Value(v, maxStringBytes), out
+	return out.RedactJSONValue(v, maxStringBytes), out
 }
 
 // isShortLowerCaseWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
@@ -57,7 +57,7 @@ func isShortLowerCaseWord(s string) bool {
 }
 
 // learnedSecretSpans returns the positions of learned secrets in s.
-func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
+func (r *Redactor) learnedSecretSpans(s string, spans []secretSpan) []secretSpan {
 	if r == nil || len(r.learnedSecrets) == 0 {
 		return spans
 	}
@@ -70,14 +70,14 @@ func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 			}
 			i += at
 			at = i + len(secret)
-			if len(secret) >= minSubstringSecretBytes || (i == 0 || !isWordByte(text[i-1])) && (at == len(text) || !isWordByte(text[at])) {
-				spans = append(spans, span{i, at, "secret", s[i:at]})
+			if len(secret) >= minSecretBytesForSubstringMatch || (i == 0 || !isWordByte(text[i-1])) && (at == len(text) || !isWordByte(text[at])) {
+				spans = append(spans, secretSpan{i, at, "secret", s[i:at]})
 			}
 		}
-		for _, end := range truncationPoints(text) {
-			for n := min(len(secret)-1, end); n >= min(minSubstringSecretBytes, len(secret)/2+1); n-- {
+		for _, end := range possibleTruncationOffsets(text) {
+			for n := min(len(secret)-1, end); n >= min(minSecretBytesForSubstringMatch, len(secret)/2+1); n-- {
 				if text[end-n:end] == secret[:n] {
-					spans = append(spans, span{end - n, end, "secret", s[end-n : end]})
+					spans = append(spans, secretSpan{end - n, end, "secret", s[end-n : end]})
 					break
 				}
 			}
@@ -86,8 +86,8 @@ func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 	return spans
 }
 
-// truncationPoints returns where a text is truncated: at its end and before an ellipsis.
-func truncationPoints(s string) []int {
+// possibleTruncationOffsets returns where a text is truncated: at its end and before an ellipsis.
+func possibleTruncationOffsets(s string) []int {
 	ends := []int{len(s)}
 	for _, dots := range [...]string{"…", "..."} {
 		for at := 0; len(ends) < 8; {

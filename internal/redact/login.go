@@ -41,8 +41,8 @@ func (p *firstBytePairs) add(word string) {
 	p[firstTwoBytes(word)/64] |= 1 << (firstTwoBytes(word) % 64)
 }
 
-// canBegin reports whether s, which has at least two bytes, can begin with a word of the set.
-func (p *firstBytePairs) canBegin(s string) bool {
+// containsFirstTwoBytesOf reports whether s, which has at least two bytes, can begin with a word of the set.
+func (p *firstBytePairs) containsFirstTwoBytesOf(s string) bool {
 	return p[firstTwoBytes(s)/64]&(1<<(firstTwoBytes(s)%64)) != 0
 }
 
@@ -76,18 +76,18 @@ var programNameLettersByLength = sync.OnceValue(func() *[maxProgramNameBytes + 2
 const maxProgramNameBytes = 32
 
 // findLoginCommandSecrets returns the secrets in the arguments and input of the programs named in s.
-func findLoginCommandSecrets(s string, spans []span) []span {
+func findLoginCommandSecrets(s string, spans []secretSpan) []secretSpan {
 	begin, lengths := programNameFirstBytePairs(), programNameLettersByLength()
 	left := maxProgramArgsPerText
 	for i := 0; i+1 < len(s); i++ {
-		if i > 0 && isNameByte(s[i-1]) {
+		if i > 0 && isVariableOrProgramNameByte(s[i-1]) {
 			continue
 		}
-		if !begin.canBegin(s[i:]) {
+		if !begin.containsFirstTwoBytesOf(s[i:]) {
 			continue
 		}
 		end := i
-		for end < len(s) && end-i <= maxProgramNameBytes && isNameByte(s[end]) {
+		for end < len(s) && end-i <= maxProgramNameBytes && isVariableOrProgramNameByte(s[end]) {
 			end++
 		}
 		if n := end - i; n < 2 || n < len(lengths) && (lengths[n].secondLetters&(1<<(s[i+1]&31)) == 0 || lengths[n].lastLetters&(1<<(s[end-1]&31)) == 0) {
@@ -191,7 +191,7 @@ func unquoteArg(s string, i, end int) programArg {
 }
 
 // findArgSecrets returns the secrets in the arguments of a program.
-func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []span) []span {
+func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []secretSpan) []secretSpan {
 	first := argCountThroughSubcommand(args, l.SubcommandWords)
 	if first < 0 || l.RequiredOption != "" && !hasOption(args, l.RequiredOption) {
 		return spans
@@ -250,7 +250,7 @@ func unquoteArgFrom(a programArg, from int) programArg {
 }
 
 // addArgSecret adds the secret in an argument.
-func addArgSecret(s string, a programArg, secretFormat, accountSecretSeparator string, spans []span) []span {
+func addArgSecret(s string, a programArg, secretFormat, accountSecretSeparator string, spans []secretSpan) []secretSpan {
 	if accountSecretSeparator == "" {
 		accountSecretSeparator = ":"
 	}
@@ -276,16 +276,16 @@ func addArgSecret(s string, a programArg, secretFormat, accountSecretSeparator s
 		at := a.offset
 		for pair := range strings.SplitSeq(a.text, ";") {
 			if name, secret, ok := strings.Cut(pair, "="); ok {
-				spans = addSecret(s, programArg{secret, at + len(name) + 1, a.expandsVariables}, spans)
+				spans = appendPasswordSpan(s, programArg{secret, at + len(name) + 1, a.expandsVariables}, spans)
 			}
 			at += len(pair) + 1
 		}
 		return spans
 	}
-	return addSecret(s, a, spans)
+	return appendPasswordSpan(s, a, spans)
 }
 
-func addSecret(s string, a programArg, spans []span) []span {
+func appendPasswordSpan(s string, a programArg, spans []secretSpan) []secretSpan {
 	if len(a.text) < minSecretBytes || isPlaceholder(a.text) && (a.expandsVariables || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
 		return spans
 	}
@@ -329,8 +329,9 @@ func argCountThroughSubcommand(args []programArg, sub []string) int {
 	return len(args)
 }
 
-// selectOperands returns the nth argument that is neither an option nor the value of
-// one with two dashes, the last one for -1, and if all is set those after it too.
+// selectOperands returns the operand with the number operandNumber, the last one for -1, and also
+// the operands after it if includeFollowing is set. Operands are the arguments that are neither
+// options nor values of options with two dashes.
 func selectOperands(args []programArg, operandNumber int, includeFollowing bool) []programArg {
 	var words []programArg
 	option := false
@@ -355,9 +356,9 @@ func selectOperands(args []programArg, operandNumber int, includeFollowing bool)
 	return words[operandNumber-1 : operandNumber]
 }
 
-// findStandardInputSecrets returns the secrets in the input of the program between at and after: a pipe, a
-// here-string or a here-document.
-func findStandardInputSecrets(s string, programOffset, argsEndOffset int, args []programArg, inputFormat string, spans []span) []span {
+// findStandardInputSecrets returns the secrets in the standard input of the program whose command
+// is between programOffset and argsEndOffset: a pipe, a here-string or a here-document.
+func findStandardInputSecrets(s string, programOffset, argsEndOffset int, args []programArg, inputFormat string, spans []secretSpan) []secretSpan {
 	line := func(a programArg) {
 		if inputFormat == "account" && !strings.Contains(a.text, ":") {
 			return
@@ -375,7 +376,7 @@ func findStandardInputSecrets(s string, programOffset, argsEndOffset int, args [
 			forEachHereDocLine(s, argsEndOffset, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
 		}
 	}
-	forEachPipedWord(s, programOffset, line)
+	forEachPipedEchoWord(s, programOffset, line)
 	return spans
 }
 
@@ -404,20 +405,20 @@ func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
 // printingPrograms are programs that print their arguments.
 const printingPrograms = " echo printf print write-output write-host yes "
 
-// forEachPipedWord passes on the words of the echo or printf that writes to the pipe before at.
-func forEachPipedWord(s string, at int, line func(programArg)) {
-	from := max(0, at-4<<10)
-	pipe := strings.LastIndexByte(s[from:at], '|')
-	if pipe < 0 || strings.ContainsAny(s[from+pipe+1:at], "\n;&") {
+// forEachPipedEchoWord passes on the words of the echo or printf that writes to the pipe before at.
+func forEachPipedEchoWord(s string, programOffset int, visitWord func(programArg)) {
+	from := max(0, programOffset-4<<10)
+	pipe := strings.LastIndexByte(s[from:programOffset], '|')
+	if pipe < 0 || strings.ContainsAny(s[from+pipe+1:programOffset], "\n;&") {
 		return
 	}
 	pipe += from
 	for start := pipe - 1; start >= from; start-- {
-		if !isNameByte(s[start]) || start > 0 && isNameByte(s[start-1]) {
+		if !isVariableOrProgramNameByte(s[start]) || start > 0 && isVariableOrProgramNameByte(s[start-1]) {
 			continue
 		}
 		end := start
-		for end < pipe && isNameByte(s[end]) {
+		for end < pipe && isVariableOrProgramNameByte(s[end]) {
 			end++
 		}
 		if !strings.Contains(printingPrograms, " "+strings.ToLower(s[start:end])+" ") {
@@ -433,7 +434,7 @@ func forEachPipedWord(s string, at int, line func(programArg)) {
 				continue // the format string
 			}
 			if w.text = strings.TrimSuffix(w.text, `\n`); w.text != "" {
-				line(w)
+				visitWord(w)
 			}
 		}
 		return

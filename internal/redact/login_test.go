@@ -44,11 +44,11 @@ func TestLogins(t *testing.T) {
 		"mysql \\\n  -u root \\\n  -p# \\\n  db":      "mysql \\\n  -u root \\\n  -p* \\\n  db",
 	} {
 		in := strings.ReplaceAll(command, "#", secret)
-		got := (*Redactor)(nil).String(in)
+		got := (*Redactor)(nil).RedactText(in)
 		if want := strings.ReplaceAll(want, "*", "[redacted password]"); got != want {
 			t.Errorf("%s\n got  %s\n want %s", in, got, want)
 		}
-		if twice := (*Redactor)(nil).String(got); twice != got {
+		if twice := (*Redactor)(nil).RedactText(got); twice != got {
 			t.Errorf("%s became %s, then %s", in, got, twice)
 		}
 	}
@@ -67,7 +67,7 @@ func TestLoginsKeep(t *testing.T) {
 		"docker login -u me --password-stdin r.test", "$Pwd = ConvertTo-SecureString $x", "$Signature = Get-AuthenticodeSignature a.ps1",
 		"poetry run pre-commit run --config a/b.yaml", "System.X, Culture=neutral, PublicKeyToken=31bf3856ad364e35",
 	} {
-		if got := (*Redactor)(nil).String(s); got != s {
+		if got := (*Redactor)(nil).RedactText(s); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
@@ -116,7 +116,7 @@ func TestLoginsTable(t *testing.T) {
 			t.Errorf("%v holds nothing", *l)
 		}
 		for _, line := range lines {
-			if got := (*Redactor)(nil).String(line); strings.Contains(got, secret) {
+			if got := (*Redactor)(nil).RedactText(line); strings.Contains(got, secret) {
 				t.Errorf("%s: got %s", line, got)
 			}
 		}
@@ -138,7 +138,7 @@ func TestArgs(t *testing.T) {
 		{"git", []string{"log", "-p"}, []string{"log", "-p"}},
 		{"", nil, nil},
 	} {
-		if diff := cmp.Diff(tt.want, (*Redactor)(nil).Args(tt.program, tt.args)); diff != "" {
+		if diff := cmp.Diff(tt.want, (*Redactor)(nil).RedactArgs(tt.program, tt.args)); diff != "" {
 			t.Errorf("%s %v: %s", tt.program, tt.args, diff)
 		}
 	}
@@ -156,7 +156,7 @@ func TestPairing(t *testing.T) {
 		"argv":                  []any{"sshpass", "-p", secret, "ssh", "x"},
 		"service":               map[string]any{"DATADOG_API_KEY": "0123456789abcdef" + strings.ToLower(secret)},
 	} {
-		if got := fmt.Sprint((*Redactor)(nil).Value(v, 0)); strings.Contains(strings.ToLower(got), strings.ToLower(secret)) {
+		if got := fmt.Sprint((*Redactor)(nil).RedactJSONValue(v, 0)); strings.Contains(strings.ToLower(got), strings.ToLower(secret)) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -178,12 +178,12 @@ func TestLearn(t *testing.T) {
 		"no word of it":                            "no word of it",
 		"the file a/" + secret[:3] + " is another": "the file a/" + secret[:3] + " is another",
 	} {
-		if got := r.String(in); got != want {
+		if got := r.RedactText(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
 	short, r := (*Redactor)(nil).RedactAndCollectSecrets(map[string]any{"password": "root7", "db": map[string]any{"password": "wordpress"}}, 0)
-	if got := r.String("uproot7d root7 of /root7/wordpress"); fmt.Sprint(short) == "" || got != "uproot7d [redacted secret] of /[redacted secret]/wordpress" {
+	if got := r.RedactText("uproot7d root7 of /root7/wordpress"); fmt.Sprint(short) == "" || got != "uproot7d [redacted secret] of /[redacted secret]/wordpress" {
 		t.Errorf("got %q", got)
 	}
 	same := New("own secret")

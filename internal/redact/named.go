@@ -21,7 +21,7 @@ var hintFirstBytes = func() (set firstBytePairs) {
 
 // hasSecretHint reports whether s begins with a hint.
 func hasSecretHint(s string) bool {
-	if len(s) < 2 || !hintFirstBytes.canBegin(s) {
+	if len(s) < 2 || !hintFirstBytes.containsFirstTwoBytesOf(s) {
 		return false
 	}
 	for _, h := range secretNameHints {
@@ -32,8 +32,8 @@ func hasSecretHint(s string) bool {
 	return false
 }
 
-// mentionsSecret reports whether a name can be that of a secret.
-func mentionsSecret(name string) bool {
+// containsSecretNameHint reports whether a name can be that of a secret.
+func containsSecretNameHint(name string) bool {
 	for i := range len(name) {
 		if hasSecretHint(name[i:]) {
 			return true
@@ -42,18 +42,18 @@ func mentionsSecret(name string) bool {
 	return false
 }
 
-// findAssignments returns the values in s that are assigned to names of secrets, in the notations of
+// findAssignedSecrets returns the values in s that are assigned to names of secrets, in the notations of
 // shells, programming languages, YAML, JSON and command lines.
-func findAssignments(s string, spans []span) []span {
+func findAssignedSecrets(s string, spans []secretSpan) []secretSpan {
 	for i, last := 0, 0; i+1 < len(s); i++ {
-		if !hintFirstBytes.canBegin(s[i:]) || !hasSecretHint(s[i:]) {
+		if !hintFirstBytes.containsFirstTwoBytesOf(s[i:]) || !hasSecretHint(s[i:]) {
 			continue
 		}
 		start, end := i, i
-		for start > last && isNameByte(s[start-1]) {
+		for start > last && isVariableOrProgramNameByte(s[start-1]) {
 			start--
 		}
-		for end < len(s) && isNameByte(s[end]) {
+		for end < len(s) && isVariableOrProgramNameByte(s[end]) {
 			end++
 		}
 		name := s[start:end]
@@ -81,9 +81,9 @@ func endsInsideRedactionMark(s string) bool {
 	return at >= 0 && !strings.Contains(s[at:], "]")
 }
 
-func isNameByte(c byte) bool { return nameBytes[c] }
+func isVariableOrProgramNameByte(c byte) bool { return variableOrProgramNameBytes[c] }
 
-var nameBytes = func() (set [256]bool) {
+var variableOrProgramNameBytes = func() (set [256]bool) {
 	for _, c := range []byte(letters + "0123456789_-.") {
 		set[c] = true
 	}
@@ -93,8 +93,8 @@ var nameBytes = func() (set [256]bool) {
 // maxAssignedValueBytes is the maximum length of an examined value, in bytes.
 const maxAssignedValueBytes = 1000
 
-// findAssignedValue returns the position of the value assigned to the name that ends at i; two equal numbers if
-// there is none.
+// findAssignedValue returns the position of the value assigned to the name that ends at nameEnd;
+// two equal numbers if there is none.
 func findAssignedValue(s string, nameEnd int, isOption bool) (from, to int) {
 	for n := 0; n < 2 && nameEnd < len(s) && strings.IndexByte("\"'`]", s[nameEnd]) >= 0; n++ {
 		nameEnd++
@@ -152,7 +152,7 @@ func secretKind(name, value string) string {
 // secretKindOfName returns "password", "key" or "", by the words in a name such as db_password, apiKey or
 // --client-secret.
 func secretKindOfName(name string) string {
-	if !mentionsSecret(name) {
+	if !containsSecretNameHint(name) {
 		return ""
 	}
 	words := splitName(name)
@@ -266,7 +266,7 @@ func isVariable(v string) bool {
 		return true
 	}
 	for i := range len(v) {
-		if !isNameByte(v[i]) && v[i] != ':' && v[i] != '[' {
+		if !isVariableOrProgramNameByte(v[i]) && v[i] != ':' && v[i] != '[' {
 			return false
 		}
 	}

@@ -19,10 +19,10 @@ const MaxScannedTextBytes = 128 << 10
 // A Redactor removes credentials, and also knows configured secrets. A nil Redactor knows none. It is
 // safe for concurrent use.
 type Redactor struct {
-	knownSecrets       []string  // the secrets and their encoded forms
-	learnedSecrets     []string  // in lower case
-	foundSecretsOutput *[]string // collects the secrets found; nil for none
-	cache              redactionCache
+	knownSecrets     []string  // the secrets and their encoded forms
+	learnedSecrets   []string  // in lower case
+	collectedSecrets *[]string // collects the secrets found; nil for none
+	cache            redactionCache
 }
 
 // New returns a Redactor that also removes the given secrets, such as API keys. Secrets shorter than 8
@@ -37,8 +37,8 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// String returns s with each credential replaced by "[redacted KIND]". It is idempotent.
-func (r *Redactor) String(s string) string {
+// RedactText returns s with each credential replaced by "[redacted KIND]". It is idempotent.
+func (r *Redactor) RedactText(s string) string {
 	if len(s) > MaxScannedTextBytes {
 		return "[redacted unexamined text]"
 	}
@@ -56,25 +56,25 @@ func (r *Redactor) redactUncached(s string) string {
 	return replaceSpans(s, spans)
 }
 
-// collectSecret adds a secret to foundSecretsOutput, if r collects secrets.
+// collectSecret adds a secret to collectedSecrets, if r collects secrets.
 func (r *Redactor) collectSecret(secret string) {
-	if r != nil && r.foundSecretsOutput != nil {
-		*r.foundSecretsOutput = append(*r.foundSecretsOutput, secret)
+	if r != nil && r.collectedSecrets != nil {
+		*r.collectedSecrets = append(*r.collectedSecrets, secret)
 	}
 }
 
-// RedactNamedValue is [Redactor.String] for the value of a named field; the name can show that the value is a
+// RedactNamedValue is [Redactor.RedactText] for the value of a named field; the name can show that the value is a
 // secret.
 func (r *Redactor) RedactNamedValue(name, value string) string {
 	if name == "" {
-		return r.String(value)
+		return r.RedactText(value)
 	}
 	if kind := secretKind(name, value); kind != "" {
 		r.collectSecret(value)
 		return redactionMark(kind)
 	}
 	if len(name)+len(value) > MaxScannedTextBytes {
-		return r.String(value)
+		return r.RedactText(value)
 	}
 	prefix := name + ": "
 	spans := r.findSecrets(prefix+value, maxNestedEncodings)
@@ -92,14 +92,14 @@ func (r *Redactor) RedactNamedValue(name, value string) string {
 }
 
 // A span is a secret in a text, from start up to end.
-type span struct {
+type secretSpan struct {
 	start, end int
 	kind       string
 	secret     string // in decoded form
 }
 
-func newSpan(s string, start, end int, kind string) span {
-	return span{start, end, kind, s[start:end]}
+func newSpan(s string, start, end int, kind string) secretSpan {
+	return secretSpan{start, end, kind, s[start:end]}
 }
 
 // openMark is the beginning of a redaction mark.
@@ -108,8 +108,8 @@ const openMark = "[redacted "
 func redactionMark(kind string) string { return openMark + kind + "]" }
 
 // replaceSpans replaces spans by redaction marks; spans can overlap.
-func replaceSpans(s string, spans []span) string {
-	slices.SortFunc(spans, func(a, b span) int {
+func replaceSpans(s string, spans []secretSpan) string {
+	slices.SortFunc(spans, func(a, b secretSpan) int {
 		if a.start != b.start {
 			return a.start - b.start
 		}

@@ -97,7 +97,7 @@ func TestExamples(t *testing.T) {
 				if !found {
 					t.Errorf("match %q: not found", text)
 				}
-				got := (*Redactor)(nil).String(text)
+				got := (*Redactor)(nil).RedactText(text)
 				if !isRedactionMark(got) || len(secret) > 8 && strings.Contains(got, secret) {
 					t.Errorf("match %q: got %q", text, got)
 				}
@@ -148,7 +148,7 @@ func TestKeeps(t *testing.T) {
 		"for key in keys: print(key)",
 	}
 	for _, s := range keep {
-		if got := (*Redactor)(nil).String(s); got != s {
+		if got := (*Redactor)(nil).RedactText(s); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
@@ -173,7 +173,7 @@ func TestNamed(t *testing.T) {
 		{"password=\"hunter2", "hunter2"},
 	}
 	for _, tt := range gone {
-		if got := (*Redactor)(nil).String(tt.text); strings.Contains(got, tt.secret) {
+		if got := (*Redactor)(nil).RedactText(tt.text); strings.Contains(got, tt.secret) {
 			t.Errorf("%q became %q", tt.text, got)
 		}
 	}
@@ -230,7 +230,7 @@ func TestForms(t *testing.T) {
 		"base64 escaped":       url.QueryEscape(b64([]byte("<<>>" + key))),
 	}
 	for name, s := range forms {
-		got := (*Redactor)(nil).String(s)
+		got := (*Redactor)(nil).RedactText(s)
 		if !strings.Contains(got, "[redacted aws-access-key]") || strings.Contains(got, key[8:]) {
 			t.Errorf("%s: %q became %q", name, s, got)
 		}
@@ -256,7 +256,7 @@ func TestCompressedIsBounded(t *testing.T) {
 	for depth := range maxNestedEncodings {
 		text = base64.RawStdEncoding.EncodeToString(zipped(t, strings.Repeat(text, 64<<10/len(text)))) + " "
 		all := strings.Repeat(text, MaxScannedTextBytes/len(text))
-		if n := allocated.Bytes(func() { (*Redactor)(nil).String(all) }); n > 1<<30 {
+		if n := allocated.Bytes(func() { (*Redactor)(nil).RedactText(all) }); n > 1<<30 {
 			t.Errorf("depth %d: %d bytes allocated", depth, n)
 		}
 	}
@@ -266,7 +266,7 @@ func TestCompressedIsBounded(t *testing.T) {
 func TestBlocksAreNotRead(t *testing.T) {
 	const run = "QlpoOTFBWSZTWeaLr3YABuSBAKIAAAggADDMCapplKE2qShPF3JFOFCQ5ouvdg"
 	all := strings.Repeat(run+" ", (64<<10)/len(run))
-	if n := allocated.Bytes(func() { (*Redactor)(nil).String(all) }); n > 1<<30 {
+	if n := allocated.Bytes(func() { (*Redactor)(nil).RedactText(all) }); n > 1<<30 {
 		t.Errorf("%d bytes allocated", n)
 	}
 }
@@ -286,11 +286,11 @@ func TestKnown(t *testing.T) {
 		"query":        "https://x.test/?q=" + url.QueryEscape(secret),
 		"escaped":      strings.ReplaceAll(secret, "c", `\u0063`),
 	} {
-		if got := r.String(s); !strings.Contains(got, "[redacted secret]") || strings.Contains(got, "canary/of") {
+		if got := r.RedactText(s); !strings.Contains(got, "[redacted secret]") || strings.Contains(got, "canary/of") {
 			t.Errorf("%s: %q became %q", name, s, got)
 		}
 	}
-	if got := r.String("a short text"); got != "a short text" {
+	if got := r.RedactText("a short text"); got != "a short text" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -315,11 +315,11 @@ func TestValue(t *testing.T) {
 		"nested":                     map[string]any{"list": []any{"[redacted aws-access-key]", 1.5, nil, true}},
 		"id":                         "123e4567-e89b-12d3-a456-426614174000",
 	}
-	if diff := cmp.Diff(want, (*Redactor)(nil).Value(in, 0)); diff != "" {
+	if diff := cmp.Diff(want, (*Redactor)(nil).RedactJSONValue(in, 0)); diff != "" {
 		t.Error(diff)
 	}
 	two, _ := fill("ASIA<upper:16>")
-	got := (*Redactor)(nil).Value(map[string]any{key: "x", two: "y"}, 0).(map[string]any)
+	got := (*Redactor)(nil).RedactJSONValue(map[string]any{key: "x", two: "y"}, 0).(map[string]any)
 	if len(got) != 2 {
 		t.Errorf("one field hides the other: %v", got)
 	}
@@ -327,14 +327,14 @@ func TestValue(t *testing.T) {
 	for range 200 {
 		deep = []any{deep}
 	}
-	if s := fmt.Sprint((*Redactor)(nil).Value(deep, 0)); strings.Contains(s, key) || !isRedactionMark(s) {
+	if s := fmt.Sprint((*Redactor)(nil).RedactJSONValue(deep, 0)); strings.Contains(s, key) || !isRedactionMark(s) {
 		t.Errorf("deep value: %s", s)
 	}
 }
 
 func TestTooLong(t *testing.T) {
 	key, _ := fill("AKIA<upper:16>")
-	if got := (*Redactor)(nil).String(strings.Repeat("x", MaxScannedTextBytes) + key); strings.Contains(got, key) {
+	if got := (*Redactor)(nil).RedactText(strings.Repeat("x", MaxScannedTextBytes) + key); strings.Contains(got, key) {
 		t.Error("an unexamined text was let through")
 	}
 }
@@ -358,7 +358,7 @@ func TestBrief(t *testing.T) {
 	if got := (*Redactor)(nil).RedactAndTruncate(many, 16<<10); strings.Contains(got, "ghp_") {
 		t.Errorf("…%q", got[max(0, len(got)-80):])
 	}
-	got := (*Redactor)(nil).Value(map[string]any{"password": strings.Repeat("hunter2 ", 20000), "a": strings.Repeat("é", 5000)}, 99)
+	got := (*Redactor)(nil).RedactJSONValue(map[string]any{"password": strings.Repeat("hunter2 ", 20000), "a": strings.Repeat("é", 5000)}, 99)
 	want := map[string]any{"password": "[redacted password]", "a": strings.Repeat("é", 49) + "… (10000 bytes)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -382,7 +382,7 @@ func BenchmarkHostile(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {
-				(*Redactor)(nil).String(s)
+				(*Redactor)(nil).RedactText(s)
 			}
 		})
 	}
@@ -397,8 +397,8 @@ func FuzzString(f *testing.F) {
 	}
 	f.Add(`"password": "\u0041"+'b' %zz &#x;`)
 	f.Fuzz(func(t *testing.T, s string) {
-		once := (*Redactor)(nil).String(s)
-		if twice := (*Redactor)(nil).String(once); twice != once {
+		once := (*Redactor)(nil).RedactText(s)
+		if twice := (*Redactor)(nil).RedactText(once); twice != once {
 			t.Errorf("%q became %q, then %q", s, once, twice)
 		}
 	})
@@ -410,7 +410,7 @@ func FuzzInsert(f *testing.F) {
 	f.Add(`{"a":"`, `"}`)
 	key, _ := fill("ghp_<alnum:36>")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		if got := (*Redactor)(nil).String(before + " " + key + " " + after); strings.Contains(got, key) {
+		if got := (*Redactor)(nil).RedactText(before + " " + key + " " + after); strings.Contains(got, key) {
 			t.Errorf("%q and %q: %q", before, after, got)
 		}
 	})
@@ -427,7 +427,7 @@ func BenchmarkString(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {
-				(*Redactor)(nil).String(s)
+				(*Redactor)(nil).RedactText(s)
 			}
 		})
 	}

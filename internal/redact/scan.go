@@ -47,9 +47,9 @@ var secretPatternLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 type secretPatternSet [(len(knowledge.SecretForms) + 63) / 64]uint64
 
 // findCredentials returns the matches of all forms in s.
-func findCredentials(s string, spans []span) []span {
+func findCredentials(s string, spans []secretSpan) []secretSpan {
 	var set secretPatternSet
-	prefilter.Scan(secretPatternLiterals(), s, set[:])
+	prefilter.ScanForLiterals(secretPatternLiterals(), s, set[:])
 	if set == (secretPatternSet{}) {
 		return spans
 	}
@@ -70,13 +70,13 @@ func findCredentials(s string, spans []span) []span {
 	return spans
 }
 
-func secretPatternTextNeeds(f *knowledge.SecretForm) prefilter.TextNeeds {
-	return prefilter.TextNeeds{MinWordRunLength: f.MinWordRunLength, MinWordOrSymbolRunLength: f.MinTokenRunLength, RequiredBytes: f.RequiredASCIIChars}
+func secretPatternTextNeeds(f *knowledge.SecretForm) prefilter.RequiredTextFeatures {
+	return prefilter.RequiredTextFeatures{MinWordRunLength: f.MinWordRunLength, MinWordOrSymbolRunLength: f.MinTokenRunLength, RequiredBytes: f.RequiredASCIIChars}
 }
 
-// findSecretPatternInLines returns the matches of a form that matches within lines, and examines only lines that
-// contain its literals.
-func findSecretPatternInLines(s string, patternIndex int, spans []span) []span {
+// findSecretPatternInLines returns the matches of a secret pattern that never matches across lines.
+// It examines only lines that contain the literals of the pattern.
+func findSecretPatternInLines(s string, patternIndex int, spans []secretSpan) []secretSpan {
 	f := &knowledge.SecretForms[patternIndex]
 	for from := 0; from < len(s); {
 		to := len(s)
@@ -93,7 +93,7 @@ func findSecretPatternInLines(s string, patternIndex int, spans []span) []span {
 
 // findSecretPatternMatches returns the matches of one form in s[from:to]. A match is extended to the end of its last
 // word.
-func findSecretPatternMatches(s string, from, to, i int, spans []span) []span {
+func findSecretPatternMatches(s string, from, to, i int, spans []secretSpan) []secretSpan {
 	f := &knowledge.SecretForms[i]
 next:
 	for _, m := range compileSecretPattern(i).finder.FindAll(s[from:to]) {

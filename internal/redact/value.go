@@ -7,19 +7,21 @@ import (
 	"strings"
 )
 
-// maxDepth is the maximum nesting of a payload; deeper values are replaced.
-const maxDepth = 64
+// maxPayloadNesting is the maximum nesting of a payload; deeper values are replaced.
+const maxPayloadNesting = 64
 
 // maxFieldNameCollisionsPerObject is how many names of one object can be equal after redaction.
 const maxFieldNameCollisionsPerObject = 100
 
-// Value returns a copy of a decoded JSON value with every string and field name redacted, and
+// RedactJSONValue returns a copy of a decoded JSON value with every string and field name redacted, and
 // truncated as by [Redactor.RedactAndTruncate] if keep is not 0. In a list of arguments, the word after an option
 // such as "--password" is its value.
-func (r *Redactor) Value(v any, keep int) any { return r.redactValue("", v, keep, 0) }
+func (r *Redactor) RedactJSONValue(v any, maxStringBytes int) any {
+	return r.redactValue("", v, maxStringBytes, 0)
+}
 
 func (r *Redactor) redactValue(name string, v any, keep, depth int) any {
-	if depth > maxDepth {
+	if depth > maxPayloadNesting {
 		return "[redacted unexamined value]"
 	}
 	switch v := v.(type) {
@@ -90,7 +92,7 @@ func (r *Redactor) redactList(name, program string, v []any, keep, depth int) an
 	for i, e := range v {
 		words[i], _ = e.(string)
 	}
-	secrets := argSecrets(program, words)
+	secrets := secretSpansByWordIndex(program, words)
 	out := make([]any, len(v))
 	option := ""
 	for i, e := range v {
@@ -113,8 +115,8 @@ func (r *Redactor) redactList(name, program string, v []any, keep, depth int) an
 	return out
 }
 
-// Args returns the arguments of a program, redacted.
-func (r *Redactor) Args(program string, args []string) []string {
+// RedactArgs returns the arguments of a program, redacted.
+func (r *Redactor) RedactArgs(program string, args []string) []string {
 	if len(args) == 0 {
 		return args
 	}
@@ -129,9 +131,9 @@ func (r *Redactor) Args(program string, args []string) []string {
 	return out
 }
 
-// argSecrets returns the secrets in the arguments of a program, by word index; if program is "", the
+// secretSpansByWordIndex returns the secrets in the arguments of a program, by word index; if program is "", the
 // first word is the program.
-func argSecrets(program string, words []string) map[int][]span {
+func secretSpansByWordIndex(program string, words []string) map[int][]secretSpan {
 	if program == "" {
 		if len(words) == 0 {
 			return nil
@@ -147,15 +149,15 @@ func argSecrets(program string, words []string) map[int][]span {
 		args[i] = programArg{w, size, true}
 		size += len(w) + 1
 	}
-	var spans []span
+	var spans []secretSpan
 	for _, l := range loginCommandsByProgram()[program] {
 		spans = findArgSecrets(strings.Join(words, " "), l, args, spans)
 	}
-	found := map[int][]span{}
+	found := map[int][]secretSpan{}
 	for _, sp := range spans {
 		for i, a := range args {
 			if a.offset <= sp.start && sp.end <= a.offset+len(a.text) {
-				found[i] = append(found[i], span{sp.start - a.offset, sp.end - a.offset, sp.kind, sp.secret})
+				found[i] = append(found[i], secretSpan{sp.start - a.offset, sp.end - a.offset, sp.kind, sp.secret})
 			}
 		}
 	}

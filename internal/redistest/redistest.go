@@ -35,7 +35,7 @@ func Start(t testing.TB, args ...string) *Server {
 	s := &Server{URL: "unix://" + socket, t: t, dir: dir, args: append([]string{
 		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}, args...)}
-	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, Timeout: 10 * time.Second, Clock: time.Now})
+	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, StepTimeout: 10 * time.Second, Clock: time.Now})
 	t.Cleanup(func() {
 		s.client.Close()
 		s.Kill()
@@ -55,8 +55,8 @@ func (s *Server) Do(words ...string) any {
 	return got[0]
 }
 
-// Hash returns what is kept under a key.
-func (s *Server) Hash(key string) map[string]string {
+// ReadHashFields returns what is kept under a key.
+func (s *Server) ReadHashFields(key string) map[string]string {
 	s.t.Helper()
 	all, _ := s.Do("HGETALL", key).([]any)
 	hash := map[string]string{}

@@ -22,11 +22,11 @@ import (
 
 // Bounds of a client.
 const (
-	maxAnswerBytes = 64 << 20 // bytes of an answer
-	maxDepth       = 4        // nesting depth of arrays
-	maxLineBytes   = 64 << 10 // bytes of a status, an error or a length
-	maxConns       = 4        // connections at the same time
-	maxIdleTime    = 10 * time.Second
+	maxAnswerBytes  = 64 << 20 // bytes of an answer
+	maxArrayNesting = 4        // nesting depth of arrays
+	maxLineBytes    = 64 << 10 // bytes of a status, an error or a length
+	maxConns        = 4        // connections at the same time
+	maxIdleTime     = 10 * time.Second
 )
 
 // Options say how to reach a server.
@@ -35,7 +35,7 @@ type Options struct {
 	TLS              *tls.Config   // nil for none
 	User, Password   string        // "" for none
 	DB               int           // the number of the database
-	Timeout          time.Duration // limit for each of: waiting for a free connection, connecting, waiting for an answer
+	StepTimeout      time.Duration // limit for each of: waiting for a free connection, connecting, waiting for an answer
 	Clock            func() time.Time
 }
 
@@ -110,9 +110,9 @@ func (c *Client) Close() error {
 // Do sends commands together, and returns an answer for each: nil, a string, an
 // int64, an [Error], or a []any of these. The error is one of the connection:
 // whether the commands were carried out is unknown then, and Do never sends them
-// again. ctx bounds the whole, [Options.Timeout] each step.
+// again. ctx bounds the whole, [Options.StepTimeout] each step.
 func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
-	turn, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	turn, cancel := context.WithTimeout(ctx, c.opts.StepTimeout)
 	defer cancel()
 	select {
 	case c.connectionSlots <- struct{}{}:
@@ -124,13 +124,13 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := one.sendCommands(ctx, commands, c.opts.Timeout)
+	answers, err := one.sendCommands(ctx, commands, c.opts.StepTimeout)
 	if err != nil {
 		one.net.Close()
 		_ = c.Close() // an error on one connection often affects the others, so close the idle ones too
 		return nil, err
 	}
-	if one.deadlineMayHavePassed {
+	if one.commandDeadlineMayHavePassed {
 		one.net.Close()
 		return answers, nil
 	}
@@ -161,14 +161,14 @@ func (c *Client) getConnection(ctx context.Context) (*connection, error) {
 // A connection is an open network connection to a Redis server, on which one caller at a time sends
 // commands.
 type connection struct {
-	net                   net.Conn
-	in                    *bufio.Reader
-	lastUsed              time.Time
-	deadlineMayHavePassed bool // its deadline may have passed just after the last answer
+	net                          net.Conn
+	in                           *bufio.Reader
+	lastUsed                     time.Time
+	commandDeadlineMayHavePassed bool // its deadline may have passed just after the last answer
 }
 
 func dial(ctx context.Context, o Options) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, o.StepTimeout)
 	defer cancel()
 	plain, err := (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
 	if err != nil {
@@ -193,7 +193,7 @@ func dial(ctx context.Context, o Options) (*connection, error) {
 	if o.DB != 0 {
 		first = append(first, []string{"SELECT", strconv.Itoa(o.DB)})
 	}
-	answers, err := c.sendCommands(ctx, first, o.Timeout)
+	answers, err := c.sendCommands(ctx, first, o.StepTimeout)
 	for _, answer := range answers {
 		if refused, ok := answer.(Error); ok && err == nil {
 			err = refused
@@ -210,7 +210,7 @@ func dial(ctx context.Context, o Options) (*connection, error) {
 func (c *connection) sendCommands(ctx context.Context, commands [][]string, limit time.Duration) ([]any, error) {
 	late := func() { _ = c.net.SetDeadline(time.Unix(1, 0)) } // ends what is being read or written
 	stop, step := context.AfterFunc(ctx, late), time.AfterFunc(limit, late)
-	defer func() { c.deadlineMayHavePassed = !stop() || !step.Stop() }()
+	defer func() { c.commandDeadlineMayHavePassed = !stop() || !step.Stop() }()
 	_ = c.net.SetDeadline(time.Time{})
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (c *connection) sendCommands(ctx context.Context, commands [][]string, limi
 	left := maxAnswerBytes
 	for range commands {
 		step.Reset(limit)
-		answer, err := c.readAnswer(maxDepth, &left)
+		answer, err := c.readAnswer(maxArrayNesting, &left)
 		if err != nil {
 			return nil, err
 		}
@@ -242,8 +242,8 @@ var errNotRESP2 = errors.New("the reply of the server is not RESP2; check that s
 
 // readAnswer reads one answer. The answer may have at most *left bytes, from which the bytes read
 // are subtracted.
-func (c *connection) readAnswer(depth int, left *int) (any, error) {
-	line, err := c.readLine(left)
+func (c *connection) readAnswer(nestingLeft int, bytesLeft *int) (any, error) {
+	line, err := c.readLine(bytesLeft)
 	if err != nil || line == "" {
 		return nil, cmp.Or(err, errNotRESP2)
 	}
@@ -265,24 +265,24 @@ func (c *connection) readAnswer(depth int, left *int) (any, error) {
 		return nil, errNotRESP2
 	case n < 0:
 		return nil, nil
-	case n > int64(*left):
+	case n > int64(*bytesLeft):
 		return nil, fmt.Errorf("the reply of the store's server is longer than %d bytes; check that store names a Redis or Valkey server", maxAnswerBytes)
 	case line[0] == '$':
-		*left -= int(n)
+		*bytesLeft -= int(n)
 		var text strings.Builder
 		if _, err := io.CopyN(&text, c.in, n); err != nil {
 			return nil, err
 		}
-		if end, err := c.readLine(left); err != nil || end != "" {
+		if end, err := c.readLine(bytesLeft); err != nil || end != "" {
 			return nil, cmp.Or(err, errNotRESP2)
 		}
 		return text.String(), nil
-	case depth == 0:
-		return nil, fmt.Errorf("the reply of the store's server is nested more than %d deep; check that store names a Redis or Valkey server", maxDepth)
+	case nestingLeft == 0:
+		return nil, fmt.Errorf("the reply of the store's server is nested more than %d deep; check that store names a Redis or Valkey server", maxArrayNesting)
 	}
 	var all []any
 	for range n {
-		one, err := c.readAnswer(depth-1, left)
+		one, err := c.readAnswer(nestingLeft-1, bytesLeft)
 		if err != nil {
 			return nil, err
 		}

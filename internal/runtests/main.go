@@ -28,12 +28,12 @@ import (
 func main() {
 	allow := flag.String("allow", "", "")
 	again := flag.Int("again", 0, "")
-	args := parseFlags(os.Args[1:])
+	args := parseLeadingFlags(os.Args[1:])
 	var allowed []*regexp.Regexp
 	if *allow != "" {
 		var err error
 		if allowed, err = readAllowedSkipReasons(*allow); err != nil {
-			fail(err)
+			exitWithError(err)
 		}
 	}
 	r := &testRun{out: os.Stdout, packages: map[string]*testedPackage{}}
@@ -42,15 +42,15 @@ func main() {
 		err = nil
 	}
 	if r.printSummary(*allow != "", allowed) || err != nil {
-		fail(err)
+		exitWithError(err)
 	}
 }
 
-// parseFlags reads the flags of this command, which come first, and returns the others.
-func parseFlags(args []string) []string {
+// parseLeadingFlags reads the flags of this command, which come first, and returns the others.
+func parseLeadingFlags(args []string) []string {
 	for len(args) > 1 && (args[0] == "-allow" || args[0] == "-again") {
 		if err := flag.CommandLine.Parse(args[:2]); err != nil {
-			fail(err)
+			exitWithError(err)
 		}
 		args = args[2:]
 	}
@@ -71,7 +71,7 @@ func (r *testRun) runGoTest(args []string) error {
 	return errors.Join(r.readEvents(out), cmd.Wait())
 }
 
-func fail(err error) {
+func exitWithError(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "runtests:", err)
 	}
@@ -105,14 +105,14 @@ type event struct {
 
 // A testRun is one run of go test.
 type testRun struct {
-	out           io.Writer
-	packages      map[string]*testedPackage
-	passed        []testOutcome
-	failed        []testOutcome
-	flaky         []testOutcome // failed together with other tests, passed when run alone
-	skipped       []skippedTest
-	endedPackages []*testedPackage
-	mustNotRetry  bool // something failed that is not tried again
+	out                   io.Writer
+	packages              map[string]*testedPackage
+	passed                []testOutcome
+	failed                []testOutcome
+	flaky                 []testOutcome // failed together with other tests, passed when run alone
+	skipped               []skippedTest
+	endedPackages         []*testedPackage
+	hasUnretriableFailure bool // something failed that is not tried again
 }
 
 // A testedPackage is a package that is tested.
@@ -134,8 +134,8 @@ func (o testOutcome) String() string {
 // A skippedTest is a test that was not run.
 type skippedTest struct{ test, reason string }
 
-// maxOutputBytes is how much of the output of one test is kept.
-const maxOutputBytes = 1 << 20
+// maxTestOutputBytes is how much of the output of one test is kept.
+const maxTestOutputBytes = 1 << 20
 
 // readEvents reads the events of go test up to its end. What is no event is printed.
 func (r *testRun) readEvents(in io.Reader) error {
@@ -196,7 +196,7 @@ func (p *testedPackage) addTestOutput(test, text string) {
 		p.outputByTest[test] = b
 		p.testOrder = append(p.testOrder, test)
 	}
-	if b.Len() < maxOutputBytes {
+	if b.Len() < maxTestOutputBytes {
 		b.WriteString(text)
 	}
 }
@@ -228,7 +228,7 @@ func (r *testRun) endPackage(p *testedPackage, e event) {
 		if !slices.ContainsFunc(r.failed, func(f testOutcome) bool { return f.pkg == p.name }) {
 			r.failed = append(r.failed, testOutcome{pkg: p.name})
 		}
-		r.mustNotRetry = r.mustNotRetry || !p.endedNormally()
+		r.hasUnretriableFailure = r.hasUnretriableFailure || !p.endedNormally()
 	}
 	if b := p.outputByTest[""]; b != nil {
 		fmt.Fprintf(r.out, "%s", b)
@@ -248,8 +248,8 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// failedTestsPassOnRetry runs the failed tests again, one package after the other, unless there are more of
-// them than the parameter most. It reports whether all of them passed.
+// failedTestsPassOnRetry runs the failed tests again, one package after the other, unless there are
+// more than maxRetriedTests. It reports whether all of them passed.
 func (r *testRun) failedTestsPassOnRetry(maxRetriedTests int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0
@@ -263,7 +263,7 @@ func (r *testRun) failedTestsPassOnRetry(maxRetriedTests int, args []string) boo
 			n++
 		}
 	}
-	if r.mustNotRetry || n == 0 || n > maxRetriedTests {
+	if r.hasUnretriableFailure || n == 0 || n > maxRetriedTests {
 		return false
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "./") })
@@ -286,8 +286,8 @@ func shortPackageName(name string) string {
 	return strings.TrimPrefix(name, "github.com/shieldcli/shield/")
 }
 
-// positionPattern is the file and line before a test's words.
-var positionPattern = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
+// testLogPositionPattern is the file and line before a test's words.
+var testLogPositionPattern = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
 
 // skipReason returns why a test was skipped, which is the last that it said.
 func skipReason(b *bytes.Buffer) string {
@@ -295,7 +295,7 @@ func skipReason(b *bytes.Buffer) string {
 		return "no reason given"
 	}
 	text := b.String()
-	at := positionPattern.FindAllStringIndex(text, -1)
+	at := testLogPositionPattern.FindAllStringIndex(text, -1)
 	if len(at) == 0 {
 		return "no reason given"
 	}
@@ -315,13 +315,13 @@ var (
 
 // Bounds of the summary.
 const (
-	maxTestNamesPerSkipReason = 3 // tests that are named for a reason
+	maxTestNamesPerSkipReason = 3 // tests that are listed by name for each skip reason
 	maxSlowestPackages        = 5 // packages
 )
 
 // printSummary prints what was skipped and why, and what failed. It reports whether anything
 // did, or was skipped for a reason that is not allowed.
-func (r *testRun) printSummary(strict bool, allowed []*regexp.Regexp) (bad bool) {
+func (r *testRun) printSummary(strict bool, allowedSkipReasons []*regexp.Regexp) (hasFailureOrDisallowedSkip bool) {
 	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", len(r.passed), len(r.failed), len(r.skipped))
 	slices.SortFunc(r.endedPackages, func(a, b *testedPackage) int { return int(b.elapsed - a.elapsed) })
 	for i, p := range r.endedPackages[:min(maxSlowestPackages, len(r.endedPackages))] {
@@ -339,8 +339,8 @@ func (r *testRun) printSummary(strict bool, allowed []*regexp.Regexp) (bad bool)
 	slices.Sort(reasons)
 	for _, why := range reasons {
 		mark := "skipped"
-		if strict && !slices.ContainsFunc(allowed, func(re *regexp.Regexp) bool { return re.MatchString(why) }) {
-			mark, bad = "SKIPPED, which is not allowed here", true
+		if strict && !slices.ContainsFunc(allowedSkipReasons, func(re *regexp.Regexp) bool { return re.MatchString(why) }) {
+			mark, hasFailureOrDisallowedSkip = "SKIPPED, which is not allowed here", true
 		}
 		names := tests[why]
 		more := ""
@@ -355,5 +355,5 @@ func (r *testRun) printSummary(strict bool, allowed []*regexp.Regexp) (bad bool)
 	for _, f := range r.failed {
 		fmt.Fprintln(r.out, "FAILED:", f)
 	}
-	return bad || len(r.failed) > 0
+	return hasFailureOrDisallowedSkip || len(r.failed) > 0
 }

@@ -40,28 +40,28 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 			case "runtime":
 				return ortlib.Available(), nil
 			case "contain", "namespaces":
-				return isContainmentAvailable(name), nil
+				return isKernelContainmentAvailable(name), nil
 			case "person":
-				return isStartedByPerson(), nil
+				return isTestRunStartedByPerson(), nil
 			}
 			return false, fmt.Errorf("no condition is called %q", name)
 		},
 	}
 }
 
-// isContainmentAvailable reports whether this machine can contain programs by Landlock and seccomp, or for the
+// isKernelContainmentAvailable reports whether this machine can contain programs by Landlock and seccomp, or for the
 // name "namespaces", by namespaces as well.
-func isContainmentAvailable(conditionName string) bool {
-	all := contain.Probe()
+func isKernelContainmentAvailable(conditionName string) bool {
+	all := contain.ProbeKernelFeatures()
 	if conditionName == "contain" {
 		all = all[:min(2, len(all))]
 	}
 	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })
 }
 
-// isStartedByPerson reports whether shield would accept that a person started the tests: no
+// isTestRunStartedByPerson reports whether shield would accept that a person started the tests: no
 // ancestor process is an agent host. It is true on systems where shield cannot list the ancestors.
-func isStartedByPerson() bool {
+func isTestRunStartedByPerson() bool {
 	all, err := ancestry.Of(os.Getpid())
 	for i := range all {
 		environ, _ := ancestry.Environ(all[i].PID)
@@ -85,6 +85,7 @@ func setUpScript(env *testscript.Env, repo string) error {
 	if err := os.MkdirAll(settings, 0o700); err != nil {
 		return err
 	}
-	// What a script shows must not depend on a model, but where it names one.
+	// No model is configured: the output of a script must not depend on a model, unless the script
+	// itself names one.
 	return os.WriteFile(filepath.Join(settings, "shield.yaml"), []byte("classifier: {model: none}\n"), 0o600)
 }

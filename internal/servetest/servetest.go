@@ -1,4 +1,5 @@
-// Package servetest makes what tests of the service authenticate with.
+// Package servetest makes the TLS certificate, key and token files with which tests of the service
+// authenticate.
 package servetest
 
 import (

@@ -11,11 +11,11 @@ import (
 
 // Limits of a search. Lengths are in bytes of the normalized text that the rules read.
 const (
-	maxNearbyLiteralDistanceBytes = 260 // largest distance between a literal and another one that must be near it
-	contextBytesBeforeLiteral     = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
-	contextBytesAfterLiteral      = 400 // bytes read after a literal
+	maxBytesToRequiredNearbyLiteral = 260 // largest distance between a literal and another one that must be near it
+	contextBytesBeforeLiteral       = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
+	contextBytesAfterLiteral        = 400 // bytes read after a literal
 
-	minRuleScanByteLimitPerText = 256 << 10 // bytes that the rules may read in a text, in addition to a quarter of its length
+	baseScanBudgetBytesPerText  = 256 << 10 // bytes that the rules may read in a text, in addition to a quarter of its length
 	bytesChargedPerMatchAttempt = 48        // bytes charged for trying a match that begins with a literal: most tries fail early
 	maxHits                     = 200       // hits in one text, after which the search stops
 )
@@ -34,22 +34,22 @@ var agentPromptInjectionSearcher = sync.OnceValue(func() *ruleSearcher { return 
 // AgentPromptInjectionRules returns the rules of [FindAgentPromptInjections].
 func AgentPromptInjectionRules() []Rule { return agentRules() }
 
-// FindAgentPromptInjections finds phrases in a text that address the agent that reads it, in linear time: one
-// scan of each form of the text looks for literals, and a rule's expression runs only around a
-// literal that has the literals it requires nearby. hidden means that people do not see the text.
-// whole is false if the search stopped early: after 200 hits, or in a text that consists mostly of
-// such literals.
+// FindAgentPromptInjections finds phrases in a text that address the agent that reads it, in linear
+// time: one scan of each form of the text looks for literals, and a rule's expression runs only
+// around a literal that has the literals it requires nearby. isTextHidden means that people do not
+// see the text. isComplete is false if the search stopped early: after 200 hits, or in a text that
+// consists mostly of such literals.
 func FindAgentPromptInjections(text string, isTextHidden bool) (hits []PhraseHit, isComplete bool) {
 	return agentPromptInjectionSearcher().searchText(text, isTextHidden)
 }
 
 // A ruleSearcher reads texts around literals. Goroutines may share it.
 type ruleSearcher struct {
-	rules        []Rule
-	wordLiterals *prefilter.LiteralSet // literals of rules that read words: expression 2i has rule i's own, 2i+1 those required nearby
-	rawLiterals  *prefilter.LiteralSet
-	regexps      []func() *regexp.Regexp
-	searchPool   sync.Pool
+	rules                      []Rule
+	literalsForNormalizedWords *prefilter.LiteralSet // literals of rules that read words: expression 2i has rule i's own, 2i+1 those required nearby
+	literalsForLowercasedText  *prefilter.LiteralSet
+	regexps                    []func() *regexp.Regexp
+	searchPool                 sync.Pool
 }
 
 func newRuleSearcher(rules []Rule) *ruleSearcher {
@@ -63,13 +63,13 @@ func newRuleSearcher(rules []Rule) *ruleSearcher {
 		list[2*i], list[2*i+1] = r.literals, r.nearbyLiterals
 	}
 	var all, both bool
-	s.wordLiterals, all = prefilter.TryNewLiteralSet(words)
-	s.rawLiterals, both = prefilter.TryNewLiteralSet(raw)
+	s.literalsForNormalizedWords, all = prefilter.TryNewLiteralSet(words)
+	s.literalsForLowercasedText, both = prefilter.TryNewLiteralSet(raw)
 	if !all || !both {
 		panic("speech: rules have too many literals")
 	}
 	s.searchPool.New = func() any {
-		return &textSearch{searcher: s, places: make([]ruleLiteralPositions, len(rules)), latin: spellingCache{spell: latinSpelling}, lookalikeSpellings: spellingCache{spell: lookalikeSpelling}}
+		return &textSearch{searcher: s, literalPositionsByRuleIndex: make([]ruleLiteralPositions, len(rules)), latinSpellings: spellingCache{spell: latinSpelling}, lookalikeSpellings: spellingCache{spell: lookalikeSpelling}}
 	}
 	return s
 }
@@ -84,89 +84,89 @@ type ruleLiteralPositions struct {
 
 // A textSearch is the state of the search of one text. Its memory is reused for the next text.
 type textSearch struct {
-	searcher                   *ruleSearcher
-	places                     []ruleLiteralPositions
-	latin, lookalikeSpellings  spellingCache
-	normalizedWords            wordText
-	lower, rot13OrReversedText []byte
-	bytesLeft                  int // bytes that rules may still read
-	hits                       []PhraseHit
+	searcher                            *ruleSearcher
+	literalPositionsByRuleIndex         []ruleLiteralPositions
+	latinSpellings, lookalikeSpellings  spellingCache
+	normalizedWords                     normalizedWordText
+	lowercasedText, rot13OrReversedText []byte
+	scanBudgetBytesLeft                 int // bytes that rules may still read
+	hits                                []PhraseHit
 }
 
 func (s *ruleSearcher) searchText(text string, isTextHidden bool) (hits []PhraseHit, isComplete bool) {
 	c := s.searchPool.Get().(*textSearch)
 	defer s.searchPool.Put(c)
-	c.hits, c.bytesLeft = nil, minRuleScanByteLimitPerText+len(text)/4
-	c.lower = appendLowerASCII(c.lower[:0], text)
-	c.runRules(s.rawLiterals, c.lower, isTextHidden, "", func(i int) int { return i })
-	ascii := c.normalizedWords.readWords(text, c.latin.spellingOf)
-	c.runRules(s.wordLiterals, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
+	c.hits, c.scanBudgetBytesLeft = nil, baseScanBudgetBytesPerText+len(text)/4
+	c.lowercasedText = appendLowerASCII(c.lowercasedText[:0], text)
+	c.runRules(s.literalsForLowercasedText, c.lowercasedText, isTextHidden, "", func(i int) int { return i })
+	ascii := c.normalizedWords.readWords(text, c.latinSpellings.spellingOf)
+	c.runRules(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
 	c.rot13OrReversedText = appendROT13(c.rot13OrReversedText[:0], c.normalizedWords.text)
-	c.runRules(s.wordLiterals, c.rot13OrReversedText, true, "rot13", c.normalizedWords.originalOffset)
+	c.runRules(s.literalsForNormalizedWords, c.rot13OrReversedText, true, "rot13", c.normalizedWords.originalOffset)
 	c.rot13OrReversedText = appendReversed(c.rot13OrReversedText[:0], c.normalizedWords.text)
-	c.runRules(s.wordLiterals, c.rot13OrReversedText, true, "reversed", func(i int) int { return c.normalizedWords.originalOffset(len(c.normalizedWords.text) - i) })
-	if leet := decodeLeet(string(c.lower)); leet != string(c.lower) {
-		c.normalizedWords.readWords(leet, c.latin.spellingOf)
-		c.runRules(s.wordLiterals, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
+	c.runRules(s.literalsForNormalizedWords, c.rot13OrReversedText, true, "reversed", func(i int) int { return c.normalizedWords.originalOffset(len(c.normalizedWords.text) - i) })
+	if leet := decodeLeet(string(c.lowercasedText)); leet != string(c.lowercasedText) {
+		c.normalizedWords.readWords(leet, c.latinSpellings.spellingOf)
+		c.runRules(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
 	}
 	if !ascii {
 		c.normalizedWords.readWords(text, c.lookalikeSpellings.spellingOf)
-		c.runRules(s.wordLiterals, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
+		c.runRules(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
 	}
-	return c.hits, c.bytesLeft >= 0 && len(c.hits) < maxHits
+	return c.hits, c.scanBudgetBytesLeft >= 0 && len(c.hits) < maxHits
 }
 
 // A textVariantSearch searches one form of a text: the original text, its normalised words, or a decoded
 // form such as ROT13.
 type textVariantSearch struct {
 	*textSearch
-	text           []byte
-	textHidden     bool
-	variantName    string
-	originalOffset func(int) int // offset in the original text of a byte of the normalised one
+	text                 []byte
+	textHidden           bool
+	variantName          string
+	toOriginalTextOffset func(int) int // offset in the original text of a byte of the normalised one
 }
 
 // runRules runs the rules of a set on a form of the text.
 func (c *textSearch) runRules(set *prefilter.LiteralSet, text []byte, hidden bool, form string, origin func(int) int) {
-	for i := range c.places {
-		c.places[i] = ruleLiteralPositions{lastNearbyLiteralOffset: -1, lastMainLiteralOffset: -1, pendingMatchStartOffsets: c.places[i].pendingMatchStartOffsets[:0]}
+	for i := range c.literalPositionsByRuleIndex {
+		c.literalPositionsByRuleIndex[i] = ruleLiteralPositions{lastNearbyLiteralOffset: -1, lastMainLiteralOffset: -1, pendingMatchStartOffsets: c.literalPositionsByRuleIndex[i].pendingMatchStartOffsets[:0]}
 	}
 	r := textVariantSearch{c, text, hidden, form, origin}
 	prefilter.EachLiteralMatch(set, text, func(id, at int) {
 		switch i := id / 2; {
 		case c.searcher.rules[i].OnlyInHiddenText && !hidden:
 		case c.searcher.rules[i].matchesBeginWithLiteral:
-			r.matchFromStart(i, at, id%2 == 1)
+			r.matchStartingAtLiteral(i, at, id%2 == 1)
 		default:
 			r.matchWindowAroundLiteral(i, at, id%2 == 1)
 		}
 	})
-	for i := range c.places {
-		if p := &c.places[i]; p.windowEnd > 0 {
+	for i := range c.literalPositionsByRuleIndex {
+		if p := &c.literalPositionsByRuleIndex[i]; p.windowEnd > 0 {
 			r.matchWindow(i, p.windowStart, p.windowEnd)
 		}
 	}
 }
 
-// matchFromStart handles a found literal of a rule whose matches all begin with a literal.
-func (r *textVariantSearch) matchFromStart(rule, at int, isNearbyLiteral bool) {
-	p := &r.places[rule]
+// matchStartingAtLiteral handles a found literal of a rule whose matches all begin with a literal.
+func (r *textVariantSearch) matchStartingAtLiteral(ruleIndex, literalOffset int, isNearbyLiteral bool) {
+	p := &r.literalPositionsByRuleIndex[ruleIndex]
 	switch {
 	case isNearbyLiteral:
-		p.lastNearbyLiteralOffset = at
+		p.lastNearbyLiteralOffset = literalOffset
 		for _, w := range p.pendingMatchStartOffsets {
-			if at-w <= maxNearbyLiteralDistanceBytes {
-				r.addMatchAt(rule, w)
+			if literalOffset-w <= maxBytesToRequiredNearbyLiteral {
+				r.addMatchAt(ruleIndex, w)
 			}
 		}
 		p.pendingMatchStartOffsets = p.pendingMatchStartOffsets[:0]
-	case len(r.searcher.rules[rule].nearbyLiterals) == 0 || p.lastNearbyLiteralOffset >= 0 && at-p.lastNearbyLiteralOffset <= maxNearbyLiteralDistanceBytes:
-		r.addMatchAt(rule, at)
+	case len(r.searcher.rules[ruleIndex].nearbyLiterals) == 0 || p.lastNearbyLiteralOffset >= 0 && literalOffset-p.lastNearbyLiteralOffset <= maxBytesToRequiredNearbyLiteral:
+		r.addMatchAt(ruleIndex, literalOffset)
 	default:
-		if n := len(p.pendingMatchStartOffsets); n > 0 && at-p.pendingMatchStartOffsets[n-1] > maxNearbyLiteralDistanceBytes {
+		if n := len(p.pendingMatchStartOffsets); n > 0 && literalOffset-p.pendingMatchStartOffsets[n-1] > maxBytesToRequiredNearbyLiteral {
 			p.pendingMatchStartOffsets = p.pendingMatchStartOffsets[:0]
 		}
-		p.pendingMatchStartOffsets = append(p.pendingMatchStartOffsets, at)
+		p.pendingMatchStartOffsets = append(p.pendingMatchStartOffsets, literalOffset)
 	}
 }
 
@@ -175,7 +175,7 @@ func (r *textVariantSearch) addMatchAt(rule, at int) {
 	if r.searcher.rules[rule].matchesBeginAtWord && at > 0 && wordBytes[r.text[at-1]] != 0 || len(r.hits) >= maxHits {
 		return
 	}
-	if r.bytesLeft -= bytesChargedPerMatchAttempt; r.bytesLeft < 0 {
+	if r.scanBudgetBytesLeft -= bytesChargedPerMatchAttempt; r.scanBudgetBytesLeft < 0 {
 		return
 	}
 	if m := r.searcher.regexps[rule]().FindIndex(r.text[at:r.wordEnd(at+contextBytesAfterLiteral)]); m != nil {
@@ -185,14 +185,14 @@ func (r *textVariantSearch) addMatchAt(rule, at int) {
 
 // matchWindowAroundLiteral handles a found literal of a rule whose matches can contain the literal anywhere.
 func (r *textVariantSearch) matchWindowAroundLiteral(ruleIndex, literalOffset int, isNearbyLiteral bool) {
-	p := &r.places[ruleIndex]
+	p := &r.literalPositionsByRuleIndex[ruleIndex]
 	other := p.lastNearbyLiteralOffset
 	if isNearbyLiteral {
 		p.lastNearbyLiteralOffset, other = literalOffset, p.lastMainLiteralOffset
 	} else {
 		p.lastMainLiteralOffset = literalOffset
 	}
-	if p.lastMainLiteralOffset < 0 || len(r.searcher.rules[ruleIndex].nearbyLiterals) > 0 && (other < 0 || literalOffset-other > maxNearbyLiteralDistanceBytes) {
+	if p.lastMainLiteralOffset < 0 || len(r.searcher.rules[ruleIndex].nearbyLiterals) > 0 && (other < 0 || literalOffset-other > maxBytesToRequiredNearbyLiteral) {
 		return
 	}
 	from, to := max(min(p.lastMainLiteralOffset, literalOffset)-contextBytesBeforeLiteral, 0), min(p.lastMainLiteralOffset+contextBytesAfterLiteral, len(r.text))
@@ -213,7 +213,7 @@ func (r *textVariantSearch) matchWindow(rule, from, to int) {
 	}
 	to = r.wordEnd(to)
 	for from < to && len(r.hits) < maxHits {
-		if r.bytesLeft -= to - from; r.bytesLeft < 0 {
+		if r.scanBudgetBytesLeft -= to - from; r.scanBudgetBytesLeft < 0 {
 			return
 		}
 		m := r.searcher.regexps[rule]().FindIndex(r.text[from:to])
@@ -239,9 +239,9 @@ func (r *textVariantSearch) wordEnd(to int) int {
 
 // addHit keeps a hit, unless the same rule has one there already.
 func (r *textVariantSearch) addHit(rule, from, to int) {
-	h := PhraseHit{&r.searcher.rules[rule], r.originalOffset(from), r.originalOffset(to-1) + 1, r.variantName}
+	h := PhraseHit{&r.searcher.rules[rule], r.toOriginalTextOffset(from), r.toOriginalTextOffset(to-1) + 1, r.variantName}
 	if r.variantName == "reversed" {
-		h.Start, h.End = r.originalOffset(to), r.originalOffset(from)
+		h.Start, h.End = r.toOriginalTextOffset(to), r.toOriginalTextOffset(from)
 	}
 	for _, k := range r.hits {
 		if k.Rule == h.Rule && k.Start < h.End && h.Start < k.End {

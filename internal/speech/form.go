@@ -11,15 +11,15 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// A wordText is the words of a text, in lower case with one space between them. Four
+// A normalizedWordText is the words of a text, in lower case with one space between them. Four
 // or more letters that are alone are one word: "i g n o r e".
-type wordText struct {
+type normalizedWordText struct {
 	text        []byte
 	wordOrigins []wordOrigin // origin of each word in the original text
 }
 
 // A wordOrigin says where a word comes from.
-type wordOrigin struct{ wordStart, originalTextOffset int32 }
+type wordOrigin struct{ normalizedTextOffset, originalTextOffset int32 }
 
 // wordBytes holds the ASCII characters of words in lower case, 0 for all others.
 var wordBytes = func() (table [256]byte) {
@@ -36,9 +36,9 @@ var wordBytes = func() (table [256]byte) {
 
 // readWords splits a text into words; spell returns the spelling of each character outside ASCII.
 // It reports whether the text contains only ASCII characters.
-func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) {
+func (f *normalizedWordText) readWords(text string, spell func(rune) string) (ascii bool) {
 	f.text, f.wordOrigins = f.text[:0], f.wordOrigins[:0]
-	w := wordReader{wordText: f}
+	w := wordReader{normalizedWordText: f}
 	ascii = true
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
@@ -73,7 +73,7 @@ func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) 
 
 // wordReader is the state of reading words.
 type wordReader struct {
-	*wordText
+	*normalizedWordText
 	inWord               bool // a word has begun
 	wordLetterCount      int  // in it
 	singleLetterRunStart int  // offset in text of the first of several single letters in a row
@@ -104,7 +104,7 @@ func (w *wordReader) endWord() {
 		w.singleLetterRunStart = len(w.text) - 1
 	}
 	switch w.singleLetterRunLen++; {
-	case w.singleLetterRunLen == 4: // "a b c d" from start on
+	case w.singleLetterRunLen == 4: // the text ends in four spaced letters, such as "a b c d": join them
 		for i := 1; i < 4; i++ {
 			w.text[w.singleLetterRunStart+i] = w.text[w.singleLetterRunStart+2*i]
 		}
@@ -118,12 +118,12 @@ func (w *wordReader) endWord() {
 
 // originalOffset returns the offset in the original text for byte i of f.text. It is exact at the
 // beginning of words, and approximate within them.
-func (f *wordText) originalOffset(i int) int {
-	n := sort.Search(len(f.wordOrigins), func(n int) bool { return int(f.wordOrigins[n].wordStart) > i }) - 1
+func (f *normalizedWordText) originalOffset(i int) int {
+	n := sort.Search(len(f.wordOrigins), func(n int) bool { return int(f.wordOrigins[n].normalizedTextOffset) > i }) - 1
 	if n < 0 {
 		return 0
 	}
-	at := int(f.wordOrigins[n].originalTextOffset) + i - int(f.wordOrigins[n].wordStart)
+	at := int(f.wordOrigins[n].originalTextOffset) + i - int(f.wordOrigins[n].normalizedTextOffset)
 	if n+1 < len(f.wordOrigins) {
 		at = min(at, int(f.wordOrigins[n+1].originalTextOffset))
 	}

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// OverridesDetector returns what finds phrases that try to replace the instructions of
-// whatever model reads them. Texts that rightly speak to a model, such as the
-// descriptions of its tools, have no use for these either.
-var OverridesDetector = sync.OnceValue(func() *PhraseDetector {
+// InstructionOverrideDetector returns the detector of phrases that try to replace the instructions of a
+// language model. Such phrases are suspicious even in texts that legitimately address a model, such
+// as tool descriptions.
+var InstructionOverrideDetector = sync.OnceValue(func() *PhraseDetector {
 	return NewPhraseDetector(slices.DeleteFunc(slices.Clone(judgeRules()), func(r Rule) bool {
 		return !slices.Contains(overrideRuleNames[:], r.Name)
 	}))

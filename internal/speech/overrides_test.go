@@ -4,7 +4,7 @@ import "testing"
 
 func TestOverrides(t *testing.T) {
 	t.Parallel()
-	if got := len(OverridesDetector().rules); got != len(overrideRuleNames) {
+	if got := len(InstructionOverrideDetector().rules); got != len(overrideRuleNames) {
 		t.Errorf("%d rules, want %d: a name is of no rule", got, len(overrideRuleNames))
 	}
 	for text, want := range map[string]bool{
@@ -12,7 +12,7 @@ func TestOverrides(t *testing.T) {
 		"Use this tool to read a file. You must give an absolute path.": false,
 		"Returns the weather of a city; call it before you answer.":     false,
 	} {
-		if got := OverridesDetector().Find(text); (got != nil) != want {
+		if got := InstructionOverrideDetector().FindFirstMatchingRule(text); (got != nil) != want {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package speech recognises text that speaks to a language model instead of its
-// user. [JudgingModelPromptInjectionDetector] knows what a payload says to anyone who judges it, [FindAgentPromptInjections] what the
-// result of a tool says to the agent that reads it. The phrases are data, in
-// folder rules; many address both.
+// Package speech detects text that addresses a language model instead of the user (prompt
+// injection). [JudgingModelPromptInjectionDetector] finds phrases in a payload that address the
+// model that judges it; [FindAgentPromptInjections] finds phrases in a tool's result that address
+// the agent that reads it. The phrases are data in the folder rules; many rules apply to both.
 package speech
 
 import (
@@ -17,12 +17,12 @@ import (
 type Rule struct {
 	ID, Name                      string
 	InstructionOrExfiltrationKind string // [KindInstruction] or [KindExfiltration]; only for rules about text to an agent
-	Severity                      string // of rules for agents: high, medium or low
+	Severity                      string // severity of rules for agents: high, medium or low
 	OnlyInHiddenText              bool   // for agents: counts only in what people do not see
 
 	matchesRawText          bool     // pattern reads the lower-case text instead of its words
 	pattern                 string   // RE2
-	literals                []string // of which every match contains one; none means always run
+	literals                []string // every match contains one of these; empty: the rule always runs
 	nearbyLiterals          []string // for agent rules: a match needs one of these texts near a literal; empty: no such condition
 	matchesBeginWithLiteral bool     // for agents: every match begins with a literal
 	matchesBeginAtWord      bool     // for agents: the literal at the beginning of a match is at the beginning of a word
@@ -34,8 +34,9 @@ const (
 	KindExfiltration = "exfiltration" // tells the agent to send data to another place
 )
 
-// JudgingModelPromptInjectionDetector returns what finds speech to a judge. It is built when the first payload
-// is about to be allowed, which most runs never come to.
+// JudgingModelPromptInjectionDetector returns the detector of phrases that address the model that
+// judges a payload. It is built when the first payload is about to be allowed, since most processes
+// never need it.
 var JudgingModelPromptInjectionDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
 
 // JudgingModelPromptInjectionRules returns the rules of [JudgingModelPromptInjectionDetector].
@@ -81,13 +82,13 @@ func compileRules(rules []Rule) []func() *regexp.Regexp {
 	return list
 }
 
-// Find returns the first rule that matches a text in one of its forms; nil if
+// FindFirstMatchingRule returns the first rule that matches a text in one of its forms; nil if
 // none does.
-func (d *PhraseDetector) Find(text string) *Rule {
-	found := make([]uint64, d.literalSet.BitsetWords())
+func (d *PhraseDetector) FindFirstMatchingRule(text string) *Rule {
+	found := make([]uint64, d.literalSet.ExpressionBitsetWords())
 	for n, form := range NormalizedTextVariants(text) {
 		clear(found)
-		prefilter.Scan(d.literalSet, form, found)
+		prefilter.ScanForLiterals(d.literalSet, form, found)
 		for _, i := range d.rulesWithoutLiterals {
 			found[i>>6] |= 1 << (i & 63)
 		}

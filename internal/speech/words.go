@@ -31,7 +31,7 @@ func plainLatin(s string) string {
 	s = norm.NFKD.String(s)
 	var b strings.Builder
 	b.Grow(len(s))
-	bare := false // the last letter takes no mark
+	bare := false // combining marks on the last letter are removed
 	for _, r := range s {
 		switch {
 		case unicode.Is(unicode.Cf, r):
@@ -73,7 +73,7 @@ func isASCII(s string) bool {
 // normalizeWords returns the words of a lower-case text with one space between them.
 // Four or more letters that are alone are one word: "i g n o r e".
 func normalizeWords(s string) string {
-	var f wordText
+	var f normalizedWordText
 	f.readWords(s, func(r rune) string { return string(r) })
 	return string(f.text)
 }
@@ -83,12 +83,12 @@ func normalizeWords(s string) string {
 func decodeLeet(s string) string {
 	var b []byte
 	for i := 0; i < len(s); {
-		if !letterOrSign[s[i]] {
+		if !isLetterOrLeetSign[s[i]] {
 			i++
 			continue
 		}
 		word, letters, signs := i, 0, 0
-		for ; i < len(s) && letterOrSign[s[i]]; i++ {
+		for ; i < len(s) && isLetterOrLeetSign[s[i]]; i++ {
 			if signs++; 'a' <= s[i] && s[i] <= 'z' {
 				letters++
 			}
@@ -114,7 +114,7 @@ func decodeLeet(s string) string {
 // leetSigns are written for leetLetters.
 const leetSigns, leetLetters = "0134578@$!|", "oieastbasil"
 
-var letterOrSign = func() (set [256]bool) {
+var isLetterOrLeetSign = func() (set [256]bool) {
 	for c := 'a'; c <= 'z'; c++ {
 		set[c] = true
 	}

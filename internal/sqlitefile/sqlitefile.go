@@ -26,21 +26,21 @@ func damagedError(format string, args ...any) error {
 
 // Bounds.
 const (
-	maxDepth       = 24      // levels of a table's B-tree
-	maxLogFrames   = 4 << 20 // frames of a write-ahead log
+	maxBTreeDepth  = 24      // levels of a table's B-tree
+	maxWALFrames   = 4 << 20 // frames of a write-ahead log
 	maxPages       = 4 << 20 // pages read in a walk through one table; also limits the walk in a sparse file
 	maxSchemaBytes = 1 << 20 // bytes of the description of a table
 )
 
 // A DB is an open database. One goroutine at a time uses it.
 type DB struct {
-	mainFile        io.ReaderAt
-	walFile         io.ReaderAt
-	pageSize        int64
-	usablePageBytes int              // usable bytes of each page
-	pageCount       uint32           // as the database says
-	maxStoredPages  int64            // most pages that the file and its write-ahead log can contain
-	walFrames       map[uint32]int64 // where the log has a page
+	mainFile             io.ReaderAt
+	walFile              io.ReaderAt
+	pageSize             int64
+	usablePageBytes      int              // usable bytes of each page
+	pageCount            uint32           // as the database says
+	maxPagesInFileAndWAL int64            // most pages that the file and its write-ahead log can contain
+	walOffsetByPage      map[uint32]int64 // where the log has a page
 }
 
 // Open reads the header of a database of size bytes, and the frames of its log. wal is nil if there is none.
@@ -65,7 +65,7 @@ func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, er
 			return nil, err
 		}
 	}
-	d.maxStoredPages = min(size/d.pageSize+int64(len(d.walFrames)), int64(d.pageCount), maxPages)
+	d.maxPagesInFileAndWAL = min(size/d.pageSize+int64(len(d.walOffsetByPage)), int64(d.pageCount), maxPages)
 	// The first page may be in the log.
 	first, err := d.readPage(1)
 	if err != nil {
@@ -99,12 +99,12 @@ func (d *DB) readWALFrames(size int64) error {
 	if s0 != binary.BigEndian.Uint32(h[24:]) || s1 != binary.BigEndian.Uint32(h[28:]) {
 		return nil
 	}
-	d.walFrames = map[uint32]int64{}
+	d.walOffsetByPage = map[uint32]int64{}
 	open := map[uint32]int64{} // offsets of the pages in a transaction that is not committed yet
 	frame := make([]byte, 24+d.pageSize)
 	for at, n := int64(32), 0; at+int64(len(frame)) <= size; at, n = at+int64(len(frame)), n+1 {
-		if n == maxLogFrames {
-			return damagedError("a log of more than %d frames", maxLogFrames)
+		if n == maxWALFrames {
+			return damagedError("a log of more than %d frames", maxWALFrames)
 		}
 		if _, err := d.walFile.ReadAt(frame, at); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (d *DB) readWALFrames(size int64) error {
 		open[binary.BigEndian.Uint32(frame)] = at + 24
 		if pages := binary.BigEndian.Uint32(frame[4:]); pages > 0 {
 			for page, where := range open {
-				d.walFrames[page] = where
+				d.walOffsetByPage[page] = where
 			}
 			clear(open)
 			d.pageCount = pages
@@ -145,7 +145,7 @@ func (d *DB) readPage(n uint32) ([]byte, error) {
 	}
 	b := make([]byte, d.pageSize)
 	from, at := d.mainFile, int64(n-1)*d.pageSize
-	if where, logged := d.walFrames[n]; logged {
+	if where, logged := d.walOffsetByPage[n]; logged {
 		from, at = d.walFile, where
 	}
 	if _, err := from.ReadAt(b, at); err != nil {
@@ -276,11 +276,11 @@ func parseColumns(sql string) (names []string, err error) {
 	return nil, damagedError("a description of a table without an end")
 }
 
-// Rows calls fn with each row, in the order of their rowids, until it returns an error. At most most bytes of a row are
-// read; fields behind them are empty.
+// Rows calls fn with each row, in the order of their rowids, until it returns an error. At most
+// maxRowBytes bytes of a row are read; fields behind them are empty.
 func (t *Table) Rows(maxRowBytes int, fn func(rowid int64, r *Row) error) error {
-	b := &readBudget{t.db.maxStoredPages, t.db.maxStoredPages * t.db.pageSize}
-	return t.walkRows(t.rootPage, maxDepth, b, maxRowBytes, fn)
+	b := &readBudget{t.db.maxPagesInFileAndWAL, t.db.maxPagesInFileAndWAL * t.db.pageSize}
+	return t.walkRows(t.rootPage, maxBTreeDepth, b, maxRowBytes, fn)
 }
 
 // A readBudget is what a tree can have at most: each page is in it once, and rows share no bytes.
@@ -323,7 +323,7 @@ func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn 
 // Row returns the row with a rowid, of which at most most bytes are read. It is nil if there is none.
 func (t *Table) Row(rowid int64, most int) (*Row, error) {
 	page := t.rootPage
-	for range maxDepth {
+	for range maxBTreeDepth {
 		x, err := t.db.readNode(page)
 		if err != nil {
 			return nil, err
@@ -352,7 +352,7 @@ func (t *Table) Row(rowid int64, most int) (*Row, error) {
 			}
 		}
 	}
-	return nil, damagedError("a tree of more than %d levels", maxDepth)
+	return nil, damagedError("a tree of more than %d levels", maxBTreeDepth)
 }
 
 // parseCellHead returns the rowid of a cell, and how many bytes are before its payload.
@@ -404,17 +404,17 @@ func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 	}
 	r, err := t.parseRecord(data, size > want)
 	if err == nil {
-		r.Size = int64(size)
+		r.StoredBytes = int64(size)
 	}
 	return rowid, r, err
 }
 
 // A Row holds the fields of a row.
 type Row struct {
-	Truncated bool  // the row is longer than what was read
-	Size      int64 // size of the row in the file, in bytes
-	names     []string
-	fields    []field
+	Truncated   bool  // the row is longer than what was read
+	StoredBytes int64 // size of the row in the file, in bytes
+	names       []string
+	fields      []field
 }
 
 type field struct {

@@ -3,9 +3,9 @@ package sqltext
 
 import "strings"
 
-// Destroys returns the verb and the object of the first statement that drops or empties a
+// FindDestructiveStatement returns the verb and the object of the first statement that drops or empties a
 // database, a schema or a table; "" if there is none. A quoted object is "".
-func Destroys(text string) (verb, object string) {
+func FindDestructiveStatement(text string) (verb, object string) {
 	for text != "" {
 		var statement string
 		statement, text = NextStatement(text)
@@ -62,14 +62,14 @@ func NextStatement(s string) (statement, rest string) {
 // StatementWords is the words of a statement outside quotes and comments, in lower
 // case.
 type StatementWords struct {
-	Words    [96]string
-	Count    int
-	Overflow bool // there were more words than list holds
+	Words           [96]string
+	StoredWordCount int
+	Overflow        bool // there were more words than list holds
 }
 
 // WordAt returns a word, "" behind the last.
 func (t *StatementWords) WordAt(i int) string {
-	if i < t.Count {
+	if i < t.StoredWordCount {
 		return t.Words[i]
 	}
 	return ""
@@ -78,7 +78,7 @@ func (t *StatementWords) WordAt(i int) string {
 // HasWord reports whether a statement contains a word. It also returns true for a statement with
 // more words than were stored.
 func (t *StatementWords) HasWord(word string) bool {
-	for i := range t.Count {
+	for i := range t.StoredWordCount {
 		if t.Words[i] == word {
 			return true
 		}
@@ -89,10 +89,10 @@ func (t *StatementWords) HasWord(word string) bool {
 // AffectsEveryRow reports whether a statement has no condition, or one that always
 // holds.
 func (t *StatementWords) AffectsEveryRow() bool {
-	for i := range t.Count {
+	for i := range t.StoredWordCount {
 		if t.Words[i] == "where" {
 			rest := t.WordAt(i + 1)
-			return rest == "true" && i+2 >= t.Count || rest != "" && rest == t.WordAt(i+2) && i+3 >= t.Count
+			return rest == "true" && i+2 >= t.StoredWordCount || rest != "" && rest == t.WordAt(i+2) && i+3 >= t.StoredWordCount
 		}
 	}
 	return !t.Overflow
@@ -130,12 +130,12 @@ func ParseWords(s string) (t StatementWords) {
 			start := i
 			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
 			}
-			if t.Count == len(t.Words) {
+			if t.StoredWordCount == len(t.Words) {
 				t.Overflow = true
 				return t
 			}
-			t.Words[t.Count] = strings.ToLower(s[start:i])
-			t.Count++
+			t.Words[t.StoredWordCount] = strings.ToLower(s[start:i])
+			t.StoredWordCount++
 		default:
 			i++
 		}

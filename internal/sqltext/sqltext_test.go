@@ -20,7 +20,7 @@ func TestDestroys(t *testing.T) {
 		"insert into log values ('delete from x')": {},
 		"": {},
 	} {
-		if verb, object := Destroys(text); [2]string{verb, object} != want {
+		if verb, object := FindDestructiveStatement(text); [2]string{verb, object} != want {
 			t.Errorf("%q: %q, %q; want %q", text, verb, object, want)
 		}
 	}

@@ -11,7 +11,8 @@ const reservedStackBytes = 100 << 10
 // Grow makes the stack of the calling goroutine large enough for judging an action.
 func Grow() { growStackReturningDummyByte(false) }
 
-// growStackReturningDummyByte has a frame of size bytes. It is not cleared unless used.
+// growStackReturningDummyByte has a stack frame of [reservedStackBytes] bytes, so that calling it
+// enlarges the stack. Unless mustTouchFrame is set, it returns before it clears that frame.
 //
 //go:noinline
 func growStackReturningDummyByte(mustTouchFrame bool) byte {

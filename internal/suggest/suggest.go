@@ -12,8 +12,8 @@ import (
 // comparison takes time quadratic in it, and a word that differs in more places
 // is another word.
 const (
-	maxWordBytes   = 40 // bytes
-	maxDifferences = 2
+	maxWordBytes    = 40 // bytes
+	maxEditDistance = 2
 )
 
 // Nearest returns the first of the known words that differs from a word in the
@@ -23,7 +23,7 @@ func Nearest(word string, known []string) string {
 	if len(word) > maxWordBytes {
 		return ""
 	}
-	best, least := "", maxDifferences+1
+	best, least := "", maxEditDistance+1
 	for _, k := range known {
 		if d := levenshtein.ComputeDistance(word, k); d < least && d < len(k) {
 			best, least = k, d

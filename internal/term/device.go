@@ -57,7 +57,7 @@ func (d *Device) IsRaw() bool { return isRaw(d.In) }
 // EnableCbreakMode has the terminal forward each key as it is pressed, and show none of
 // them. ^C stays a signal. [Device.Restore] undoes it.
 func (d *Device) EnableCbreakMode() error {
-	if err := setKeyMode(d.In); err != nil {
+	if err := setCbreakMode(d.In); err != nil {
 		return fmt.Errorf("switch the terminal to raw mode: %w", err)
 	}
 	return nil

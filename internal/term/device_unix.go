@@ -38,9 +38,9 @@ func setLineMode(f *os.File) error {
 	return unix.IoctlSetTermios(int(f.Fd()), setTermios, t)
 }
 
-// setKeyMode sets the terminal modes that [setLineMode] sets, but turns off line buffering and
+// setCbreakMode sets the terminal modes that [setLineMode] sets, but turns off line buffering and
 // echo.
-func setKeyMode(f *os.File) error {
+func setCbreakMode(f *os.File) error {
 	if err := setLineMode(f); err != nil {
 		return err
 	}

@@ -36,6 +36,6 @@ func setLineMode(f *os.File) error {
 	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT|windows.ENABLE_LINE_INPUT|windows.ENABLE_ECHO_INPUT)
 }
 
-func setKeyMode(f *os.File) error {
+func setCbreakMode(f *os.File) error {
 	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT)
 }

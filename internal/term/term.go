@@ -11,12 +11,12 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Escape returns s with every character made visible that a terminal or a page
+// EscapeControlAndInvisible returns s with every character made visible that a terminal or a page
 // would obey, hide, or use to reorder what stands around it: controls, escape
 // sequences, bidirectional and zero-width characters, blanks that are not a
 // space, and bytes that are not UTF-8. They stand as <U+202E> or <0xFF>.
 // Applied twice it changes nothing more.
-func Escape(s string) string {
+func EscapeControlAndInvisible(s string) string {
 	plain := true
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -95,14 +95,14 @@ func runeWidth(r rune) int {
 	}
 }
 
-// Fold returns s, made visible, in lines of at most columns columns, at least
-// one of them. A newline of s ends a line. Lines are broken at blanks, of which
-// one is left out; a word is cut only if it is longer than a line.
-func Fold(s string, columns int) []string {
+// WrapLines returns s, with control characters made visible, as at least one line of at most columns
+// columns. A newline of s ends a line. Lines are broken at blanks, of which one is left out; a word
+// is split only if it is longer than a line.
+func WrapLines(s string, columns int) []string {
 	columns = max(columns, 2)
 	var lines []string
 	for text := range strings.SplitSeq(s, "\n") {
-		lines = appendWrapped(lines, Escape(text), columns)
+		lines = appendWrapped(lines, EscapeControlAndInvisible(text), columns)
 	}
 	return lines
 }
@@ -139,10 +139,10 @@ func appendWrapped(lines []string, text string, columns int) []string {
 	return append(lines, text[start:])
 }
 
-// Cut returns s, made visible, on one line of at most columns columns; what is
+// TruncateWithEllipsis returns s, made visible, on one line of at most columns columns; what is
 // left out stands as an ellipsis.
-func Cut(s string, columns int) string {
-	s = Escape(s)
+func TruncateWithEllipsis(s string, columns int) string {
+	s = EscapeControlAndInvisible(s)
 	if Width(s) <= columns {
 		return s
 	}

@@ -27,7 +27,7 @@ func TestEscape(t *testing.T) {
 		{"stacked marks", "e" + strings.Repeat("\u0301", 5), "e" + strings.Repeat("\u0301", 3) + "<U+0301><U+0301>"},
 		{"mark on what stands before", "\u0301x", "<U+0301>x"},
 	} {
-		if got := Escape(tc.in); got != tc.want {
+		if got := EscapeControlAndInvisible(tc.in); got != tc.want {
 			t.Errorf("%s: Escape(%q) = %q, want %q", tc.name, tc.in, got, tc.want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestFold(t *testing.T) {
 		{"rm -rf /a/very/long/name x", 10, "rm -rf|/a/very/lo|ng/name x"},
 		{"ab 漢字 c", 6, "ab|漢字 c"},
 	} {
-		if got := strings.Join(Fold(tc.in, tc.columns), "|"); got != tc.want {
+		if got := strings.Join(WrapLines(tc.in, tc.columns), "|"); got != tc.want {
 			t.Errorf("Fold(%q, %d) = %q, want %q", tc.in, tc.columns, got, tc.want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestCut(t *testing.T) {
 	}{
 		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"漢字", 3, "漢…"}, {"漢字", 4, "漢字"}, {"a\nb", 10, "a<U+000A>b"}, {"abc", 1, "…"}, {"", 0, ""},
 	} {
-		if got := Cut(tc.in, tc.columns); got != tc.want {
+		if got := TruncateWithEllipsis(tc.in, tc.columns); got != tc.want {
 			t.Errorf("Cut(%q, %d) = %q, want %q", tc.in, tc.columns, got, tc.want)
 		}
 	}
@@ -83,11 +83,11 @@ func FuzzFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, columns int) {
 		columns = 2 + (columns&0xff+0x100)&0xff
 		var words []string
-		for _, line := range Fold(s, columns) {
+		for _, line := range WrapLines(s, columns) {
 			if Width(line) > columns {
 				t.Errorf("line %q is wider than %d", line, columns)
 			}
-			if !utf8.ValidString(line) || Escape(line) != line && !strings.HasPrefix(Escape(line), "<U+") {
+			if !utf8.ValidString(line) || EscapeControlAndInvisible(line) != line && !strings.HasPrefix(EscapeControlAndInvisible(line), "<U+") {
 				t.Errorf("line %q is not escaped", line)
 			}
 			for _, r := range line {
@@ -99,7 +99,7 @@ func FuzzFold(f *testing.F) {
 		}
 		want := ""
 		for line := range strings.SplitSeq(s, "\n") {
-			want += strings.ReplaceAll(Escape(line), " ", "")
+			want += strings.ReplaceAll(EscapeControlAndInvisible(line), " ", "")
 		}
 		if got := strings.Join(words, ""); got != want {
 			t.Errorf("folded %q holds %q, want %q", s, got, want)
@@ -112,6 +112,6 @@ func BenchmarkFold(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		Fold(text, 80)
+		WrapLines(text, 80)
 	}
 }

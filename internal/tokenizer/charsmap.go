@@ -10,26 +10,26 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// maxCharsmap is the size of a charsmap in bytes. SentencePiece's own have up to
+// maxCharsmapBytes is the size of a charsmap in bytes. SentencePiece's own have up to
 // 320 KiB.
-const maxCharsmap = 4 << 20
+const maxCharsmapBytes = 4 << 20
 
 // A charsmap is SentencePiece's table of texts to replace: a double-array trie
 // of what is replaced, whose values are offsets of what replaces it.
 type charsmap struct {
-	trie []uint32
-	text []byte // the replacement texts, each terminated by a NUL byte
+	trie             []uint32
+	replacementTexts []byte // the replacement texts, each terminated by a NUL byte
 }
 
 func parseCharsmap(raw []byte) (*charsmap, error) {
-	if len(raw) < 4 || len(raw) > maxCharsmap {
+	if len(raw) < 4 || len(raw) > maxCharsmapBytes {
 		return nil, errors.New("the charsmap has an impossible size")
 	}
 	n := binary.LittleEndian.Uint32(raw)
 	if n == 0 || n%4 != 0 || uint64(n) > uint64(len(raw)-4) {
 		return nil, errors.New("the charsmap is truncated")
 	}
-	m := &charsmap{trie: make([]uint32, n/4), text: raw[4+n:]}
+	m := &charsmap{trie: make([]uint32, n/4), replacementTexts: raw[4+n:]}
 	for i := range m.trie {
 		m.trie[i] = binary.LittleEndian.Uint32(raw[4+4*i:])
 	}
@@ -95,10 +95,10 @@ func (m *charsmap) lookup(key string) ([]byte, bool) {
 				return nil, false
 			}
 			start := m.trie[value] &^ (1 << 31)
-			if int(start) >= len(m.text) {
+			if int(start) >= len(m.replacementTexts) {
 				return nil, false
 			}
-			by, _, _ := bytes.Cut(m.text[start:], []byte{0})
+			by, _, _ := bytes.Cut(m.replacementTexts[start:], []byte{0})
 			return by, utf8.Valid(by)
 		}
 	}

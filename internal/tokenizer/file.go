@@ -14,11 +14,11 @@ import (
 // and 250,002 tokens, none above 48 bytes.
 const (
 	maxFileBytes                 = 64 << 20
-	maxVocab                     = 1 << 19
+	maxVocabTokens               = 1 << 19
 	maxTokenBytes                = 256     // bytes
 	initialVocabCapacity         = 8 << 10 // number of tokens for which memory is reserved at once
 	maxAddedTokens               = 4096    // added tokens
-	maxDepth                     = 8       // nesting depth of sequences
+	maxSequenceDepth             = 8       // nesting depth of sequences
 	maxNormalizerOrSplitterSteps = 32      // in all sequences together
 )
 
@@ -32,7 +32,7 @@ type tokenizerFile struct {
 	Padding       *struct {
 		ID *int64 `json:"pad_id"`
 	} `json:"padding"`
-	Model *modelFile `json:"model"`
+	Model *modelSection `json:"model"`
 }
 
 type addedToken struct {
@@ -41,14 +41,14 @@ type addedToken struct {
 	Special bool   `json:"special"`
 }
 
-type modelFile struct {
-	Type         string     `json:"type"`
-	Vocab        vocabulary `json:"vocab"`
-	UnkToken     *string    `json:"unk_token"`
-	UnkID        *int64     `json:"unk_id"`
-	Prefix       *string    `json:"continuing_subword_prefix"`
-	MaxChars     *int       `json:"max_input_chars_per_word"`
-	ByteFallback bool       `json:"byte_fallback"`
+type modelSection struct {
+	Type               string     `json:"type"`
+	Vocab              vocabulary `json:"vocab"`
+	UnkToken           *string    `json:"unk_token"`
+	UnkID              *int64     `json:"unk_id"`
+	ContinuationPrefix *string    `json:"continuing_subword_prefix"`
+	MaxCharsPerWord    *int       `json:"max_input_chars_per_word"`
+	ByteFallback       bool       `json:"byte_fallback"`
 }
 
 // parseFile decodes a tokenizer.json. Names that occur twice are refused, as
@@ -61,7 +61,7 @@ func parseFile(data []byte) (*tokenizerFile, error) {
 	// Duplicate tokens are found below. Checking all other names for duplicates would take as long
 	// as the rest of the parsing.
 	if err := json.Unmarshal(data, f, jsontext.AllowDuplicateNames(true)); err != nil {
-		return nil, decodeError(err)
+		return nil, shortenDecodeError(err)
 	}
 	if f.Model == nil {
 		return nil, errors.New("the key model is missing")
@@ -72,8 +72,8 @@ func parseFile(data []byte) (*tokenizerFile, error) {
 	return f, nil
 }
 
-// decodeError shortens a decoder's error: its own would name the Go types.
-func decodeError(err error) error {
+// shortenDecodeError shortens a decoder's error: its own would name the Go types.
+func shortenDecodeError(err error) error {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("not valid JSON at byte %d: %.120s", syntax.ByteOffset, syntax.Err)
@@ -107,8 +107,8 @@ func kindName(k jsontext.Kind) string {
 // A vocabulary is the model's tokens: for WordPiece an object of ids, for Unigram an
 // array of pairs of token and score, whose place is the id.
 type vocabulary struct {
-	tokens      []token
-	isPairArray bool
+	tokens               []token
+	isTextScorePairArray bool
 }
 
 type token struct {
@@ -126,20 +126,20 @@ func (v *vocabulary) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	switch start.Kind() {
 	case '[':
-		v.isPairArray = true
+		v.isTextScorePairArray = true
 	case '{':
 	default:
 		return errors.New("the vocabulary is neither an object nor an array")
 	}
 	v.tokens = make([]token, 0, initialVocabCapacity)
 	for dec.PeekKind() != ']' && dec.PeekKind() != '}' {
-		if len(v.tokens) == maxVocab {
-			return fmt.Errorf("more than %d tokens", maxVocab)
+		if len(v.tokens) == maxVocabTokens {
+			return fmt.Errorf("more than %d tokens", maxVocabTokens)
 		}
 		var t token
-		if v.isPairArray {
+		if v.isTextScorePairArray {
 			t.id = int64(len(v.tokens))
-			err = t.readPair(dec)
+			err = t.readTextScorePair(dec)
 		} else {
 			err = t.readMember(dec)
 		}
@@ -171,7 +171,7 @@ func (t *token) readMember(dec *jsontext.Decoder) error {
 	return nil
 }
 
-func (t *token) readPair(dec *jsontext.Decoder) error {
+func (t *token) readTextScorePair(dec *jsontext.Decoder) error {
 	for i, kind := range []jsontext.Kind{'[', '"', '0', ']'} {
 		tok, err := dec.ReadToken()
 		if err != nil {
@@ -218,15 +218,15 @@ func (f *tokenizerFile) buildTokenizer(isUserSupplied bool) (*Tokenizer, error) 
 		return nil, err
 	}
 	switch m := f.Model; {
-	case m.Type == "WordPiece" && !m.Vocab.isPairArray, m.Type == "" && m.Prefix != nil && !m.Vocab.isPairArray:
+	case m.Type == "WordPiece" && !m.Vocab.isTextScorePairArray, m.Type == "" && m.ContinuationPrefix != nil && !m.Vocab.isTextScorePairArray:
 		var own *wordPiece
 		if own, err = newWordPiece(m, known, special); err == nil {
 			t.model = own
 			if isUserSupplied {
-				t.model = own.libraryWordPieceModelOrSelf()
+				t.model = own.sugarmeModelOrSelf()
 			}
 		}
-	case m.Type == "Unigram" && m.Vocab.isPairArray:
+	case m.Type == "Unigram" && m.Vocab.isTextScorePairArray:
 		t.model, err = newUnigram(m, known, special)
 	case m.Type == "WordPiece" || m.Type == "Unigram":
 		err = fmt.Errorf("the vocabulary does not have the form of type %s", m.Type)
@@ -239,9 +239,9 @@ func (f *tokenizerFile) buildTokenizer(isUserSupplied bool) (*Tokenizer, error) 
 	return t, nil
 }
 
-// collectIDs returns the ids of the tokens of the vocabulary in known, and the ids of these and the
-// added tokens in all; both are the same map if no added token is new. Two tokens with the same id
-// are an error. size is set to the largest id plus 1.
+// collectIDs returns the ids of the tokens of the vocabulary in vocabIDs, and the ids of these and
+// the added tokens in allIDs; both are the same map if no added token is new. Two tokens with the
+// same id are an error. *idCount is set to the largest id plus 1.
 func (f *tokenizerFile) collectIDs(idCount *int) (vocabIDs, allIDs map[string]int64, err error) {
 	tokens := f.Model.Vocab.tokens
 	if len(tokens) == 0 {
@@ -253,7 +253,7 @@ func (f *tokenizerFile) collectIDs(idCount *int) (vocabIDs, allIDs map[string]in
 		switch {
 		case text == "" || len(text) > maxTokenBytes:
 			return fmt.Errorf("token %d has %d bytes; the limit is 1 to %d", id, len(text), maxTokenBytes)
-		case id < 0 || id >= 2*maxVocab:
+		case id < 0 || id >= 2*maxVocabTokens:
 			return fmt.Errorf("token %.80q: id %d is out of range", text, id)
 		}
 		if had, ok := ids[text]; ok {

@@ -30,7 +30,7 @@ func sequences(name string, depth int) string {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := OpenBuiltinModel([]byte(fileWith())); err != nil {
+	if _, err := OpenBuiltinTokenizer([]byte(fileWith())); err != nil {
 		t.Fatalf("the file that the others are made of: %v", err)
 	}
 	wordPiece := func(vocab string) string { return fileWith(`"model":{"type":"WordPiece","vocab":` + vocab + `}`) }
@@ -115,7 +115,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := OpenBuiltinModel([]byte(tt.file))
+			_, err := OpenBuiltinTokenizer([]byte(tt.file))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v, want one with %q", err, tt.want)
 			}
@@ -142,11 +142,11 @@ func TestOpenManyTokens(t *testing.T) {
 	} {
 		var b strings.Builder
 		b.WriteString(form.before)
-		for i := range maxVocab + 10 {
+		for i := range maxVocabTokens + 10 {
 			fmt.Fprintf(&b, form.token, i)
 		}
 		b.WriteString(form.after)
-		if _, err := OpenBuiltinModel([]byte(b.String())); err == nil || !strings.Contains(err.Error(), "more than 524288 tokens") {
+		if _, err := OpenBuiltinTokenizer([]byte(b.String())); err == nil || !strings.Contains(err.Error(), "more than 524288 tokens") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestOpenAccepts(t *testing.T) {
 			`"model":{"type":"Unigram","unk_id":1,"vocab":[["<s>",0],["<unk>",0],["</s>",0],["▁a",-1],["b",-2]]}`), "a\tab xy", []int64{0, 3, 3, 4, 1, 2}},
 	}
 	for _, tt := range tests {
-		tok, err := OpenBuiltinModel([]byte(tt.file))
+		tok, err := OpenBuiltinTokenizer([]byte(tt.file))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -191,7 +191,7 @@ func FuzzOpen(f *testing.F) {
 		`"model":{"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["<unk>",0],["▁",-1],["a",-2]]}`)), " a\xff  b")
 	f.Add([]byte(fileWith(`"normalizer":{"type":"Precompiled","precompiled_charsmap":"CAAAAP///39hAQAAeAA="}`)), "aa\r\n")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
-		tok, err := OpenBuiltinModel(data)
+		tok, err := OpenBuiltinTokenizer(data)
 		if err != nil {
 			checkMessage(t, err)
 			return

@@ -11,7 +11,7 @@ import (
 // maxSpecialTokensPerSide is how many ids may be before a text, and after it.
 const maxSpecialTokensPerSide = 16
 
-type processorFile struct {
+type postProcessorSection struct {
 	Type          string           `json:"type"`
 	Processors    []jsontext.Value `json:"processors"`
 	Cls           jsontext.Value   `json:"cls"`
@@ -47,9 +47,9 @@ func parseSpecialPrefixAndSuffix(raw jsontext.Value, ids map[string]int64, speci
 		}
 		return nil, nil, nil
 	}
-	var f processorFile
+	var f postProcessorSection
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, nil, decodeError(err)
+		return nil, nil, shortenDecodeError(err)
 	}
 	switch f.Type {
 	case "BertProcessing", "RobertaProcessing":
@@ -63,7 +63,7 @@ func parseSpecialPrefixAndSuffix(raw jsontext.Value, ids map[string]int64, speci
 		if len(f.Processors) != 1 {
 			return nil, nil, fmt.Errorf("a Sequence of %d steps is not supported", len(f.Processors))
 		}
-		var inner processorFile
+		var inner postProcessorSection
 		if json.Unmarshal(f.Processors[0], &inner) == nil && inner.Type == "Sequence" {
 			return nil, nil, errors.New("a Sequence in a Sequence is not supported")
 		}
@@ -74,7 +74,7 @@ func parseSpecialPrefixAndSuffix(raw jsontext.Value, ids map[string]int64, speci
 	if err != nil {
 		return nil, nil, err
 	}
-	return prefix, suffix, markSpecial(append(append([]int64(nil), prefix...), suffix...), ids, special)
+	return prefix, suffix, markSpecialTokens(append(append([]int64(nil), prefix...), suffix...), ids, special)
 }
 
 // parseTokenPair reads a pair of token and id.
@@ -89,7 +89,7 @@ func parseTokenPair(raw jsontext.Value) ([]int64, error) {
 
 // parseTemplate returns the ids of the special tokens before and after the text, from the template
 // for a single text.
-func (f *processorFile) parseTemplate() (prefix, suffix []int64, err error) {
+func (f *postProcessorSection) parseTemplate() (prefix, suffix []int64, err error) {
 	at, seen := &prefix, false
 	for _, part := range f.Single {
 		switch {
@@ -114,10 +114,10 @@ func (f *processorFile) parseTemplate() (prefix, suffix []int64, err error) {
 	return prefix, suffix, nil
 }
 
-// markSpecial marks the tokens of some ids as special. All have to be known.
-func markSpecial(some []int64, ids map[string]int64, special map[string]bool) error {
+// markSpecialTokens marks the tokens of some ids as special. All have to be known.
+func markSpecialTokens(specialIDs []int64, ids map[string]int64, special map[string]bool) error {
 	want := map[int64]bool{}
-	for _, id := range some {
+	for _, id := range specialIDs {
 		want[id] = true
 	}
 	for text, id := range ids {

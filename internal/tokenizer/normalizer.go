@@ -16,17 +16,17 @@ import (
 // A normalizer is one step of what a file does to a text before it is divided.
 type normalizer func(text string) string
 
-type normalizerFile struct {
+type normalizerSection struct {
 	Type        string           `json:"type"`
 	Normalizers []jsontext.Value `json:"normalizers"`
 
-	CleanText   *bool `json:"clean_text"`
-	Chinese     *bool `json:"handle_chinese_chars"`
-	StripAccent *bool `json:"strip_accents"`
-	Lower       *bool `json:"lowercase"`
+	CleanText            *bool `json:"clean_text"`
+	SeparateChineseChars *bool `json:"handle_chinese_chars"`
+	StripAccent          *bool `json:"strip_accents"`
+	Lower                *bool `json:"lowercase"`
 
-	Left  *bool `json:"strip_left"`
-	Right *bool `json:"strip_right"`
+	StripLeft  *bool `json:"strip_left"`
+	StripRight *bool `json:"strip_right"`
 
 	Pattern struct {
 		String string `json:"String"`
@@ -49,16 +49,16 @@ func parseNormalizer(raw jsontext.Value) (normalizer, error) {
 		return nil, nil
 	}
 	steps := 0
-	return parseNormalizerAt(raw, 0, &steps)
+	return parseNormalizerAtDepth(raw, 0, &steps)
 }
 
-func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
-	if *steps++; depth > maxDepth || *steps > maxNormalizerOrSplitterSteps {
+func parseNormalizerAtDepth(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
+	if *steps++; depth > maxSequenceDepth || *steps > maxNormalizerOrSplitterSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
-	var f normalizerFile
+	var f normalizerSection
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, decodeError(err)
+		return nil, shortenDecodeError(err)
 	}
 	switch f.Type {
 	case "NFC":
@@ -74,7 +74,7 @@ func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, e
 	case "StripAccents":
 		return func(text string) string { return dropRunes(unicode.M, text) }, nil
 	case "Strip":
-		return f.newStripper(), nil
+		return f.newSpaceStripper(), nil
 	case "Replace":
 		return f.newReplacer()
 	case "Precompiled":
@@ -87,10 +87,10 @@ func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, e
 	return nil, fmt.Errorf("type %.80q is not supported; supported are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Replace, Sequence, Strip and StripAccents", f.Type)
 }
 
-func (f *normalizerFile) newSequence(depth int, steps *int) (normalizer, error) {
+func (f *normalizerSection) newSequence(depth int, steps *int) (normalizer, error) {
 	var all []normalizer
 	for _, raw := range f.Normalizers {
-		n, err := parseNormalizerAt(raw, depth+1, steps)
+		n, err := parseNormalizerAtDepth(raw, depth+1, steps)
 		if err != nil {
 			return nil, err
 		}
@@ -123,8 +123,8 @@ func dropRunes(class *unicode.RangeTable, text string) string {
 	}, text)
 }
 
-func (f *normalizerFile) newStripper() normalizer {
-	left, right := f.Left == nil || *f.Left, f.Right == nil || *f.Right
+func (f *normalizerSection) newSpaceStripper() normalizer {
+	left, right := f.StripLeft == nil || *f.StripLeft, f.StripRight == nil || *f.StripRight
 	return func(text string) string {
 		if left {
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -139,7 +139,7 @@ func (f *normalizerFile) newStripper() normalizer {
 // newReplacer returns a normalizer that replaces text. It supports literal patterns and the one
 // regular expression that tokenizer files use in practice, since different dialects of regular
 // expressions agree on little more.
-func (f *normalizerFile) newReplacer() (normalizer, error) {
+func (f *normalizerSection) newReplacer() (normalizer, error) {
 	if len(f.Content) > 16 {
 		return nil, errors.New("the normalizer Replace by more than 16 bytes is not supported")
 	}
@@ -168,7 +168,7 @@ func replaceSpaces(text, by string) string {
 	return b.String()
 }
 
-func (f *normalizerFile) newCharsmapNormalizer() (normalizer, error) {
+func (f *normalizerSection) newCharsmapNormalizer() (normalizer, error) {
 	raw, err := base64.StdEncoding.DecodeString(f.Charsmap)
 	if err != nil {
 		return nil, errors.New("the Precompiled charsmap is not base64")
@@ -182,9 +182,9 @@ func (f *normalizerFile) newCharsmapNormalizer() (normalizer, error) {
 
 // newBERTNormalizer returns BERT's normalizer. Unless the file sets strip_accents, it removes
 // accents exactly if it also converts letters to lower case.
-func (f *normalizerFile) newBERTNormalizer() normalizer {
+func (f *normalizerSection) newBERTNormalizer() normalizer {
 	is := func(b *bool) bool { return b == nil || *b }
-	clean, chinese, small := is(f.CleanText), is(f.Chinese), is(f.Lower)
+	clean, chinese, small := is(f.CleanText), is(f.SeparateChineseChars), is(f.Lower)
 	accents := f.StripAccent == nil && small || f.StripAccent != nil && *f.StripAccent
 	return func(text string) string {
 		if clean || chinese {

@@ -83,7 +83,7 @@ func modelCharsmap(t testing.TB) []byte {
 	t.Helper()
 	var file struct {
 		Normalizer struct {
-			Normalizers []normalizerFile `json:"normalizers"`
+			Normalizers []normalizerSection `json:"normalizers"`
 		} `json:"normalizer"`
 	}
 	if err := json.Unmarshal(readModel(t, "deberta"), &file); err != nil {
@@ -105,8 +105,8 @@ func TestCharsmapGrows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.text = bytes.Repeat([]byte("x"), 1<<20)
-	if got := m.normalize(strings.Repeat("Ａ", MaxBytes/3)); len(got) <= MaxBytes || len(got) > maxUnnormalizedTextBytes+1<<20 {
+	m.replacementTexts = bytes.Repeat([]byte("x"), 1<<20)
+	if got := m.normalize(strings.Repeat("Ａ", MaxNormalizedTextBytes/3)); len(got) <= MaxNormalizedTextBytes || len(got) > maxUnnormalizedTextBytes+1<<20 {
 		t.Errorf("%d bytes", len(got))
 	}
 }
@@ -122,7 +122,7 @@ func FuzzCharsmap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := m.normalize(text); len(got) > maxUnnormalizedTextBytes+len(m.text)+len(text) {
+		if got := m.normalize(text); len(got) > maxUnnormalizedTextBytes+len(m.replacementTexts)+len(text) {
 			t.Errorf("%d bytes became %d", len(text), len(got))
 		}
 	})

@@ -22,14 +22,14 @@ type packedHeader struct {
 	UnknownID          int64          `json:"unknown"`
 	ContinuationPrefix string         `json:"prefix"`
 	MaxTokenBytes      int            `json:"longest"`
-	MaxChars           int            `json:"max_chars"`
+	MaxCharsPerWord    int            `json:"max_chars"`
 	HashSlotTableBytes int            `json:"slots"` // bytes
 }
 
 // Pack returns a tokenizer.json in the form that [OpenPacked] opens. Only WordPiece
 // has one.
 func Pack(data []byte) ([]byte, error) {
-	t, err := OpenBuiltinModel(data)
+	t, err := OpenBuiltinTokenizer(data)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Pack(data []byte) ([]byte, error) {
 	if !ok || err != nil {
 		return nil, errors.Join(err, errors.New("tokenizer.json: only a WordPiece tokenizer can be packed"))
 	}
-	p := packedHeader{t.idCount, t.padID, t.prefixIDs, t.suffixIDs, f.Normalizer, f.PreTokenizer, m.unknownID, m.continuationPrefix, m.maxTokenBytes, m.maxChars, len(m.wordTable.hashSlots)}
+	p := packedHeader{t.idCount, t.padID, t.prefixIDs, t.suffixIDs, f.Normalizer, f.PreTokenizer, m.unknownID, m.continuationPrefix, m.maxTokenBytes, m.maxCharsPerWord, len(m.wordTable.hashSlots)}
 	line, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func OpenPacked(data string) (*Tokenizer, error) {
 	line, rest, _ := strings.Cut(data, "\n")
 	var p packedHeader
 	if err := json.Unmarshal([]byte(line), &p); err != nil {
-		return nil, fmt.Errorf("packed tokenizer: %w", decodeError(err))
+		return nil, fmt.Errorf("packed tokenizer: %w", shortenDecodeError(err))
 	}
 	if p.HashSlotTableBytes <= 0 || p.HashSlotTableBytes > len(rest) || p.HashSlotTableBytes&(p.HashSlotTableBytes-1) != 0 {
 		return nil, errors.New("packed tokenizer: the file is truncated")
@@ -64,6 +64,6 @@ func OpenPacked(data string) (*Tokenizer, error) {
 	if err = errors.Join(err, also); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", err)
 	}
-	t.model = &wordPiece{wordTable: packedVocab{rest[:p.HashSlotTableBytes], rest[p.HashSlotTableBytes:]}, continuationPrefix: p.ContinuationPrefix, prefixHash: hashText(emptyHash, p.ContinuationPrefix), maxTokenBytes: p.MaxTokenBytes, maxChars: p.MaxChars, unknownID: p.UnknownID}
+	t.model = &wordPiece{wordTable: packedVocab{rest[:p.HashSlotTableBytes], rest[p.HashSlotTableBytes:]}, continuationPrefix: p.ContinuationPrefix, continuationPrefixHash: hashText(emptyHash, p.ContinuationPrefix), maxTokenBytes: p.MaxTokenBytes, maxCharsPerWord: p.MaxCharsPerWord, unknownID: p.UnknownID}
 	return t, nil
 }

@@ -33,7 +33,7 @@ func readModel(t testing.TB, name string) []byte {
 
 func openModel(t testing.TB, name string) *Tokenizer {
 	t.Helper()
-	tok, err := OpenBuiltinModel(readModel(t, name))
+	tok, err := OpenBuiltinTokenizer(readModel(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

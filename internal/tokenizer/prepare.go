@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormalizeForOwnModels is the normaliser of shield's own models, for the text they were
+// NormalizeForShieldModels is the normaliser of shield's own models, for the text they were
 // trained on and for the text they judge alike. It works in one pass of
 // linear time and changes nothing the second time.
 //
@@ -24,7 +24,7 @@ import (
 //     "curl😀" would hide curl.
 //   - White space of any kind and length becomes one space, and none is left at
 //     either end.
-func NormalizeForOwnModels(text string) string {
+func NormalizeForShieldModels(text string) string {
 	i := normalizedASCIIPrefixLen(text)
 	if i == len(text) {
 		return text
@@ -32,20 +32,20 @@ func NormalizeForOwnModels(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/8)
 	b.WriteString(text[:i])
-	w := spacedWriter{b: &b, endsWithSpace: i == 0 || text[i-1] == ' '}
+	w := singleSpaceWriter{b: &b, endsWithSpace: i == 0 || text[i-1] == ' '}
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c >= utf8.RuneSelf {
-			return completeNormalizedText(text[i:], &w)
+			return normalizeNonASCIIRest(text[i:], &w)
 		}
 		w.writeASCII(c)
 	}
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// normalizedASCIIPrefixLen returns the length of the beginning of text that [Prepare] leaves unchanged: ASCII
-// characters without upper case, control characters and repeated spaces. A space at the end of text
-// is not included, since Prepare removes it.
+// normalizedASCIIPrefixLen returns the length of the beginning of text that [NormalizeForShieldModels]
+// leaves unchanged: ASCII characters without upper case, control characters and repeated spaces. A
+// space at the end of text is not included, since normalization removes it.
 func normalizedASCIIPrefixLen(text string) int {
 	space := true
 	for i := 0; i < len(text); i++ {
@@ -58,13 +58,13 @@ func normalizedASCIIPrefixLen(text string) int {
 	return len(text)
 }
 
-// A spacedWriter appends runes and at most one space between them.
-type spacedWriter struct {
+// A singleSpaceWriter appends runes and at most one space between them.
+type singleSpaceWriter struct {
 	b             *strings.Builder
 	endsWithSpace bool // the last byte is a space, or there is none yet
 }
 
-func (w *spacedWriter) writeASCII(c byte) {
+func (w *singleSpaceWriter) writeASCII(c byte) {
 	switch {
 	case c == ' ' || '\t' <= c && c <= '\r':
 		w.writeSpace()
@@ -78,19 +78,19 @@ func (w *spacedWriter) writeASCII(c byte) {
 	}
 }
 
-func (w *spacedWriter) writeSpace() {
+func (w *singleSpaceWriter) writeSpace() {
 	if !w.endsWithSpace {
 		w.b.WriteByte(' ')
 		w.endsWithSpace = true
 	}
 }
 
-// completeNormalizedText writes the rest of a text, from its first rune beyond ASCII, and
+// normalizeNonASCIIRest writes the rest of a text, from its first rune beyond ASCII, and
 // returns all that was written.
 //
 // Composing last makes the result stable: Hangul syllables and the vowel signs
 // of Indic scripts, which have a width, come together again.
-func completeNormalizedText(unnormalizedRest string, w *spacedWriter) string {
+func normalizeNonASCIIRest(unnormalizedRest string, w *singleSpaceWriter) string {
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(unnormalizedRest, ""))
 	for _, r := range decomposed {
 		switch {
@@ -112,7 +112,8 @@ func completeNormalizedText(unnormalizedRest string, w *spacedWriter) string {
 	return norm.NFC.String(strings.TrimSuffix(w.b.String(), " "))
 }
 
-// isRemovedByNormalization reports whether [Prepare] removes a character that is not white space.
+// isRemovedByNormalization reports whether [NormalizeForShieldModels] removes a character that is not
+// white space.
 func isRemovedByNormalization(r rune) bool {
 	if unicode.IsLetter(r) || unicode.IsPunct(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) {
 		// Fillers are letters without ink.
@@ -121,7 +122,7 @@ func isRemovedByNormalization(r rune) bool {
 	return !unicode.Is(unicode.Mc, r)
 }
 
-// mustSurroundWithSpaces reports whether [Prepare] puts spaces around a character.
+// mustSurroundWithSpaces reports whether [NormalizeForShieldModels] puts spaces around a character.
 func mustSurroundWithSpaces(r rune) bool {
 	return r > 0xFFFF || isIdeograph(r) || unicode.Is(unicode.So, r)
 }

@@ -46,7 +46,7 @@ func TestPrepare(t *testing.T) {
 		{"special token", "[SEP] <s> [MASK]", "[sep] <s> [mask]"},
 	}
 	for _, tt := range tests {
-		if got := NormalizeForOwnModels(tt.in); got != tt.want {
+		if got := NormalizeForShieldModels(tt.in); got != tt.want {
 			t.Errorf("%s: Prepare(%q) = %q, want %q", tt.name, tt.in, got, tt.want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestPrepareEveryRune(t *testing.T) {
 			r += 96
 		}
 		text := "A" + string(r) + "b"
-		checkPrepared(t, text, NormalizeForOwnModels(text))
+		checkPrepared(t, text, NormalizeForShieldModels(text))
 	}
 }
 
@@ -70,13 +70,13 @@ func FuzzPrepare(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		checkPrepared(t, text, NormalizeForOwnModels(text))
+		checkPrepared(t, text, NormalizeForShieldModels(text))
 	})
 }
 
 func checkPrepared(t *testing.T, text, got string) {
 	t.Helper()
-	if again := NormalizeForOwnModels(got); again != got {
+	if again := NormalizeForShieldModels(got); again != got {
 		t.Errorf("Prepare(%q) = %q, and again = %q", text, got, again)
 	}
 	if !utf8.ValidString(got) || strings.Contains(got, "  ") || strings.TrimSpace(got) != got {
@@ -100,7 +100,7 @@ func BenchmarkPrepare(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				NormalizeForOwnModels(text)
+				NormalizeForShieldModels(text)
 			}
 		})
 	}

@@ -20,63 +20,63 @@ type textPart struct {
 // A splitter appends the parts of a word, none of them empty, to dst.
 type splitter func(dst []textPart, w textPart) []textPart
 
-type splitterFile struct {
-	Type           string           `json:"type"`
-	Pretokenizers  []jsontext.Value `json:"pretokenizers"`
-	Replacement    string           `json:"replacement"`
-	PrependScheme  *string          `json:"prepend_scheme"`
-	AddPrefixSpace *bool            `json:"add_prefix_space"`
-	Split          *bool            `json:"split"`
-	Behavior       *string          `json:"behavior"`
+type splitterSection struct {
+	Type              string           `json:"type"`
+	Pretokenizers     []jsontext.Value `json:"pretokenizers"`
+	Replacement       string           `json:"replacement"`
+	PrependScheme     *string          `json:"prepend_scheme"`
+	AddPrefixSpace    *bool            `json:"add_prefix_space"`
+	SplitBeforeSpaces *bool            `json:"split"`
+	Behavior          *string          `json:"behavior"`
 }
 
 func parseSplitter(raw jsontext.Value) (splitter, error) {
 	steps := 0
-	return parseSplitterAt(raw, 0, &steps)
+	return parseSplitterAtDepth(raw, 0, &steps)
 }
 
-func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error) {
-	if *steps++; depth > maxDepth || *steps > maxNormalizerOrSplitterSteps {
+func parseSplitterAtDepth(raw jsontext.Value, depth int, steps *int) (splitter, error) {
+	if *steps++; depth > maxSequenceDepth || *steps > maxNormalizerOrSplitterSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
 		return splitNothing, nil
 	}
-	var f splitterFile
+	var f splitterSection
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, decodeError(err)
+		return nil, shortenDecodeError(err)
 	}
 	switch f.Type {
 	case "BertPreTokenizer":
 		return splitBert, nil
 	case "WhitespaceSplit":
-		return splitSpace, nil
+		return splitAtSpaces, nil
 	case "Punctuation":
 		if f.Behavior != nil && *f.Behavior != "Isolated" {
 			return nil, fmt.Errorf("the splitter Punctuation with behavior %.80q is not supported; use Isolated", *f.Behavior)
 		}
 		return splitPunctuation, nil
 	case "Metaspace":
-		return newMetaspace(&f)
+		return newMetaspaceSplitter(&f)
 	case "Sequence":
 		var all []splitter
 		for _, p := range f.Pretokenizers {
-			s, err := parseSplitterAt(p, depth+1, steps)
+			s, err := parseSplitterAtDepth(p, depth+1, steps)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, s)
 		}
-		return splitAll(all), nil
+		return chainSplitters(all), nil
 	}
 	return nil, fmt.Errorf("type %.80q is not supported; supported are BertPreTokenizer, Metaspace, Punctuation, Sequence and WhitespaceSplit", f.Type)
 }
 
-// splitAll applies one splitter after the other.
-func splitAll(all []splitter) splitter {
+// chainSplitters applies one splitter after the other.
+func chainSplitters(splitters []splitter) splitter {
 	return func(dst []textPart, w textPart) []textPart {
 		words := splitNothing(nil, w)
-		for _, s := range all {
+		for _, s := range splitters {
 			var next []textPart
 			for _, w := range words {
 				next = s(next, w)
@@ -95,8 +95,8 @@ func splitNothing(dst []textPart, w textPart) []textPart {
 	return append(dst, w)
 }
 
-// splitSpace divides at white space and drops it.
-func splitSpace(dst []textPart, w textPart) []textPart { return splitTextAtSpaces(dst, w, false) }
+// splitAtSpaces divides at white space and drops it.
+func splitAtSpaces(dst []textPart, w textPart) []textPart { return splitTextAtSpaces(dst, w, false) }
 
 // splitBert divides at white space, which it drops, and around each punctuation
 // mark.
@@ -152,9 +152,9 @@ func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// newMetaspace returns the splitter that writes spaces as a visible character
+// newMetaspaceSplitter returns the splitter that writes spaces as a visible character
 // and divides before each.
-func newMetaspace(f *splitterFile) (splitter, error) {
+func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 	mark := f.Replacement
 	if utf8.RuneCountInString(mark) != 1 {
 		return nil, fmt.Errorf("the splitter Metaspace must replace by one character, not by %.80q", mark)
@@ -169,7 +169,7 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 	if scheme != "always" && scheme != "first" && scheme != "never" {
 		return nil, fmt.Errorf("the splitter Metaspace with prepend_scheme %.80q is not supported", scheme)
 	}
-	apart := f.Split == nil || *f.Split
+	apart := f.SplitBeforeSpaces == nil || *f.SplitBeforeSpaces
 	return func(dst []textPart, w textPart) []textPart {
 		text := strings.ReplaceAll(w.text, " ", mark)
 		if text != "" && !strings.HasPrefix(text, mark) && (scheme == "always" || scheme == "first" && w.atTextStart) {
@@ -177,11 +177,11 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 		}
 		first := w.atTextStart
 		for apart && text != "" {
-			next := strings.Index(text[len(prefixIfPresent(text, mark)):], mark)
+			next := strings.Index(text[len(prefixOrEmpty(text, mark)):], mark)
 			if next < 0 {
 				break
 			}
-			next += len(prefixIfPresent(text, mark))
+			next += len(prefixOrEmpty(text, mark))
 			dst = append(dst, textPart{text[:next], first})
 			text, first = text[next:], false
 		}
@@ -189,8 +189,8 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 	}, nil
 }
 
-// prefixIfPresent returns mark if text begins with it.
-func prefixIfPresent(text, prefix string) string {
+// prefixOrEmpty returns prefix if text begins with it, else "".
+func prefixOrEmpty(text, prefix string) string {
 	if strings.HasPrefix(text, prefix) {
 		return prefix
 	}

@@ -12,20 +12,21 @@ import (
 	"github.com/sugarme/tokenizer/model/wordpiece"
 )
 
-// maxVocabLookups limits how many vocabulary lookups the library sugarme makes for one text. For a
+// maxVocabLookupsPerText limits how many vocabulary lookups the library sugarme makes for one text. For a
 // word of n letters it makes up to n*(n+1)/2 lookups.
-const maxVocabLookups = 1 << 19
+const maxVocabLookupsPerText = 1 << 19
 
-// A libraryWordPiece divides words as [wordPiece] does, by the library of that name.
-type libraryWordPiece struct {
-	model    wordpiece.WordPiece
-	maxChars int
+// A sugarmeWordPiece divides words into the same tokens as [wordPiece], by the library
+// sugarme/tokenizer.
+type sugarmeWordPiece struct {
+	model           wordpiece.WordPiece
+	maxCharsPerWord int
 }
 
-// libraryWordPieceModelOrSelf returns a model that does the same by the library. It is given the
-// vocabulary that was read here, since its own reading ignores the prefix of
-// tokens within a word.
-func (w *wordPiece) libraryWordPieceModelOrSelf() wordModel {
+// sugarmeModelOrSelf returns a model that divides words by the library sugarme/tokenizer.
+// The library gets the vocabulary that this package has read, since the library's own reader
+// ignores the prefix of tokens within a word.
+func (w *wordPiece) sugarmeModelOrSelf() wordModel {
 	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
 	const unknown = "\xff"
 	vocab := library.Vocab{}
@@ -34,14 +35,14 @@ func (w *wordPiece) libraryWordPieceModelOrSelf() wordModel {
 	}
 	vocab[unknown] = int(w.unknownID)
 	m := wordpiece.NewWordPieceBuilder().Vocab(&vocab).UnkToken(unknown).
-		ContinuingSubwordPrefix(w.continuationPrefix).MaxInputCharsPerWord(w.maxChars).Build()
-	return &libraryWordPiece{m, w.maxChars}
+		ContinuingSubwordPrefix(w.continuationPrefix).MaxInputCharsPerWord(w.maxCharsPerWord).Build()
+	return &sugarmeWordPiece{m, w.maxCharsPerWord}
 }
 
-func (s *libraryWordPiece) fitsLookupLimit(words []textPart) bool {
-	left := maxVocabLookups
+func (s *sugarmeWordPiece) fitsLookupLimit(words []textPart) bool {
+	left := maxVocabLookupsPerText
 	for _, w := range words {
-		if n := utf8.RuneCountInString(w.text); n <= s.maxChars {
+		if n := utf8.RuneCountInString(w.text); n <= s.maxCharsPerWord {
 			left -= n * (n + 1) / 2
 		}
 		if left < 0 {
@@ -52,7 +53,7 @@ func (s *libraryWordPiece) fitsLookupLimit(words []textPart) bool {
 }
 
 // appendTokens panics where the library fails, which [Tokenizer.Encode] makes an error.
-func (s *libraryWordPiece) appendTokens(dst []int64, word string) []int64 {
+func (s *sugarmeWordPiece) appendTokens(dst []int64, word string) []int64 {
 	tokens, err := s.model.Tokenize(word)
 	if err != nil {
 		panic(err)

@@ -2,5 +2,5 @@
 
 package tokenizer
 
-// libraryWordPieceModelOrSelf returns the model itself: the library needs integers of 64 bits.
-func (w *wordPiece) libraryWordPieceModelOrSelf() wordModel { return w }
+// sugarmeModelOrSelf returns the model itself: the library needs integers of 64 bits.
+func (w *wordPiece) sugarmeModelOrSelf() wordModel { return w }

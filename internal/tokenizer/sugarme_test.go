@@ -15,7 +15,7 @@ import (
 
 func openForeign(t testing.TB, name string) *Tokenizer {
 	t.Helper()
-	tok, err := OpenUserSuppliedModel(readModel(t, name))
+	tok, err := OpenUserSuppliedTokenizer(readModel(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func openForeign(t testing.TB, name string) *Tokenizer {
 func TestForeignParity(t *testing.T) {
 	t.Parallel()
 	tok, own := openForeign(t, "bert"), openModel(t, "bert")
-	if _, ok := tok.model.(*libraryWordPiece); !ok {
+	if _, ok := tok.model.(*sugarmeWordPiece); !ok {
 		t.Fatalf("words are divided by %T", tok.model)
 	}
 	if _, ok := own.model.(*wordPiece); !ok {
@@ -50,11 +50,11 @@ func TestForeignSettings(t *testing.T) {
 	t.Parallel()
 	file := `{"model":{"type":"WordPiece","unk_token":"<u>","continuing_subword_prefix":"@@","max_input_chars_per_word":6,
 		"vocab":{"<u>":0,"a":1,"@@b":2,"@@a":3,"\ufffd":4,"ab":5}},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
-	own, err := OpenBuiltinModel([]byte(file))
+	own, err := OpenBuiltinTokenizer([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := OpenUserSuppliedModel([]byte(file))
+	foreign, err := OpenUserSuppliedTokenizer([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +81,8 @@ func TestForeignBound(t *testing.T) {
 		t.Errorf("got %v, want ErrTooLong", err)
 	}
 	for _, fine := range []string{
-		strings.Repeat("word ", MaxBytes/5),
-		strings.Repeat(strings.Repeat("x", 101)+" ", MaxBytes/102), // longer than a word may be: unknown at once
+		strings.Repeat("word ", MaxNormalizedTextBytes/5),
+		strings.Repeat(strings.Repeat("x", 101)+" ", MaxNormalizedTextBytes/102), // longer than a word may be: unknown at once
 		strings.Repeat("0123456789abcdef0123456789abcdef01234567 ", 400),
 	} {
 		if _, err := tok.Encode(t.Context(), fine); err != nil {
@@ -94,7 +94,7 @@ func TestForeignBound(t *testing.T) {
 // A library that panics or fails makes an error, never ids.
 func TestForeignFailure(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]*libraryWordPiece{
+	for name, broken := range map[string]*sugarmeWordPiece{
 		"no unknown token": {wordpiece.NewWordPiece(), 100},
 		"no vocabulary":    {wordpiece.WordPiece{}, 100},
 	} {

@@ -1,23 +1,21 @@
-// Package tokenizer turns text into the numbers that a classifier model reads,
-// as a tokenizer.json file of HuggingFace's says: WordPiece as BERT has it, and
-// SentencePiece's Unigram as DeBERTa-v3, T5 and XLM-R have it.
+// Package tokenizer turns text into the numbers that a classifier model reads, as a tokenizer.json
+// file of HuggingFace's says: WordPiece as BERT has it, and SentencePiece's Unigram as DeBERTa-v3,
+// T5 and XLM-R have it.
 //
-// The text is hostile, and the file may be. Hence three departures from
-// HuggingFace's own library:
+// The text is hostile, and the file may be. Hence three departures from HuggingFace's own library:
 //
 //   - No text makes a special token. "[SEP]" in a text is five characters, never
 //     the mark that ends one: a text cannot close itself and open another.
-//   - The file's truncation and padding are ignored. Text beyond [MaxBytes] is
-//     [ErrTooLong], never cut in silence.
-//   - A file without normalizer gets [Prepare].
+//   - The file's truncation and padding are ignored. Text beyond [MaxNormalizedTextBytes] is
+//     [ErrTooLong], never truncated silently.
+//   - A file without normalizer is used with [NormalizeForShieldModels].
 //
-// # Whose code runs
+// # Own code or library
 //
-// [Open] is for the model that comes with shield, and [OpenUserSuppliedModel] for one that
-// a user names. There, words of WordPiece are divided by
-// github.com/sugarme/tokenizer v0.3.0; reading the file, normalizing and
-// splitting into words, and Unigram, are this package's own in both cases. That
-// was decided by measurement, on HuggingFace's ids of 2,401 texts for a model of
+// [OpenBuiltinTokenizer] is for the model that comes with shield, and [OpenUserSuppliedTokenizer] for one
+// that a user names. There, words of WordPiece are divided by github.com/sugarme/tokenizer v0.3.0;
+// reading the file, normalizing and splitting into words, and Unigram, are this package's own in
+// both cases. That was decided by measurement, on HuggingFace's ids of 2,401 texts for a model of
 // each kind and on the time of 1,000 real actions of 255 kB together:
 //
 //	                            ids that agree          time
@@ -28,21 +26,18 @@
 //	Unigram, sugarme by word    2,399                  136 ms
 //	Unigram, sugarme whole      2,139, 46 panics     9,683 ms
 //
-// The 79 texts where our Unigram differs, on purpose, hold the names of special
-// tokens; sugarme makes those tokens of them, so that a text could close itself.
-// It also prefers long tokens to likely ones, misses those above 20 bytes (5 of
-// the 1,000 actions got other ids), searches the whole vocabulary at each word
-// and keeps the words it was given in memory. Its normalizers panic on decomposed
-// accents, can end the process by log.Fatal, which nothing recovers from, and
-// ignore the patterns of DeBERTa-v3's. It ignores continuing_subword_prefix when
-// it reads a file.
+// The 79 texts where our Unigram differs, on purpose, hold the names of special tokens; sugarme
+// makes those tokens of them, so that a text could close itself. It also prefers long tokens to
+// likely ones, misses those above 20 bytes (5 of the 1,000 actions got other ids), searches the
+// whole vocabulary at each word and keeps the words it was given in memory. Its normalizers panic
+// on decomposed accents, can end the process by log.Fatal, which nothing recovers from, and ignore
+// the patterns of DeBERTa-v3's. It ignores continuing_subword_prefix when it reads a file.
 //
-// For WordPiece the difference is small beside the model itself: with the model of
-// this test, 0.7 MB, the 1,000 actions take 0.56 s instead of 0.50 s, with that of
-// shield the same time. It is not small for text made to be slow: a word of 100
-// letters costs up to 5,050 look-ups. Hence a text that would take more than
-// maxVocabLookups of them, 0.16 s, is [ErrTooLong] there; the most that any of 57,000
-// real actions takes is 46,401, a tenth of that.
+// For WordPiece the difference is small beside the model itself: with the model of this test, 0.7
+// MB, the 1,000 actions take 0.56 s instead of 0.50 s, with that of shield the same time. It is not
+// small for text made to be slow: a word of 100 letters costs up to 5,050 look-ups. Hence a text
+// that would take more than maxVocabLookupsPerText of them, 0.16 s, is [ErrTooLong] there; the most that
+// any of 57,000 real actions takes is 46,401, a tenth of that.
 package tokenizer
 
 import (
@@ -51,14 +46,14 @@ import (
 	"fmt"
 )
 
-// MaxBytes is the length of prepared text that [Tokenizer.Encode] reads, in
+// MaxNormalizedTextBytes is the length of prepared text that [Tokenizer.Encode] reads, in
 // bytes.
-const MaxBytes = 64 << 10
+const MaxNormalizedTextBytes = 64 << 10
 
 // maxUnnormalizedTextBytes is the length of a text, in bytes, beyond which it is not prepared
 // either. Preparing may shorten a text, but honest text does not have four
 // times as many invisible characters as others.
-const maxUnnormalizedTextBytes = 4 * MaxBytes
+const maxUnnormalizedTextBytes = 4 * MaxNormalizedTextBytes
 
 // ErrTooLong means that a text was too long to be read to its end.
 var ErrTooLong = errors.New("text is too long for the tokenizer")
@@ -67,7 +62,7 @@ var ErrTooLong = errors.New("text is too long for the tokenizer")
 type Tokenizer struct {
 	idCount   int
 	padID     int64
-	normalize normalizer // nil for Prepare
+	normalize normalizer // nil means [NormalizeForShieldModels]
 	split     splitter
 	model     wordModel
 	prefixIDs []int64
@@ -84,13 +79,14 @@ type wordModel interface {
 // lookups.
 type vocabularyLookupLimitChecker interface{ fitsLookupLimit(words []textPart) bool }
 
-// OpenBuiltinModel reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
+// OpenBuiltinTokenizer reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
 // such as an unknown normalizer, is an error that names it.
-func OpenBuiltinModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
+func OpenBuiltinTokenizer(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
 
-// OpenUserSuppliedModel is [Open] for the tokenizer of a model that the user names. There the library
-// sugarme divides the words of a WordPiece tokenizer, see the package documentation.
-func OpenUserSuppliedModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
+// OpenUserSuppliedTokenizer opens the tokenizer of a model that the user names. Unlike
+// [OpenBuiltinTokenizer], it lets the library sugarme divide the words of a WordPiece tokenizer, see
+// the package documentation.
+func OpenUserSuppliedTokenizer(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
 
 func openTokenizer(data []byte, isUserSupplied bool) (t *Tokenizer, err error) {
 	defer func() {
@@ -126,11 +122,12 @@ func (t *Tokenizer) AddSpecialTokens(dst, ids []int64) []int64 {
 	return append(dst, t.suffixIDs...)
 }
 
-// NormalizeText returns the text as the model was trained to see it. The result for a
-// text above 256 KiB is only good for [ErrTooLong].
+// NormalizeText returns the text in the form that the model was trained on. For a text above 256
+// KiB the result can be incomplete, but is still too long for [Tokenizer.Encode], which returns
+// [ErrTooLong].
 func (t *Tokenizer) NormalizeText(text string) string {
 	if t.normalize == nil {
-		return NormalizeForOwnModels(text)
+		return NormalizeForShieldModels(text)
 	}
 	return runNormalizerOnText(t.normalize, text)
 }
@@ -148,7 +145,7 @@ func (t *Tokenizer) Encode(ctx context.Context, text string) (ids []int64, err e
 		return nil, ErrTooLong
 	}
 	text = t.NormalizeText(text)
-	if len(text) > MaxBytes {
+	if len(text) > MaxNormalizedTextBytes {
 		return nil, ErrTooLong
 	}
 	words := t.split(nil, textPart{text, true})

@@ -37,24 +37,24 @@ func TestFrame(t *testing.T) {
 
 // bombs are texts made to cost much.
 var bombs = []struct{ name, text string }{
-	{"one letter", strings.Repeat("x", MaxBytes)},
-	{"unknown words of 100 letters", strings.Repeat(strings.Repeat("qzxj", 25)+" ", MaxBytes/101)},
-	{"punctuation", strings.Repeat("-", MaxBytes)},
-	{"brackets", strings.Repeat("[", MaxBytes)},
-	{"spaces", strings.Repeat(" ", MaxBytes)},
-	{"words of one letter", strings.Repeat("a ", MaxBytes/2)},
-	{"NUL", strings.Repeat("\x00", 4*MaxBytes)},
-	{"invalid", strings.Repeat("\xff", 4*MaxBytes)},
-	{"combining marks", "e" + strings.Repeat("\u0301\u0323", MaxBytes/4)},
-	{"joined emoji", strings.Repeat("👩\u200d", MaxBytes/7)},
-	{"flags", strings.Repeat("🇫", MaxBytes/4)},
-	{"ideographs", strings.Repeat("字", MaxBytes/5)},
-	{"Hangul apart", strings.Repeat("\u1112\u1161\u11ab", MaxBytes/9)},
-	{"long ligatures", strings.Repeat("\ufdfa", MaxBytes/33)},
-	{"metaspace", strings.Repeat("▁", MaxBytes/3)},
-	{"known beginnings", strings.Repeat("configuratio", MaxBytes/12)},
-	{"literals", strings.Repeat("[SEP][CLS]", MaxBytes/10)},
-	{"CR LF", strings.Repeat("\r\n", MaxBytes/2)},
+	{"one letter", strings.Repeat("x", MaxNormalizedTextBytes)},
+	{"unknown words of 100 letters", strings.Repeat(strings.Repeat("qzxj", 25)+" ", MaxNormalizedTextBytes/101)},
+	{"punctuation", strings.Repeat("-", MaxNormalizedTextBytes)},
+	{"brackets", strings.Repeat("[", MaxNormalizedTextBytes)},
+	{"spaces", strings.Repeat(" ", MaxNormalizedTextBytes)},
+	{"words of one letter", strings.Repeat("a ", MaxNormalizedTextBytes/2)},
+	{"NUL", strings.Repeat("\x00", 4*MaxNormalizedTextBytes)},
+	{"invalid", strings.Repeat("\xff", 4*MaxNormalizedTextBytes)},
+	{"combining marks", "e" + strings.Repeat("\u0301\u0323", MaxNormalizedTextBytes/4)},
+	{"joined emoji", strings.Repeat("👩\u200d", MaxNormalizedTextBytes/7)},
+	{"flags", strings.Repeat("🇫", MaxNormalizedTextBytes/4)},
+	{"ideographs", strings.Repeat("字", MaxNormalizedTextBytes/5)},
+	{"Hangul apart", strings.Repeat("\u1112\u1161\u11ab", MaxNormalizedTextBytes/9)},
+	{"long ligatures", strings.Repeat("\ufdfa", MaxNormalizedTextBytes/33)},
+	{"metaspace", strings.Repeat("▁", MaxNormalizedTextBytes/3)},
+	{"known beginnings", strings.Repeat("configuratio", MaxNormalizedTextBytes/12)},
+	{"literals", strings.Repeat("[SEP][CLS]", MaxNormalizedTextBytes/10)},
+	{"CR LF", strings.Repeat("\r\n", MaxNormalizedTextBytes/2)},
 }
 
 // TestBombs holds that such texts are read to their end or are too long, and
@@ -65,7 +65,7 @@ func TestBombs(t *testing.T) {
 		tok := openModel(t, name)
 		for _, bomb := range bombs {
 			ids, err := tok.Encode(t.Context(), bomb.text)
-			if err != nil && !errors.Is(err, ErrTooLong) || len(ids) > MaxBytes {
+			if err != nil && !errors.Is(err, ErrTooLong) || len(ids) > MaxNormalizedTextBytes {
 				t.Errorf("%s: %s: %d ids, %v", name, bomb.name, len(ids), err)
 			}
 		}
@@ -80,13 +80,13 @@ func TestTooLong(t *testing.T) {
 			name, text string
 			want       error
 		}{
-			{"as long as may be", strings.Repeat("x", MaxBytes), nil},
-			{"one byte more", strings.Repeat("x", MaxBytes+1), ErrTooLong},
+			{"as long as may be", strings.Repeat("x", MaxNormalizedTextBytes), nil},
+			{"one byte more", strings.Repeat("x", MaxNormalizedTextBytes+1), ErrTooLong},
 			{"megabytes", strings.Repeat("x", 8<<20), ErrTooLong},
 			{"megabytes of nothing", strings.Repeat("\u200b", 8<<20), ErrTooLong},
 			{"an attack behind megabytes of nothing", strings.Repeat(" ", 8<<20) + "rm -rf /", ErrTooLong},
-			{"grows", strings.Repeat("\ufdfa", MaxBytes/4), ErrTooLong},
-			{"shrinks", strings.Repeat(" ", 2*MaxBytes) + "rm -rf /", nil},
+			{"grows", strings.Repeat("\ufdfa", MaxNormalizedTextBytes/4), ErrTooLong},
+			{"shrinks", strings.Repeat(" ", 2*MaxNormalizedTextBytes) + "rm -rf /", nil},
 		} {
 			ids, err := tok.Encode(t.Context(), tt.text)
 			if !errors.Is(err, tt.want) || err != nil && ids != nil || err == nil && len(ids) == 0 {
@@ -161,7 +161,7 @@ func TestLiterals(t *testing.T) {
 		{"bytes", fmt.Sprintf(roberta, true, bytes.String()), "é<0x41>", []int64{4, 10 + 0xc3, 10 + 0xa9, 5, 10 + '0', 10 + 'x', 10 + '4', 10 + '1', 7}},
 	}
 	for _, tt := range tests {
-		tok, err := OpenBuiltinModel([]byte(tt.file))
+		tok, err := OpenBuiltinTokenizer([]byte(tt.file))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -250,7 +250,7 @@ func BenchmarkOpen(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := OpenBuiltinModel(data); err != nil {
+				if _, err := OpenBuiltinTokenizer(data); err != nil {
 					b.Fatal(err)
 				}
 			}

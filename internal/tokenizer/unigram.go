@@ -14,24 +14,24 @@ const unkPenalty = 10
 // A unigram divides a word where the sum of its tokens' scores is largest.
 // Consecutive unknown characters are one unknown token.
 type unigram struct {
-	tokenIDs      map[string]int64
-	scores        []float64 // by id
-	longestTokens [256]int  // bytes of the longest token, by first byte
-	unkScore      float64
-	unknownID     int64
-	byteTokenIDs  *[256]int64 // tokens that spell an unknown character, or nil
+	tokenIDs                 map[string]int64
+	scores                   []float64 // by id
+	maxTokenBytesByFirstByte [256]int  // bytes of the longest token, by first byte
+	unkScore                 float64
+	unknownID                int64
+	byteTokenIDs             *[256]int64 // tokens that spell an unknown character, or nil
 }
 
 // newUnigram returns the unigram model in a model file. It keeps the map known, the ids of the
 // vocabulary, and deletes the special tokens from it.
-func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (*unigram, error) {
+func newUnigram(m *modelSection, known map[string]int64, special map[string]bool) (*unigram, error) {
 	tokens := m.Vocab.tokens
 	if m.UnkID == nil || *m.UnkID < 0 || *m.UnkID >= int64(len(tokens)) {
 		return nil, errors.New("unk_id is not in the vocabulary; export the tokenizer again")
 	}
 	u := &unigram{tokenIDs: known, scores: make([]float64, len(tokens)), unknownID: *m.UnkID}
 	if m.ByteFallback {
-		u.byteTokenIDs = byteTokens(known, special)
+		u.byteTokenIDs = byteTokenIDs(known, special)
 	}
 	special[tokens[u.unknownID].text] = true
 	for text := range special {
@@ -41,15 +41,15 @@ func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (
 	for _, t := range tokens {
 		least = min(least, t.score)
 		u.scores[t.id] = t.score
-		u.longestTokens[t.text[0]] = max(u.longestTokens[t.text[0]], len(t.text))
+		u.maxTokenBytesByFirstByte[t.text[0]] = max(u.maxTokenBytesByFirstByte[t.text[0]], len(t.text))
 	}
 	u.unkScore = least - unkPenalty
 	return u, nil
 }
 
-// byteTokens returns the tokens <0x00> to <0xFF> and marks them as special, or
+// byteTokenIDs returns the tokens <0x00> to <0xFF> and marks them as special, or
 // returns nil if one is missing.
-func byteTokens(known map[string]int64, special map[string]bool) *[256]int64 {
+func byteTokenIDs(known map[string]int64, special map[string]bool) *[256]int64 {
 	var out [256]int64
 	for b := range out {
 		name := fmt.Sprintf("<0x%02X>", b)
@@ -66,9 +66,9 @@ func byteTokens(known map[string]int64, special map[string]bool) *[256]int64 {
 // A bestPath is the best way to an end: the token that leads there, where it begins,
 // and the sum of the scores so far.
 type bestPath struct {
-	score float64
-	start int32 // or -1
-	id    int32
+	score          float64
+	lastTokenStart int32 // or -1
+	lastTokenID    int32
 }
 
 // appendTokens follows HuggingFace's order of additions and comparisons, so that equal
@@ -76,13 +76,13 @@ type bestPath struct {
 func (u *unigram) appendTokens(dst []int64, word string) []int64 {
 	best := make([]bestPath, len(word)+1)
 	for i := range best {
-		best[i].start = -1
+		best[i].lastTokenStart = -1
 	}
 	for at := 0; at < len(word); {
 		here := best[at].score
 		_, char := utf8.DecodeRuneInString(word[at:])
 		single := false
-		for end := at + 1; end <= min(len(word), at+u.longestTokens[word[at]]); end++ {
+		for end := at + 1; end <= min(len(word), at+u.maxTokenBytesByFirstByte[word[at]]); end++ {
 			if end < len(word) && !utf8.RuneStart(word[end]) {
 				continue
 			}
@@ -101,10 +101,10 @@ func (u *unigram) appendTokens(dst []int64, word string) []int64 {
 	before := len(dst)
 	for end := len(word); end > 0; {
 		b := best[end]
-		start := int(b.start)
+		start := int(b.lastTokenStart)
 		switch {
-		case int64(b.id) != u.unknownID:
-			dst = append(dst, int64(b.id))
+		case int64(b.lastTokenID) != u.unknownID:
+			dst = append(dst, int64(b.lastTokenID))
 		case u.byteTokenIDs != nil:
 			for i := end - 1; i >= start; i-- {
 				dst = append(dst, u.byteTokenIDs[word[i]])
@@ -119,7 +119,7 @@ func (u *unigram) appendTokens(dst []int64, word string) []int64 {
 }
 
 func (s *bestPath) keepBetter(score float64, start int, id int64) {
-	if s.start < 0 || score > s.score {
+	if s.lastTokenStart < 0 || score > s.score {
 		*s = bestPath{score, int32(start), int32(id)}
 	}
 }

@@ -9,38 +9,38 @@ import (
 // A wordPiece divides a word into the longest tokens, from its beginning on. A
 // word that leaves a rest is one unknown token as a whole.
 type wordPiece struct {
-	wordTable          packedVocab
-	continuationPrefix string // prefix of tokens that continue a word
-	prefixHash         uint32 // its hash
-	maxTokenBytes      int    // bytes of the longest token
-	maxChars           int    // a longer word is unknown
-	unknownID          int64
+	wordTable              packedVocab
+	continuationPrefix     string // prefix of tokens that continue a word
+	continuationPrefixHash uint32 // its hash
+	maxTokenBytes          int    // bytes of the longest token
+	maxCharsPerWord        int    // a longer word is unknown
+	unknownID              int64
 }
 
 // newWordPiece returns the model of a vocabulary whose ids are known.
-func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool) (*wordPiece, error) {
+func newWordPiece(m *modelSection, known map[string]int64, special map[string]bool) (*wordPiece, error) {
 	unk, prefix := "[UNK]", "##"
-	w := &wordPiece{maxChars: 100}
+	w := &wordPiece{maxCharsPerWord: 100}
 	if m.UnkToken != nil {
 		unk = *m.UnkToken
 	}
-	if m.Prefix != nil {
-		prefix = *m.Prefix
+	if m.ContinuationPrefix != nil {
+		prefix = *m.ContinuationPrefix
 	}
-	if m.MaxChars != nil {
-		w.maxChars = *m.MaxChars
+	if m.MaxCharsPerWord != nil {
+		w.maxCharsPerWord = *m.MaxCharsPerWord
 	}
 	if prefix == "" || len(prefix) > maxTokenBytes {
 		return nil, errors.New("continuing_subword_prefix must be a short text")
 	}
-	if w.maxChars < 1 || w.maxChars > 10_000 {
-		return nil, fmt.Errorf("max_input_chars_per_word is %d; use 1 to 10000", w.maxChars)
+	if w.maxCharsPerWord < 1 || w.maxCharsPerWord > 10_000 {
+		return nil, fmt.Errorf("max_input_chars_per_word is %d; use 1 to 10000", w.maxCharsPerWord)
 	}
 	var ok bool
 	if w.unknownID, ok = known[unk]; !ok {
 		return nil, fmt.Errorf("the unknown token %.80q is not in the vocabulary", unk)
 	}
-	w.continuationPrefix, w.prefixHash = prefix, hashText(emptyHash, prefix)
+	w.continuationPrefix, w.continuationPrefixHash = prefix, hashText(emptyHash, prefix)
 	spelled := make([]token, 0, len(m.Vocab.tokens))
 	for _, t := range m.Vocab.tokens {
 		if t.text != unk && !special[t.text] {
@@ -54,7 +54,7 @@ func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool)
 
 func (w *wordPiece) appendTokens(dst []int64, word string) []int64 {
 	before := len(dst)
-	if len(word) > w.maxChars && utf8.RuneCountInString(word) > w.maxChars {
+	if len(word) > w.maxCharsPerWord && utf8.RuneCountInString(word) > w.maxCharsPerWord {
 		return append(dst, w.unknownID)
 	}
 	prefix, begun := "", emptyHash
@@ -64,7 +64,7 @@ func (w *wordPiece) appendTokens(dst []int64, word string) []int64 {
 			return append(dst[:before], w.unknownID)
 		}
 		dst = append(dst, id)
-		word, prefix, begun = word[n:], w.continuationPrefix, w.prefixHash
+		word, prefix, begun = word[n:], w.continuationPrefix, w.continuationPrefixHash
 	}
 	return dst
 }

@@ -32,10 +32,10 @@ func newPackedVocab(tokens []token) packedVocab {
 }
 
 // findID returns the id of the token that is prefix and text, whose hash is at.
-func (w *packedVocab) findID(at uint32, prefix, text string) (id int64, ok bool) {
+func (w *packedVocab) findID(tokenHash uint32, prefix, text string) (id int64, ok bool) {
 	mask := uint32(len(w.hashSlots)/4 - 1)
 	for {
-		slot := w.hashSlots[4*(at&mask):]
+		slot := w.hashSlots[4*(tokenHash&mask):]
 		entry := uint32(slot[0]) | uint32(slot[1])<<8 | uint32(slot[2])<<16 | uint32(slot[3])<<24
 		if entry == 0 {
 			return 0, false
@@ -44,7 +44,7 @@ func (w *packedVocab) findID(at uint32, prefix, text string) (id int64, ok bool)
 		if len(found) == len(prefix)+len(text) && found[:len(prefix)] == prefix && found[len(prefix):] == text {
 			return id, true
 		}
-		at++
+		tokenHash++
 	}
 }
 

@@ -23,10 +23,10 @@ var errChanged = errors.New("the unpacked file was changed; delete the folder wi
 
 // A File is one file that the program carries.
 type File struct {
-	Name   string                 // file name in the cache folder, after the first digits of Sum and a hyphen
-	Size   int64                  // in bytes
-	Sum    string                 // SHA-256 of the content, in hex
-	Unpack func() ([]byte, error) // returns the content; it need not check size and sum
+	Name           string                 // file name in the cache folder, after the first digits of Sum and a hyphen
+	UnpackedBytes  int64                  // in bytes
+	UnpackedSHA256 string                 // SHA-256 of the content, in hex
+	Unpack         func() ([]byte, error) // returns the content; it need not check size and sum
 }
 
 // Extract returns the path of the file in dir, a cache folder, and unpacks it if it is missing. Processes can call it
@@ -47,10 +47,10 @@ func (f *File) Extract(dir string) (string, error) {
 	} else if !info.IsDir() {
 		return fail(errors.New("a file has the path of this folder; remove the file"))
 	}
-	if err := owner.CheckFolder(dir); err != nil {
+	if err := owner.CheckFolderOwnerAndMode(dir); err != nil {
 		return fail(err)
 	}
-	path := filepath.Join(dir, f.Sum[:16]+"-"+f.Name)
+	path := filepath.Join(dir, f.UnpackedSHA256[:16]+"-"+f.Name)
 	if f.isIntactAt(path) {
 		return path, nil
 	}
@@ -69,17 +69,17 @@ func (f *File) Extract(dir string) (string, error) {
 func (f *File) Read(dir string) ([]byte, error) {
 	if dir != "" {
 		if path, err := f.Extract(dir); err == nil {
-			if data, err := f.load(path); err == nil {
+			if data, err := f.mapUnpackedFile(path); err == nil {
 				return data, nil
 			}
 		}
 	}
-	return f.content()
+	return f.unpackAndVerify()
 }
 
-// load maps an unpacked file, which is checked again and hashed: between the check of a path and its use another file
+// mapUnpackedFile maps an unpacked file, which is checked again and hashed: between the check of a path and its use another file
 // can take its place, and programs of the same user can change it.
-func (f *File) load(path string) ([]byte, error) {
+func (f *File) mapUnpackedFile(path string) ([]byte, error) {
 	file, err := owner.OpenNoFollow(path)
 	if err != nil {
 		return nil, err
@@ -89,10 +89,10 @@ func (f *File) load(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.intact(info) {
+	if !f.matchesSizeAndOwner(info) {
 		return nil, errChanged
 	}
-	data, err := mapOrReadFile(file, f.Size)
+	data, err := mapOrReadFile(file, f.UnpackedBytes)
 	if err == nil && !f.matchesSizeAndSHA256(data) {
 		return nil, errChanged
 	}
@@ -102,23 +102,23 @@ func (f *File) load(path string) ([]byte, error) {
 // matchesSizeAndSHA256 reports whether data is the content of the file.
 func (f *File) matchesSizeAndSHA256(data []byte) bool {
 	sum := sha256.Sum256(data)
-	return int64(len(data)) == f.Size && hex.EncodeToString(sum[:]) == f.Sum
+	return int64(len(data)) == f.UnpackedBytes && hex.EncodeToString(sum[:]) == f.UnpackedSHA256
 }
 
 // isIntactAt reports whether path is the unpacked file, without following a link.
 func (f *File) isIntactAt(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && f.intact(info)
+	return err == nil && f.matchesSizeAndOwner(info)
 }
 
-// intact reports whether info is of a regular file of the right size that other users cannot change. The content is
+// matchesSizeAndOwner reports whether info is of a regular file of the right size that other users cannot change. The content is
 // not read.
-func (f *File) intact(info fs.FileInfo) bool {
-	return info.Mode().IsRegular() && info.Size() == f.Size && owner.CheckOwnerAndDeniedModeBits(info, 0o022) == nil
+func (f *File) matchesSizeAndOwner(info fs.FileInfo) bool {
+	return info.Mode().IsRegular() && info.Size() == f.UnpackedBytes && owner.CheckOwnerAndDeniedModeBits(info, 0o022) == nil
 }
 
 func (f *File) write(dir, path string) error {
-	data, err := f.content()
+	data, err := f.unpackAndVerify()
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (f *File) write(dir, path string) error {
 	return nil
 }
 
-// content unpacks the file, and refuses it if its size or sum is wrong.
-func (f *File) content() ([]byte, error) {
+// unpackAndVerify unpacks the file, and refuses it if its size or sum is wrong.
+func (f *File) unpackAndVerify() ([]byte, error) {
 	data, err := f.Unpack()
 	if err != nil {
 		return nil, err

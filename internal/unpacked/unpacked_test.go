@@ -24,7 +24,7 @@ func small(t *testing.T) *File {
 	data := bytes.Repeat([]byte("library "), 1000)
 	sum := sha256.Sum256(data)
 	packed := string(z.EncodeAll(data, nil))
-	return &File{Name: "lib.so", Size: int64(len(data)), Sum: hex.EncodeToString(sum[:]), Unpack: func() ([]byte, error) { return Decompress(packed, int64(len(data))) }}
+	return &File{Name: "lib.so", UnpackedBytes: int64(len(data)), UnpackedSHA256: hex.EncodeToString(sum[:]), Unpack: func() ([]byte, error) { return Decompress(packed, int64(len(data))) }}
 }
 
 func TestExtract(t *testing.T) {
@@ -117,7 +117,7 @@ func TestExtractRefuses(t *testing.T) {
 	}
 	for name, packed := range map[string]string{"no zstd": "xx", "other bytes": other(t), "empty": ""} {
 		bad, dir := *l, t.TempDir()
-		bad.Unpack = func() ([]byte, error) { return Decompress(packed, bad.Size) }
+		bad.Unpack = func() ([]byte, error) { return Decompress(packed, bad.UnpackedBytes) }
 		if _, err := bad.Extract(dir); err == nil {
 			t.Errorf("%s: extracted", name)
 		}
@@ -144,12 +144,12 @@ func other(t *testing.T) string {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	l := small(t)
-	want, err := l.content()
+	want, err := l.unpackAndVerify()
 	if err != nil {
 		t.Fatal(err)
 	}
-	evil := bytes.Repeat([]byte("x"), int(l.Size))
-	name := l.Sum[:16] + "-" + l.Name
+	evil := bytes.Repeat([]byte("x"), int(l.UnpackedBytes))
+	name := l.UnpackedSHA256[:16] + "-" + l.Name
 	write := func(t *testing.T, path string, mode os.FileMode) {
 		t.Helper()
 		if err := os.WriteFile(path, evil, 0o600); err != nil {
@@ -233,14 +233,14 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.load(path); err != nil {
+	if _, err := l.mapUnpackedFile(path); err != nil {
 		t.Error(err)
 	}
 	link, open, short := filepath.Join(dir, "link"), filepath.Join(dir, "open"), filepath.Join(dir, "short")
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	for name, size := range map[string]int64{open: l.Size, short: l.Size - 1} {
+	for name, size := range map[string]int64{open: l.UnpackedBytes, short: l.UnpackedBytes - 1} {
 		if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{link, open, short, dir} {
-		if _, err := l.load(name); err == nil {
+		if _, err := l.mapUnpackedFile(name); err == nil {
 			t.Errorf("%s is mapped", filepath.Base(name))
 		}
 	}

@@ -7,19 +7,19 @@ import (
 )
 
 // A Host is an agent host whose hook events are handled before the rest of shield is initialized.
-// DeferToHostJSON is the response, one JSON text, that leaves an action to the host's own
+// DeferToHostPermissionsJSON is the response, one JSON text, that leaves an action to the host's own
 // permissions; the action's id replaces [ActionIDPlaceholder] in it.
-type Host struct{ Name, DeferToHostJSON string }
+type AgentHost struct{ Name, DeferToHostPermissionsJSON string }
 
 // ActionIDPlaceholder is the placeholder for an action's id.
 const ActionIDPlaceholder = "@"
 
-// answerWithID is the answer that contains the action's id.
-const answerWithID = `{"decision":"allow","id":"` + ActionIDPlaceholder + `"}`
+// allowResponseWithIDPlaceholder is the answer that contains the action's id.
+const allowResponseWithIDPlaceholder = `{"decision":"allow","id":"` + ActionIDPlaceholder + `"}`
 
-// Hosts are all hosts that shield has a hook for.
-var Hosts = []Host{
-	{"amp", answerWithID},
+// AgentHosts are all hosts that shield has a hook for.
+var AgentHosts = []AgentHost{
+	{"amp", allowResponseWithIDPlaceholder},
 	{"antigravity", `{"decision":"allow"}`},
 	{"claude-code", `{}`},
 	{"cline", `{"cancel":false}`},
@@ -31,26 +31,28 @@ var Hosts = []Host{
 	{"gemini-cli", `{}`},
 	{"goose", `{}`},
 	{"kiro", `{}`},
-	{"openclaw", answerWithID},
-	{"opencode", answerWithID},
-	{"pi", answerWithID},
+	{"openclaw", allowResponseWithIDPlaceholder},
+	{"opencode", allowResponseWithIDPlaceholder},
+	{"pi", allowResponseWithIDPlaceholder},
 	{"qwen-code", `{}`},
 	{"windsurf", `{}`},
 }
 
-// JudgeAllowAnswerLine returns the judge's answer for which the host gets the neutral response.
-func JudgeAllowAnswerLine(deferToHostJSON string) string {
-	return `{"allow":true,"failed":false,"answer":` + deferToHostJSON + "}\n"
+// JudgeAllowAnswerLine returns the judge's answer line that allows an action and leaves it to the
+// host's own permissions. deferToHostJSON is the response for the host.
+func JudgeAllowAnswerLine(hookResponseJSON string) string {
+	return `{"allow":true,"failed":false,"answer":` + hookResponseJSON + "}\n"
 }
 
-// deferToHostResponse returns the response for the host, and whether nothing else has to be done: the judge's
-// answer is exactly the neutral one.
+// deferToHostResponse returns the response that leaves an action to the host's own permissions.
+// judgeDeferred is true if the judge's answer is exactly that response, so that nothing else has to
+// be done.
 func deferToHostResponse(hostName string, got judgeReply) (answer string, judgeDeferred bool) {
-	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == hostName })
+	i := slices.IndexFunc(AgentHosts, func(h AgentHost) bool { return h.Name == hostName })
 	if i < 0 || got.err != nil {
 		return "", false
 	}
-	neutral, line := Hosts[i].DeferToHostJSON, string(got.line)
+	neutral, line := AgentHosts[i].DeferToHostPermissionsJSON, string(got.line)
 	if begin, end, names := strings.Cut(JudgeAllowAnswerLine(neutral), ActionIDPlaceholder); names {
 		id, begins := strings.CutPrefix(line, begin)
 		id, ends := strings.CutSuffix(id, end)
@@ -71,21 +73,21 @@ func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
-var watchStartedInInit *EventWatch
+var eventWatchFromPackageInit *EventWatch
 
-// WatchStartedInInit returns the watch that this process started before the rest of shield was initialized; nil if
+// EventWatchFromPackageInit returns the watch that this process started before the rest of shield was initialized; nil if
 // there is none.
-func WatchStartedInInit() *EventWatch { return watchStartedInInit }
+func EventWatchFromPackageInit() *EventWatch { return eventWatchFromPackageInit }
 
 // isInstalledHookCommand reports whether a command line is one that hook install writes.
 func isInstalledHookCommand(args []string) bool {
-	if len(args) < 2 || args[0] != "hook" || !slices.ContainsFunc(Hosts, func(h Host) bool { return h.Name == args[1] }) {
+	if len(args) < 2 || args[0] != "hook" || !slices.ContainsFunc(AgentHosts, func(h AgentHost) bool { return h.Name == args[1] }) {
 		return false
 	}
 	if len(args) == 2 {
 		return true
 	}
-	if judgesInProcess(args) {
+	if isInProcessHookCommand(args) {
 		args = args[:4]
 	}
 	if len(args) != 4 || args[2] != "--timeout" {
@@ -95,10 +97,12 @@ func isInstalledHookCommand(args []string) bool {
 	return err == nil
 }
 
-// judgesInProcess reports whether an installed command line judges in its own process.
-func judgesInProcess(args []string) bool {
-	return len(args) == 5 && args[4] == "--"+InProcessFlag || len(args) == 6 && args[4] == "--"+HookShellPIDFlag && ParseInvokerPID(args) != 0
+// isInProcessHookCommand reports whether an installed command line judges in its own process.
+func isInProcessHookCommand(args []string) bool {
+	return len(args) == 5 && args[4] == "--"+JudgeInProcessFlagName || len(args) == 6 && args[4] == "--"+HookShellPIDFlagName && ParseInvokerPID(args) != 0
 }
 
-// judgeArgs returns the judge's command line for an installed command line.
-func judgeArgs(args []string) []string { return slices.Insert(slices.Clone(args), 2, "--"+JudgeFlag) }
+// insertJudgeFlag returns the judge's command line for an installed command line.
+func insertJudgeFlag(args []string) []string {
+	return slices.Insert(slices.Clone(args), 2, "--"+JudgeFlagName)
+}

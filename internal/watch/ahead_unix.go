@@ -18,13 +18,13 @@ const maxJudgeWaitInInit = 250 * time.Millisecond
 // init handles a hook event before the other packages of shield are initialized, because an allowed
 // action needs none of them in this process. A process that judges by itself only asks the running
 // service here. For any other answer, a signal or a timeout, the main program continues with
-// [WatchStartedInInit].
+// [EventWatchFromPackageInit].
 func init() {
 	program, err := os.Executable()
 	if err != nil || len(os.Args) == 0 || !isInstalledHookCommand(os.Args[1:]) || onTerminal(os.Stdin) {
 		return
 	}
-	args := judgeArgs(os.Args[1:])
+	args := insertJudgeFlag(os.Args[1:])
 	dir, _ := os.Getwd()
 	parent := ParseInvokerPID(args)
 	lined := parent != 0
@@ -32,26 +32,26 @@ func init() {
 		parent = os.Getppid()
 	}
 	dial := func() ServiceCall {
-		return DialService(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: parent, Args: args, Environ: os.Environ()})
+		return DialService(peer.StateFolder(os.Getenv), peer.Question{AskingProgramPath: program, Dir: dir, Parent: parent, AskingProgramArgs: args, Environ: os.Environ()})
 	}
-	if judgesInProcess(os.Args[1:]) {
+	if isInProcessHookCommand(os.Args[1:]) {
 		ask := dial()
 		if ask == nil {
 			return
 		}
 		dial = func() ServiceCall { return ask }
 	}
-	watchStartedInInit = Start(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
-	watchStartedInInit.signalsDuringInit = make(chan os.Signal, 1)
+	eventWatchFromPackageInit = StartEventWatch(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
+	eventWatchFromPackageInit.signalsDuringInit = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
-	signal.Notify(watchStartedInInit.signalsDuringInit, ends...)
+	signal.Notify(eventWatchFromPackageInit.signalsDuringInit, ends...)
 	late := time.NewTimer(maxJudgeWaitInInit)
 	defer late.Stop()
 	select {
-	case got := <-watchStartedInInit.replies:
+	case got := <-eventWatchFromPackageInit.replies:
 		if answer, ok := deferToHostResponse(os.Args[2], got); ok {
 			if lined {
 				answer = "0" + answer
@@ -66,9 +66,9 @@ func init() {
 				os.Exit(0)
 			}
 		}
-		watchStartedInInit.replies <- got
-	case sig := <-watchStartedInInit.signalsDuringInit:
-		watchStartedInInit.signalsDuringInit <- sig
+		eventWatchFromPackageInit.replies <- got
+	case sig := <-eventWatchFromPackageInit.signalsDuringInit:
+		eventWatchFromPackageInit.signalsDuringInit <- sig
 	case <-late.C:
 	}
 }

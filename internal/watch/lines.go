@@ -7,37 +7,37 @@ import (
 	"sync"
 )
 
-// LineOutput writes the output of shield as lines for the shell script of an installed hook. The
+// HookScriptOutput writes the output of shield as lines for the shell script of an installed hook. The
 // script prints a line that begins with "!" on standard error. A line with an exit status and a
 // JSON object is the answer: the script prints the object on standard output and exits with the
 // status.
-type LineOutput struct {
-	mu               sync.Mutex
-	output           io.Writer
-	answer           bytes.Buffer
-	partialErrorLine []byte // the end of the error output that has no line feed yet
+type HookScriptOutput struct {
+	mu                 sync.Mutex
+	output             io.Writer
+	bufferedHookAnswer bytes.Buffer
+	partialErrorLine   []byte // the end of the error output that has no line feed yet
 }
 
-// NewLineOutput returns lines that are written to w.
-func NewLineOutput(w io.Writer) *LineOutput { return &LineOutput{output: w} }
+// NewHookScriptOutput returns lines that are written to w.
+func NewHookScriptOutput(w io.Writer) *HookScriptOutput { return &HookScriptOutput{output: w} }
 
-// Out is standard output.
-func (l *LineOutput) Out() io.Writer { return lineWriter(l.writeOut) }
+// Stdout is standard output.
+func (l *HookScriptOutput) Stdout() io.Writer { return writerFunc(l.writeOut) }
 
-// Err is standard error.
-func (l *LineOutput) Err() io.Writer { return lineWriter(l.writeErr) }
+// Stderr is standard error.
+func (l *HookScriptOutput) Stderr() io.Writer { return writerFunc(l.writeErr) }
 
-type lineWriter func(p []byte) (int, error)
+type writerFunc func(p []byte) (int, error)
 
-func (f lineWriter) Write(p []byte) (int, error) { return f(p) }
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func (l *LineOutput) writeOut(p []byte) (int, error) {
+func (l *HookScriptOutput) writeOut(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.answer.Write(p)
+	return l.bufferedHookAnswer.Write(p)
 }
 
-func (l *LineOutput) writeErr(p []byte) (int, error) {
+func (l *HookScriptOutput) writeErr(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.partialErrorLine = append(l.partialErrorLine, p...)
@@ -50,7 +50,7 @@ func (l *LineOutput) writeErr(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (l *LineOutput) writeErrorLines(text []byte) error {
+func (l *HookScriptOutput) writeErrorLines(text []byte) error {
 	var b bytes.Buffer
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		b.WriteByte('!')
@@ -61,9 +61,9 @@ func (l *LineOutput) writeErrorLines(text []byte) error {
 	return err
 }
 
-// End writes what is left, and the answer with an exit status. An answer of several lines
+// WriteAnswerAndExitStatus writes what is left, and the answer with an exit status. An answer of several lines
 // is none.
-func (l *LineOutput) End(status int) error {
+func (l *HookScriptOutput) WriteAnswerAndExitStatus(exitStatus int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.partialErrorLine) > 0 {
@@ -71,6 +71,6 @@ func (l *LineOutput) End(status int) error {
 			return err
 		}
 	}
-	_, err := l.output.Write(append(strconv.AppendInt(nil, int64(status), 10), append(bytes.TrimSuffix(l.answer.Bytes(), []byte{'\n'}), '\n')...))
+	_, err := l.output.Write(append(strconv.AppendInt(nil, int64(exitStatus), 10), append(bytes.TrimSuffix(l.bufferedHookAnswer.Bytes(), []byte{'\n'}), '\n')...))
 	return err
 }

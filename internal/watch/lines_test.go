@@ -23,12 +23,12 @@ func TestLines(t *testing.T) {
 		{"", "", 2, "2\n"},
 	} {
 		var b bytes.Buffer
-		l := NewLineOutput(&b)
+		l := NewHookScriptOutput(&b)
 		for _, c := range tt.errs { // in pieces
-			fmt.Fprintf(l.Err(), "%c", c)
+			fmt.Fprintf(l.Stderr(), "%c", c)
 		}
-		_, _ = io.WriteString(l.Out(), tt.out)
-		if err := l.End(tt.status); err != nil || b.String() != tt.want {
+		_, _ = io.WriteString(l.Stdout(), tt.out)
+		if err := l.WriteAnswerAndExitStatus(tt.status); err != nil || b.String() != tt.want {
 			t.Errorf("%q, %q, %d: %q, %v; want %q", tt.errs, tt.out, tt.status, b.String(), err, tt.want)
 		}
 	}

@@ -2,5 +2,5 @@
 
 package watch
 
-// WaitForPipeFDReaderThenPIDExit does nothing: no command line with [HookShellPIDFlag] is installed on this system.
+// WaitForPipeFDReaderThenPIDExit does nothing: no command line with [HookShellPIDFlagName] is installed on this system.
 func WaitForPipeFDReaderThenPIDExit(int, int) {}

@@ -11,29 +11,29 @@ import (
 // How long the reader of an answer is waited for before it is taken to be stopped, how
 // often it is continued then, and for how long.
 const (
-	readerStopTimeout = 200 * time.Millisecond
-	sigcontInterval   = 20 * time.Millisecond
-	maxPipeReaderWait = time.Minute
-	shellEndTimeout   = 2 * time.Second // for the shell that the host waits for, once its reader has ended
+	maxWaitBeforeSIGCONT     = 200 * time.Millisecond
+	sigcontInterval          = 20 * time.Millisecond
+	maxWaitForPipeReaderExit = time.Minute
+	maxWaitForHookShellExit  = 2 * time.Second // for the shell that the host waits for, once its reader has ended
 )
 
-// WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it waits up to two
-// seconds until the process with the PID asker has exited, which is the shell that the host waits
-// for. Meanwhile it sends SIGCONT to the process group, so that stopped processes continue, since
-// the host treats a hook that does not exit as permission.
+// WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it
+// waits up to two seconds until the process with the ID shellPID has exited, which is the shell
+// that the host waits for. Meanwhile it sends SIGCONT to the process group, so that stopped
+// processes continue, since the host treats a hook that does not exit as permission.
 func WaitForPipeFDReaderThenPIDExit(pipeFD, shellPID int) {
 	var info unix.Stat_t
 	if unix.Fstat(pipeFD, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return
 	}
-	for wait, waited := readerStopTimeout, time.Duration(0); waited < maxPipeReaderWait; wait, waited = sigcontInterval, waited+wait {
+	for wait, waited := maxWaitBeforeSIGCONT, time.Duration(0); waited < maxWaitForPipeReaderExit; wait, waited = sigcontInterval, waited+wait {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipeFD)}}, int(wait.Milliseconds()))
 		if n > 0 || err != nil && err != unix.EINTR {
 			break
 		}
 		_ = unix.Kill(0, unix.SIGCONT) // no error: this process is in the group
 	}
-	for waited := time.Duration(0); waited < shellEndTimeout && unix.Kill(shellPID, 0) == nil; waited += sigcontInterval {
+	for waited := time.Duration(0); waited < maxWaitForHookShellExit && unix.Kill(shellPID, 0) == nil; waited += sigcontInterval {
 		time.Sleep(sigcontInterval)
 		_ = unix.Kill(0, unix.SIGCONT)
 	}

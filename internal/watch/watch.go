@@ -4,7 +4,7 @@
 //
 // A host starts a hook for each action, and start time delays the agent. Hence this package imports
 // little of the standard library, and package peer: Go initializes packages in the order of their
-// paths after their imports, so this one is initialized before most of shield, and [WatchStartedInInit] starts
+// paths after their imports, so this one is initialized before most of shield, and [EventWatchFromPackageInit] starts
 // there.
 package watch
 
@@ -32,25 +32,25 @@ const (
 // How long after a hook's deadline each process waits for another: the judge for the verdict due at
 // the deadline, the watchdog for the judge, and the finished judge for the watchdog to exit.
 const (
-	JudgeGraceAfterDeadline    = time.Second
-	WatchdogGraceAfterDeadline = 2 * time.Second
-	WatchdogKillGrace          = 4 * time.Second
+	JudgeGraceAfterDeadline        = time.Second
+	WatchdogGraceAfterDeadline     = 2 * time.Second
+	WatchdogKillDelayAfterDeadline = 4 * time.Second
 )
 
-// [JudgeFlag] marks a process as the judge that its watchdog started. With [HookShellPIDFlag],
+// [JudgeFlagName] marks a process as the judge that its watchdog started. With [HookShellPIDFlagName],
 // shield judges in the process that an installed command line started, whose shell has the PID that
-// follows the flag, and answers in [LineOutput]. Older versions installed [InProcessFlag]: shield
+// follows the flag, and answers in [HookScriptOutput]. Older versions installed [JudgeInProcessFlagName]: shield
 // judges in the process that the host waits for, limited by timeout(1).
 const (
-	JudgeFlag        = "judge"
-	InProcessFlag    = "alone"
-	HookShellPIDFlag = "line"
+	JudgeFlagName          = "judge"
+	JudgeInProcessFlagName = "alone"
+	HookShellPIDFlagName   = "line"
 )
 
-// ParseInvokerPID returns the PID of the asking process from a command line with [HookShellPIDFlag]; 0 if it names none.
+// ParseInvokerPID returns the PID of the asking process from a command line with [HookShellPIDFlagName]; 0 if it names none.
 func ParseInvokerPID(args []string) int {
 	for i, arg := range args {
-		if arg == "--"+HookShellPIDFlag && i+1 < len(args) {
+		if arg == "--"+HookShellPIDFlagName && i+1 < len(args) {
 			pid, err := strconv.Atoi(args[i+1])
 			if err == nil && pid > 0 {
 				return pid
@@ -96,19 +96,19 @@ type judgeReply struct {
 	err  error
 }
 
-// ServiceWait is the time limit for a running service.
-const ServiceWait = 200 * time.Millisecond
+// ServiceAnswerTimeout is the time limit for a running service.
+const ServiceAnswerTimeout = 200 * time.Millisecond
 
 // A ServiceCall sends an event to the user's service, and returns the line that a judge would answer.
 // ok is false if a judge must answer instead.
 type ServiceCall func(event []byte) (line []byte, ok bool)
 
-// Start sends the event read from in to the service that dial finds, or else to a judge that start
+// StartEventWatch sends the event read from in to the service that dial finds, or else to a judge that start
 // starts. parent is the PID of the asking process. It does not block.
-func Start(in io.Reader, parent int, dial func() ServiceCall, start func() (*Judge, error)) *EventWatch {
-	w := &EventWatch{replies: make(chan judgeReply, 1), invokerPID: parent}
+func StartEventWatch(in io.Reader, invokerPID int, dialService func() ServiceCall, startJudge func() (*Judge, error)) *EventWatch {
+	w := &EventWatch{replies: make(chan judgeReply, 1), invokerPID: invokerPID}
 	go func() {
-		line, err := w.judgeEvent(in, dial(), start)
+		line, err := w.judgeEvent(in, dialService(), startJudge)
 		w.replies <- judgeReply{line, err}
 	}()
 	return w
@@ -171,17 +171,17 @@ func DialService(state string, q peer.Question) ServiceCall {
 	}
 	return func(event []byte) ([]byte, bool) {
 		q.Input = event
-		answer, err := line.Ask(&q, ServiceWait)
+		answer, err := line.Ask(&q, ServiceAnswerTimeout)
 		return answer.Output, err == nil && answer.Decided
 	}
 }
 
-// ErrUnread is the error for an event without an end.
-var ErrUnread = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
+// ErrEventIncomplete is the error for an event without an end.
+var ErrEventIncomplete = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
-// Wait returns the judge's answer line, at the latest [WatchdogGraceAfterDeadline] after the hook's deadline. If ctx ends,
+// WaitForJudgeAnswer returns the judge's answer line, at the latest [WatchdogGraceAfterDeadline] after the hook's deadline. If ctx ends,
 // the judge has a second to withdraw a question from the screen.
-func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
+func (w *EventWatch) WaitForJudgeAnswer(ctx context.Context, deadline time.Duration) (line []byte, err error) {
 	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+WatchdogGraceAfterDeadline)
 	defer unread.Stop()
 	defer late.Stop()
@@ -192,7 +192,7 @@ func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []b
 			return got.line, got.err
 		case <-unread.C:
 			if w.eventIncomplete.Load() {
-				return nil, ErrUnread
+				return nil, ErrEventIncomplete
 			}
 			continue
 		case <-late.C:
@@ -205,7 +205,7 @@ func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []b
 		case <-w.signalsDuringInit:
 		}
 		if w.eventIncomplete.Load() {
-			return nil, ErrUnread
+			return nil, ErrEventIncomplete
 		}
 		interrupted = true
 		w.closeJudgeInput()
@@ -213,10 +213,10 @@ func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []b
 	}
 }
 
-// End releases the judge; a judge that has not answered is killed.
-func (w *EventWatch) End(answered bool) {
+// ReleaseOrKillJudge releases the judge; a judge that has not answered is killed.
+func (w *EventWatch) ReleaseOrKillJudge(hasJudgeAnswered bool) {
 	w.closeJudgeInput()
-	if judge := w.judge.Load(); judge != nil && !answered {
+	if judge := w.judge.Load(); judge != nil && !hasJudgeAnswered {
 		judge.Kill()
 	}
 }

@@ -56,8 +56,8 @@ func TestInstalled(t *testing.T) {
 		if got := isInstalledHookCommand(args); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
-		if want && strings.Join(judgeArgs(args), " ") != strings.Replace(line, args[1], args[1]+" --judge", 1) {
-			t.Errorf("%q: the judge is started with %q", line, judgeArgs(args))
+		if want && strings.Join(insertJudgeFlag(args), " ") != strings.Replace(line, args[1], args[1]+" --judge", 1) {
+			t.Errorf("%q: the judge is started with %q", line, insertJudgeFlag(args))
 		}
 	}
 }
@@ -66,8 +66,8 @@ func TestInstalled(t *testing.T) {
 // byte, ends a hook before the whole program is there.
 func TestSettled(t *testing.T) {
 	t.Parallel()
-	for _, h := range Hosts {
-		neutral := strings.Replace(h.DeferToHostJSON, ActionIDPlaceholder, "call_1", 1)
+	for _, h := range AgentHosts {
+		neutral := strings.Replace(h.DeferToHostPermissionsJSON, ActionIDPlaceholder, "call_1", 1)
 		want := neutral + "\n"
 		if answer, ok := deferToHostResponse(h.Name, judgeReply{line: []byte(JudgeAllowAnswerLine(neutral))}); answer != want || !ok {
 			t.Errorf("%s: %q, %v; want %q", h.Name, answer, ok, want)
@@ -159,7 +159,7 @@ func TestWaitGivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ended, killed := make(chan struct{}), make(chan struct{})
-			w := Start(tt.in, 1, noService, func() (*Judge, error) {
+			w := StartEventWatch(tt.in, 1, noService, func() (*Judge, error) {
 				return &Judge{closer{io.Discard, ended}, tt.out, func() { close(killed) }}, tt.start
 			})
 			w.signalsDuringInit = tt.signals
@@ -174,11 +174,11 @@ func TestWaitGivesUp(t *testing.T) {
 			if tt.late {
 				deadline = 0
 			}
-			line, err := w.Wait(ctx, deadline)
+			line, err := w.WaitForJudgeAnswer(ctx, deadline)
 			if line != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%q, %v; want %q", line, err, tt.want)
 			}
-			w.End(false)
+			w.ReleaseOrKillJudge(false)
 			if tt.start == nil {
 				<-ended
 				<-killed
@@ -193,11 +193,11 @@ func TestWaitAnswers(t *testing.T) {
 	t.Parallel()
 	var asked strings.Builder
 	ended := make(chan struct{})
-	w := Start(strings.NewReader("{ }\n"), 1, noService, func() (*Judge, error) {
+	w := StartEventWatch(strings.NewReader("{ }\n"), 1, noService, func() (*Judge, error) {
 		return &Judge{closer{&asked, ended}, strings.NewReader(JudgeAllowAnswerLine("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
-	line, err := w.Wait(t.Context(), time.Minute)
-	w.End(true)
+	line, err := w.WaitForJudgeAnswer(t.Context(), time.Minute)
+	w.ReleaseOrKillJudge(true)
 	<-ended
 	if string(line) != JudgeAllowAnswerLine("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
 		t.Errorf("%q, %v to %q", line, err, asked.String())

@@ -22,7 +22,7 @@ var ErrTooLarge = errors.New("the YAML is too large or nested too deeply; split 
 // Documents returns the top nodes of a third-party file. Aliases are not resolved: a caller that
 // follows them must limit the number of nodes.
 func Documents(data []byte) ([]ast.Node, error) {
-	if len(data) > MaxBytes {
+	if len(data) > MaxFileBytes {
 		return nil, ErrTooLarge
 	}
 	if err := checkUTF8WithoutControlChars(data); err != nil {

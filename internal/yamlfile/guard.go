@@ -11,8 +11,8 @@ import (
 // Limits of a file. They are checked before parsing, since the parser is recursive and copies the
 // content of aliases.
 const (
-	MaxBytes               = 256 << 10 // size of a file
-	maxDepth               = 16        // nesting of lists and mappings
+	MaxFileBytes           = 256 << 10 // size of a file
+	maxNestingDepth        = 16        // nesting of lists and mappings
 	maxShieldFileKeyColumn = 64        // last column in which a key or list entry can start
 	maxShieldFileTokens    = 50_000
 	maxLines               = 20_000
@@ -20,8 +20,8 @@ const (
 
 // tokenizeFile splits a file into tokens and rejects YAML features that policies do not use.
 func tokenizeFile(data []byte, what string) (token.Tokens, error) {
-	if len(data) > MaxBytes {
-		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxBytes>>10)
+	if len(data) > MaxFileBytes {
+		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxFileBytes>>10)
 	}
 	if err := checkUTF8WithoutControlChars(data); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 			return all, nil
 		}
 		for _, tk := range found {
-			if err := g.check(tk); err != nil {
+			if err := g.checkSyntaxAndLimits(tk); err != nil {
 				return nil, err
 			}
 		}
@@ -58,7 +58,7 @@ type tokenChecker struct {
 	keysAndItemsInLine int // number of entries in this line
 }
 
-func (g *tokenChecker) check(tk *token.Token) error {
+func (g *tokenChecker) checkSyntaxAndLimits(tk *token.Token) error {
 	at := Pos{tk.Position.Line, tk.Position.Column}
 	if at.Line != g.line {
 		g.line, g.keysAndItemsInLine = at.Line, 0
@@ -85,8 +85,8 @@ func (g *tokenChecker) check(tk *token.Token) error {
 		g.keysAndItemsInLine++
 	default: // other tokens do not change the nesting
 	}
-	if g.bracketDepth > maxDepth || g.keysAndItemsInLine > maxDepth && g.bracketDepth == 0 {
-		return at.Errorf("the YAML is nested deeper than %d levels; flatten it", maxDepth)
+	if g.bracketDepth > maxNestingDepth || g.keysAndItemsInLine > maxNestingDepth && g.bracketDepth == 0 {
+		return at.Errorf("the YAML is nested deeper than %d levels; flatten it", maxNestingDepth)
 	}
 	return nil
 }
@@ -116,9 +116,9 @@ func checkUTF8WithoutControlChars(data []byte) error {
 	return nil
 }
 
-// tabIndentationError returns an error for the first line indented by a tab; nil if there is none. The
-// parser's own message for such a file is misleading. Block text can contain tabs after its
-// indentation; with atStart only tabs in the first column count.
+// tabIndentationError returns an error for the first line indented by a tab; nil if there is none.
+// The parser's own message for such a file is misleading. Block text can contain tabs after its
+// indentation; if onlyFirstColumn is set, only tabs in the first column count.
 func tabIndentationError(data []byte, onlyFirstColumn bool) error {
 	line := 0
 	for text := range bytes.Lines(data) {

@@ -47,22 +47,22 @@ func parse(data []byte, what string) (ast.Node, error) {
 			continue
 		}
 		if top != nil {
-			return nil, At(doc.Body).Errorf("%s must be one document; remove --- and the lines after it", what)
+			return nil, PositionOf(doc.Body).Errorf("%s must be one document; remove --- and the lines after it", what)
 		}
 		top = doc.Body
 	}
 	return top, nil
 }
 
-// At returns the position of a node.
-func At(n ast.Node) Pos {
+// PositionOf returns the position of a node.
+func PositionOf(n ast.Node) Pos {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		if !n.IsFlowStyle && len(n.Values) > 0 {
-			return At(n.Values[0].Key)
+			return PositionOf(n.Values[0].Key)
 		}
 	case *ast.MappingValueNode:
-		return At(n.Key)
+		return PositionOf(n.Key)
 	}
 	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
 		return Pos{}
@@ -106,7 +106,7 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 	case *ast.MappingValueNode:
 		values = []*ast.MappingValueNode{n}
 	default:
-		return nil, At(n).Errorf("expected a mapping, found %s; write KEY: VALUE", KindOf(n))
+		return nil, PositionOf(n).Errorf("expected a mapping, found %s; write KEY: VALUE", KindOf(n))
 	}
 	var errs Errors
 	out := make([]Field, 0, len(values))
@@ -116,9 +116,9 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 		case err != nil:
 			errs.Add(err)
 		case known != nil && !containsString(known, key):
-			errs.Add(At(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.DidYouMeanSuffix(key, known)))
+			errs.Add(PositionOf(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.DidYouMeanSuffix(key, known)))
 		default:
-			out = append(out, Field{key, v.Value, At(v.Key)})
+			out = append(out, Field{key, v.Value, PositionOf(v.Key)})
 		}
 	}
 	return out, errs.Err()
@@ -142,9 +142,9 @@ func Text(n ast.Node) (string, error) {
 	case *ast.LiteralNode:
 		return n.Value.Value, nil
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return "", At(n).Errorf("expected text, found %s; put it in quotes", KindOf(n))
+		return "", PositionOf(n).Errorf("expected text, found %s; put it in quotes", KindOf(n))
 	default:
-		return "", At(n).Errorf("expected text, found %s; write one word or a quoted text", KindOf(n))
+		return "", PositionOf(n).Errorf("expected text, found %s; write one word or a quoted text", KindOf(n))
 	}
 }
 
@@ -152,7 +152,7 @@ func Text(n ast.Node) (string, error) {
 func Elements(n ast.Node) ([]ast.Node, error) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return nil, At(n).Errorf("expected a list, found %s; write [A, B]", KindOf(n))
+		return nil, PositionOf(n).Errorf("expected a list, found %s; write [A, B]", KindOf(n))
 	}
 	return seq.Values, nil
 }
@@ -173,13 +173,13 @@ func List[T any](n ast.Node, one func(ast.Node) (T, error)) ([]T, error) {
 	return out, errs.Err()
 }
 
-// Mapping converts each entry of a mapping, whose keys must be in keys, and returns all errors.
-func Mapping(n ast.Node, keys []string, one func(Field) error) error {
-	fields, err := Fields(n, keys)
+// VisitMappingFields converts each entry of a mapping, whose keys must be in keys, and returns all errors.
+func VisitMappingFields(n ast.Node, allowedKeys []string, visitField func(Field) error) error {
+	fields, err := Fields(n, allowedKeys)
 	var errs Errors
 	errs.Add(err)
 	for _, f := range fields {
-		errs.Add(one(f))
+		errs.Add(visitField(f))
 	}
 	return errs.Err()
 }
@@ -194,10 +194,10 @@ func WholeNumber[T int | int64](n ast.Node) (T, error) {
 		if err == nil && int64(T(v)) == v && strconv.FormatInt(v, 10) == text {
 			return T(v), nil
 		}
-		return 0, At(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(text))
+		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(text))
 	case *ast.FloatNode:
-		return 0, At(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(n.GetToken().Value))
+		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(n.GetToken().Value))
 	default:
-		return 0, At(n).Errorf("expected a whole number, found %s; write one such as 60", KindOf(n))
+		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", KindOf(n))
 	}
 }

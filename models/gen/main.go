@@ -38,7 +38,7 @@ func writeEmbeddedModelFiles(packedGraphPath string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := models.Graph()
+	graph, err := models.UnpackedGraph()
 	if packedGraphPath != "" {
 		graph, err = os.ReadFile(packedGraphPath)
 	}
@@ -50,7 +50,7 @@ func writeEmbeddedModelFiles(packedGraphPath string) error {
 		return err
 	}
 	if packedGraphPath != "" {
-		if err := compress(graph, start, size); err != nil {
+		if err := writeCompressedGraphAndTable(graph, start, size); err != nil {
 			return err
 		}
 	}
@@ -88,15 +88,15 @@ const (
 )
 `
 
-// compress writes the table, and what else the graph has, compressed.
-func compress(graph []byte, start, size int) error {
+// writeCompressedGraphAndTable writes the table, and what else the graph has, compressed.
+func writeCompressedGraphAndTable(graph []byte, tableStart, tableSize int) error {
 	cmd := exec.Command("zstd", "--ultra", "-22", "--long=27", "--quiet", "--stdout")
-	cmd.Stdin, cmd.Stderr = io.MultiReader(bytes.NewReader(graph[:start]), bytes.NewReader(graph[start+size:])), os.Stderr
+	cmd.Stdin, cmd.Stderr = io.MultiReader(bytes.NewReader(graph[:tableStart]), bytes.NewReader(graph[tableStart+tableSize:])), os.Stderr
 	rest, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("zstd: %w", err)
 	}
-	return errors.Join(os.WriteFile("graph_gen.zst", rest, 0o644), os.WriteFile("table_gen.bin", graph[start:start+size], 0o644))
+	return errors.Join(os.WriteFile("graph_gen.zst", rest, 0o644), os.WriteFile("table_gen.bin", graph[tableStart:tableStart+tableSize], 0o644))
 }
 
 // minWeightBytesStoredVerbatim is the size in bytes from which on ONNX Runtime stores a weight as it
@@ -110,14 +110,14 @@ func findNGramWeightTable(packed []byte) (start, size int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	err = each(model, 7, func(graph []byte) error {
-		return each(graph, 5, func(initializer []byte) error {
+	err = forEachFieldValue(model, 7, func(graph []byte) error {
+		return forEachFieldValue(graph, 5, func(initializer []byte) error {
 			var name string
-			err := each(initializer, 8, func(b []byte) error { name = string(b); return nil })
+			err := forEachFieldValue(initializer, 8, func(b []byte) error { name = string(b); return nil })
 			if err != nil {
 				return err
 			}
-			return each(initializer, 9, func(raw []byte) error {
+			return forEachFieldValue(initializer, 9, func(raw []byte) error {
 				at := bytes.Index(packed, raw)
 				if len(raw) >= minWeightBytesStoredVerbatim && at < 0 {
 					return fmt.Errorf("the packed graph lacks %s of default/model.onnx; run training/pack.py", name)
@@ -135,8 +135,8 @@ func findNGramWeightTable(packed []byte) (start, size int, err error) {
 	return start, size, err
 }
 
-// each calls f with every value of one field of a protocol buffer message.
-func each(message []byte, field protowire.Number, f func([]byte) error) error {
+// forEachFieldValue calls f with every value of one field of a protocol buffer message.
+func forEachFieldValue(message []byte, field protowire.Number, f func([]byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {

@@ -22,7 +22,7 @@ func TestFresh(t *testing.T) {
 // TestOtherGraph holds that a packed graph of other weights, and an ONNX file that
 // is damaged or has no table, are refused.
 func TestOtherGraph(t *testing.T) {
-	packed, err := models.Graph()
+	packed, err := models.UnpackedGraph()
 	if err != nil {
 		t.Fatal(err)
 	}

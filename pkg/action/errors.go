@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// A Code is a one-word reason why a record is not an action. It becomes the error field of a verdict.
+// An ErrorCode is a one-word reason why a record is not an action. It becomes the error field of a
+// verdict.
 type ErrorCode string
 
 // The codes of [Error].
@@ -17,9 +18,9 @@ const (
 	MissingField          ErrorCode = "missing_field"   // a required field is missing
 	WrongType             ErrorCode = "wrong_type"      // a field does not have the required type
 	InvalidValue          ErrorCode = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute, a NUL in a name
-	TooDeep               ErrorCode = "too_deep"        // nested deeper than [MaxDepth]
+	TooDeep               ErrorCode = "too_deep"        // nested deeper than [MaxJSONNestingDepth]
 	TooLarge              ErrorCode = "too_large"       // a record or field is too long
-	AliasCollision        ErrorCode = "alias_collision" // two payload fields with the same meaning, such as command and cmd
+	FieldAliasCollision   ErrorCode = "alias_collision" // two payload fields with the same meaning, such as command and cmd
 	ForbiddenVerdictField ErrorCode = "verdict"         // a top-level decision or seal: the record looks like a verdict
 )
 
@@ -51,16 +52,16 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // A LineError adds to an error the record in which it occurred.
 type LineError struct {
-	Name string // name of the input, such as "stdin"; may be empty
-	Line int    // where the record starts, counted from 1
-	Err  error
+	InputName string // name of the input, such as "stdin"; may be empty
+	Line      int    // where the record starts, counted from 1
+	Err       error
 }
 
 func (e *LineError) Error() string {
-	if e.Name == "" {
+	if e.InputName == "" {
 		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
 	}
-	return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err)
+	return fmt.Sprintf("%s:%d: %v", e.InputName, e.Line, e.Err)
 }
 
 // Unwrap returns the cause.

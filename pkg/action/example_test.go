@@ -12,7 +12,7 @@ func Example() {
 	input := `{"type":"Bash","payload":{"cmd":"ls src"}}
 {"type":"read_file","payload":{"path":"a","file_path":"/etc/shadow"}}
 hello`
-	r := action.NewReader(strings.NewReader(input), action.ReaderOptions{Name: "stdin"})
+	r := action.NewReader(strings.NewReader(input), action.ReaderOptions{InputName: "stdin"})
 	for {
 		rec, err := r.Next()
 		if err == io.EOF {
@@ -28,7 +28,7 @@ hello`
 		}
 		a, err := action.Parse(rec.Raw)
 		if err != nil {
-			fmt.Println(&action.LineError{Name: "stdin", Line: rec.Line, Err: err})
+			fmt.Println(&action.LineError{InputName: "stdin", Line: rec.Line, Err: err})
 			continue
 		}
 		fmt.Println(a.Type, a.Text("command"))

@@ -40,8 +40,8 @@ func check(t *testing.T, name string, raw []byte, want action.ErrorCode) {
 }
 
 func TestHostileRecords(t *testing.T) {
-	for _, r := range hostile.Records(1) {
-		check(t, r.Class, r.Raw, r.ActionError)
+	for _, r := range hostile.GenerateAttackRecords(1) {
+		check(t, r.Class, r.Raw, r.WantActionError)
 	}
 }
 
@@ -54,6 +54,6 @@ func TestVectors(t *testing.T) {
 		t.Errorf("only %d vectors", len(vectors))
 	}
 	for _, v := range vectors {
-		check(t, v.Name, v.Raw, v.ActionError)
+		check(t, v.Name, v.Raw, v.WantActionError)
 	}
 }

@@ -8,30 +8,30 @@ import (
 )
 
 // A Leaf is one text within a payload.
-type Leaf struct {
-	Path        string // its position, such as "headers.Accept" or "to[0]"
-	Name        string // name of the nearest field: "Accept", "to"
-	Text        string
-	IsFieldName bool // Text is the name of a field that is not a plain word
+type PayloadLeaf struct {
+	Path             string // its position, such as "headers.Accept" or "to[0]"
+	NearestFieldName string // name of the nearest field: "Accept", "to"
+	Text             string
+	IsFieldName      bool // Text is the name of a field that is not a plain word
 }
 
 // Leaves returns all strings of the payload in the order of field names, including strings in lists and
 // objects, and field names that are not plain words. It stops after limit texts, or after 16·limit values of
 // any kind; complete is then false.
-func (a *Action) Leaves(limit int) (leaves []Leaf, complete bool) {
-	w := leafWalk{limit: limit, valuesLeft: 16 * limit}
+func (a *Action) Leaves(limit int) (leaves []PayloadLeaf, complete bool) {
+	w := leafWalk{maxLeaves: limit, valuesLeft: 16 * limit}
 	complete = w.walkObject("", a.Payload)
 	return w.leaves, complete
 }
 
 type leafWalk struct {
-	leaves     []Leaf
-	limit      int
+	leaves     []PayloadLeaf
+	maxLeaves  int
 	valuesLeft int // values that may still be visited
 }
 
-func (w *leafWalk) addLeaf(l Leaf) bool {
-	if len(w.leaves) >= w.limit {
+func (w *leafWalk) addLeaf(l PayloadLeaf) bool {
+	if len(w.leaves) >= w.maxLeaves {
 		return false
 	}
 	w.leaves = append(w.leaves, l)
@@ -44,7 +44,7 @@ func (w *leafWalk) walkValue(path, name string, v any) bool {
 	}
 	switch v := v.(type) {
 	case string:
-		return w.addLeaf(Leaf{Path: path, Name: name, Text: v})
+		return w.addLeaf(PayloadLeaf{Path: path, NearestFieldName: name, Text: v})
 	case []any:
 		for i, e := range v {
 			if !w.walkValue(path+"["+strconv.Itoa(i)+"]", name, e) {
@@ -60,7 +60,7 @@ func (w *leafWalk) walkValue(path, name string, v any) bool {
 func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	for _, name := range sorted.Keys(m) {
 		path := prefix + brief.TruncateWithEllipsis(name, maxFieldNameBytesInLeafPath)
-		if !isIdentifierLikeFieldName(name) && !w.addLeaf(Leaf{Path: path, Name: name, Text: name, IsFieldName: true}) {
+		if !isIdentifierLikeFieldName(name) && !w.addLeaf(PayloadLeaf{Path: path, NearestFieldName: name, Text: name, IsFieldName: true}) {
 			return false
 		}
 		if !w.walkValue(path, name, m[name]) {

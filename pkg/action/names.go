@@ -17,18 +17,18 @@ import (
 // as "Bash" for "execute_command". Case, "_", "-" and spaces are ignored. It returns "" if the type is
 // unknown.
 func CanonicalType(name string) string {
-	var few [maxNameBytes]byte
+	var few [maxAliasBytes]byte
 	return canonicalType(normalizeName(few[:0], name))
 }
 
-// Types returns shield's names of action types.
-func Types() []string { return types[:] }
+// CanonicalTypes returns shield's names of action types.
+func CanonicalTypes() []string { return types[:] }
 
 // CanonicalField returns shield's name of a payload field of an action type, given that name or an alias,
 // such as "file_path" for "path". For an unknown type, or "", it returns the general meaning of the name. It
 // returns "" if the name has no special meaning.
 func CanonicalField(typ, name string) string {
-	var few [maxNameBytes]byte
+	var few [maxAliasBytes]byte
 	key := normalizeName(few[:0], name)
 	if field := typeField(typ, key); field != "" {
 		return field
@@ -36,13 +36,13 @@ func CanonicalField(typ, name string) string {
 	return anyField(key)
 }
 
-// maxNameBytes is the maximum length of an alias, in bytes.
-const maxNameBytes = 64
+// maxAliasBytes is the maximum length of an alias, in bytes.
+const maxAliasBytes = 64
 
 // normalizeName appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH are
 // equal. It appends nothing for names that are not in any table.
 func normalizeName(dst []byte, name string) []byte {
-	if len(name) > maxNameBytes {
+	if len(name) > maxAliasBytes {
 		return nil
 	}
 	for i := range len(name) {
@@ -68,7 +68,7 @@ func (a *Action) canonicalize() error {
 		if !a.hasGenericCommandTypeAndPayload() {
 			return nil
 		}
-		typ, a.ReceivedType = "execute_command", a.Type
+		typ, a.AmbiguousTypeAlias = "execute_command", a.Type
 	}
 	required, touches := requiredFields(typ)
 	for _, field := range required {
@@ -85,7 +85,7 @@ func (a *Action) canonicalize() error {
 	if err := a.renameFields(); err != nil || !touches {
 		return err
 	}
-	a.IsPowerShellCommand = typ == "execute_command" && isPowerShellName(given)
+	a.IsPowerShellCommand = typ == "execute_command" && isPowerShellToolName(given)
 	for _, field := range [...]string{"command", "path", "source", "destination", "url"} {
 		if err := checkStringOrStringList(field, a.Payload[field]); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (a *Action) hasGenericCommandTypeAndPayload() bool {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		_, name, _ = strings.Cut(rest, "__")
 	}
-	var few [maxNameBytes]byte
+	var few [maxAliasBytes]byte
 	if key := normalizeName(few[:0], name); !looseCommand(key) && canonicalType(key) != "execute_command" {
 		return false
 	}
@@ -126,8 +126,8 @@ func (a *Action) hasGenericCommandTypeAndPayload() bool {
 	return commands == 1
 }
 
-// isPowerShellName reports whether a tool's name says that its commands are IsPowerShellCommand.
-func isPowerShellName(name string) bool {
+// isPowerShellToolName reports whether a tool's name says that its commands are PowerShell.
+func isPowerShellToolName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "powershell") || strings.Contains(name, "pwsh")
 }
@@ -170,7 +170,7 @@ func (a *Action) renameFields() error {
 	for _, name := range aliases {
 		field := CanonicalField(a.Type, name)
 		if _, taken := a.Payload[field]; taken {
-			return &Error{Code: AliasCollision, Field: "payload." + field,
+			return &Error{Code: FieldAliasCollision, Field: "payload." + field,
 				Err: fmt.Errorf("the field is given twice, also as %q; remove one", canonjson.Quote(name))}
 		}
 		a.Payload[field] = a.Payload[name]

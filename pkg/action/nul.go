@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// texts are fields with text to write, send or edit, in which a NUL is an ordinary byte. Fields whose
-// canonical name is in contents are such fields too.
+// The fields with text to write, send or edit, in which a NUL is an ordinary byte. The first list
+// contains canonical field names, the second names in lower case without separators.
 var (
 	canonicalTextFieldNames               = []string{"content", "body", "code", "patch", "subject"}
 	textFieldNamesWithoutCaseOrSeparators = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
@@ -29,7 +29,7 @@ func (a *Action) checkNUL() error {
 func (a *Action) checkValueNUL(field string, v any) error {
 	switch v := v.(type) {
 	case string:
-		var few [maxNameBytes]byte
+		var few [maxAliasBytes]byte
 		if strings.IndexByte(v, 0) >= 0 && !slices.Contains(canonicalTextFieldNames, CanonicalField(a.Type, field)) && !slices.Contains(textFieldNamesWithoutCaseOrSeparators, string(normalizeName(few[:0], field))) {
 			return invalidValueError("payload."+canonjson.Quote(field), "the value contains a NUL byte; remove it")
 		}

@@ -11,7 +11,7 @@ import (
 // deep, and that texts may.
 func TestNUL(t *testing.T) {
 	t.Parallel()
-	for _, typ := range append(Types(), "some_tool", "mcp__files__read") {
+	for _, typ := range append(CanonicalTypes(), "some_tool", "mcp__files__read") {
 		for _, f := range []string{"path", "file_path", "source", "destination", "url", "uri", "command", "cmd", "pattern", "to", "cwd", "repo_path", "attachments", "target", "branch", "selector", "query", "filename"} {
 			for _, value := range []string{`"a\u0000/../../.ssh/id_rsa"`, `["ok","a\u0000b"]`, `{"path":"a\u0000b"}`} {
 				var others []string // so that nothing else is missing

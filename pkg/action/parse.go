@@ -13,9 +13,9 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// MaxDepth is the maximum number of nesting levels of a record, counting the
+// MaxJSONNestingDepth is the maximum number of nesting levels of a record, counting the
 // record itself.
-const MaxDepth = 64
+const MaxJSONNestingDepth = 64
 
 // Maximum lengths of the fields other than the payload, in bytes.
 const (
@@ -31,7 +31,7 @@ const (
 // keys are ignored.
 func Parse(raw []byte) (*Action, error) {
 	var few [8]canonjson.Member
-	members, err := canonjson.ParseObjectMembers(few[:0], raw, MaxDepth)
+	members, err := canonjson.ParseObjectMembers(few[:0], raw, MaxJSONNestingDepth)
 	if err != nil {
 		return nil, convertJSONError(err)
 	}
@@ -97,9 +97,9 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 
 var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxCanonicalBytes is the maximum length of a record whose canonical form is stored: the memory for waiting
+// maxRecordBytesWithStoredCanonical is the maximum length of a record whose canonical form is stored: the memory for waiting
 // actions is limited by the bytes of their records.
-const maxCanonicalBytes = 64 << 10
+const maxRecordBytesWithStoredCanonical = 64 << 10
 
 // setHash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
 // the whole record, which contains the payload's.
@@ -116,7 +116,7 @@ func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 	copy(out[:], prefix)
 	hex.Encode(out[len(prefix):], sum[:])
 	a.Hash = string(out[:])
-	if len(a.Raw) <= maxCanonicalBytes {
+	if len(a.Raw) <= maxRecordBytesWithStoredCanonical {
 		var few [8]canonjson.Member
 		sorted := append(few[:0], members...)
 		for i := range sorted {
@@ -126,7 +126,7 @@ func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 		}
 		a.canonical = canonjson.AppendObject(make([]byte, 0, len(a.Raw)+16), sorted)
 	}
-	if *buf = b; cap(b) <= maxCanonicalBytes { // do not keep a large buffer in the pool
+	if *buf = b; cap(b) <= maxRecordBytesWithStoredCanonical { // do not keep a large buffer in the pool
 		hashBuffers.Put(buf)
 	}
 }

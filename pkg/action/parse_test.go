@@ -44,12 +44,12 @@ func TestCanonical(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		want, err := canonjson.Append(nil, a.Raw, MaxDepth)
+		want, err := canonjson.Append(nil, a.Raw, MaxJSONNestingDepth)
 		if err != nil || string(a.Canonical()) != string(want) {
 			t.Errorf("%s\n got %s\nwant %s, %v", raw, a.Canonical(), want, err)
 		}
 	}
-	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxCanonicalBytes) + `"}}`
+	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxRecordBytesWithStoredCanonical) + `"}}`
 	if a, err := Parse([]byte(large)); err != nil || a.Canonical() != nil {
 		t.Errorf("a large record: %v, %d bytes are kept", err, len(a.Canonical()))
 	}
@@ -140,11 +140,11 @@ func TestParseErrors(t *testing.T) {
 		{"Seal", `{"type":"x","payload":{},"SeaL":1}`, ForbiddenVerdictField, "SeaL"},
 		{"long s", `{"type":"x","payload":{},"ſeal":1}`, ForbiddenVerdictField, "ſeal"},
 		{"escaped decision", `{"type":"x","payload":{},"deci\u0073ion":null}`, ForbiddenVerdictField, "decision"},
-		{"two names of one field", `{"type":"execute_command","payload":{"command":"ls","cmd":"rm"}}`, AliasCollision, "payload.command"},
-		{"two aliases", `{"type":"bash","payload":{"script":"ls","cmd":"rm"}}`, AliasCollision, "payload.command"},
-		{"aliases in two styles", `{"type":"Read","payload":{"filePath":"a","file_path":"b"}}`, AliasCollision, "payload.path"},
-		{"alias of a type", `{"type":"move_file","payload":{"path":"a","source":"b","destination":"c"}}`, AliasCollision, "payload.source"},
-		{"collision with null", `{"type":"execute_command","payload":{"command":null,"cmd":"rm"}}`, AliasCollision, "payload.command"},
+		{"two names of one field", `{"type":"execute_command","payload":{"command":"ls","cmd":"rm"}}`, FieldAliasCollision, "payload.command"},
+		{"two aliases", `{"type":"bash","payload":{"script":"ls","cmd":"rm"}}`, FieldAliasCollision, "payload.command"},
+		{"aliases in two styles", `{"type":"Read","payload":{"filePath":"a","file_path":"b"}}`, FieldAliasCollision, "payload.path"},
+		{"alias of a type", `{"type":"move_file","payload":{"path":"a","source":"b","destination":"c"}}`, FieldAliasCollision, "payload.source"},
+		{"collision with null", `{"type":"execute_command","payload":{"command":null,"cmd":"rm"}}`, FieldAliasCollision, "payload.command"},
 		{"no command", `{"type":"execute_command","payload":{}}`, MissingField, "payload.command"},
 		{"empty command", `{"type":"execute_command","payload":{"command":""}}`, MissingField, "payload.command"},
 		{"blank command", `{"type":"Bash","payload":{"command":" \t\n "}}`, MissingField, "payload.command"},
@@ -204,13 +204,13 @@ func TestLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Leaf{
-		{Path: "", Name: "", Text: "6"},
-		{Path: "a.to[0]", Name: "to", Text: "2"},
-		{Path: "a.to[1][0]", Name: "to", Text: "3"},
-		{Path: "a.to[2].b", Name: "b", Text: "4"},
-		{Path: "rm -rf /", Name: "rm -rf /", Text: "rm -rf /", IsFieldName: true},
-		{Path: "z", Name: "z", Text: "1"},
+	want := []PayloadLeaf{
+		{Path: "", NearestFieldName: "", Text: "6"},
+		{Path: "a.to[0]", NearestFieldName: "to", Text: "2"},
+		{Path: "a.to[1][0]", NearestFieldName: "to", Text: "3"},
+		{Path: "a.to[2].b", NearestFieldName: "b", Text: "4"},
+		{Path: "rm -rf /", NearestFieldName: "rm -rf /", Text: "rm -rf /", IsFieldName: true},
+		{Path: "z", NearestFieldName: "z", Text: "1"},
 	}
 	got, complete := a.Leaves(100)
 	if diff := cmp.Diff(want, got); diff != "" || !complete {

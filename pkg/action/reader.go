@@ -7,17 +7,17 @@ import (
 	"io"
 )
 
-// MaxBytes is the default maximum length of a record, in bytes.
-const MaxBytes = 1 << 20
+// DefaultMaxRecordBytes is the default maximum length of a record, in bytes.
+const DefaultMaxRecordBytes = 1 << 20
 
 // ReaderOptions are the settings of a [Reader]; the zero value works.
 type ReaderOptions struct {
-	Name     string // name of the input, for messages: "stdin" or a file's name
-	MaxBytes int    // maximum length of a record in bytes; 0 means [MaxBytes]
+	InputName      string // name of the input, for messages: "stdin" or a file's name
+	MaxRecordBytes int    // maximum length of a record in bytes; 0 means [MaxBytes]
 }
 
 // A Record is one proposed action in its original form.
-type Record struct {
+type RawActionRecord struct {
 	Line int    // line at which it starts, counted from 1
 	Raw  []byte // bytes of the record, owned by the caller; with Err, the bytes up to the error, nil if the record is too large
 	Err  error  // a [*LineError] that wraps an [*Error] if the input is not an object here
@@ -39,19 +39,19 @@ type Reader struct {
 	opts   ReaderOptions
 	err    error // error of source, returned when the buffer is empty
 
-	buf        []byte // buf[start:end] has been read but not returned
-	start, end int
-	pos        int // index in buf up to which the record has been scanned
-	line       int // line number at pos
+	buf                            []byte // buf[start:end] has been read but not returned
+	unreturnedStart, unreturnedEnd int
+	pos                            int // index in buf up to which the record has been scanned
+	line                           int // line number at pos
 
-	skipping               bool // after an error, skipping to the next line that starts with "{"
+	isSkippingBrokenRecord bool // after an error, skipping to the next line that starts with "{"
 	isByteOrderMarkChecked bool // the check for a byte order mark is done
 }
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
-	if opts.MaxBytes <= 0 {
-		opts.MaxBytes = MaxBytes
+	if opts.MaxRecordBytes <= 0 {
+		opts.MaxRecordBytes = DefaultMaxRecordBytes
 	}
 	return &Reader{source: r, opts: opts, line: 1}
 }
@@ -71,11 +71,11 @@ var (
 
 // Next returns the next record. At the end of the input it returns [io.EOF]; after a read error it returns
 // first the truncated record and then the source's error. Errors in the input itself are in Record.Err.
-func (r *Reader) Next() (Record, error) {
+func (r *Reader) Next() (RawActionRecord, error) {
 	if err := r.seekRecord(); err != nil {
-		return Record{}, err
+		return RawActionRecord{}, err
 	}
-	r.start = r.pos
+	r.unreturnedStart = r.pos
 	line := r.line
 	if r.buf[r.pos] != '{' {
 		err := r.finishLine()
@@ -85,7 +85,7 @@ func (r *Reader) Next() (Record, error) {
 	err := r.scanObject(&o)
 	switch err {
 	case nil:
-		return Record{Line: line, Raw: bytes.Clone(r.buf[r.start:r.pos])}, nil
+		return RawActionRecord{Line: line, Raw: bytes.Clone(r.buf[r.unreturnedStart:r.pos])}, nil
 	case errTooLarge:
 		return r.brokenRecord(line, err, "")
 	}
@@ -100,20 +100,20 @@ func (r *Reader) Next() (Record, error) {
 }
 
 // brokenRecord returns the error record for input that cannot be parsed.
-func (r *Reader) brokenRecord(line int, cause error, why string) (Record, error) {
-	r.skipping = true
-	rec := Record{Line: line}
+func (r *Reader) brokenRecord(line int, cause error, why string) (RawActionRecord, error) {
+	r.isSkippingBrokenRecord = true
+	rec := RawActionRecord{Line: line}
 	e := &Error{Code: InvalidJSON, Err: errors.New(why)}
 	switch cause {
 	case errTooLarge:
-		e = &Error{Code: TooLarge, Err: fmt.Errorf("the record is longer than %d bytes; split it, or raise --max-bytes", r.opts.MaxBytes)}
+		e = &Error{Code: TooLarge, Err: fmt.Errorf("the record is longer than %d bytes; split it, or raise --max-bytes", r.opts.MaxRecordBytes)}
 	case errTooDeep:
-		e = &Error{Code: TooDeep, Err: fmt.Errorf("the record is nested deeper than %d levels; flatten it", MaxDepth)}
+		e = &Error{Code: TooDeep, Err: fmt.Errorf("the record is nested deeper than %d levels; flatten it", MaxJSONNestingDepth)}
 	}
 	if cause != errTooLarge {
-		rec.Raw = bytes.Clone(bytes.TrimRight(r.buf[r.start:r.pos], "\r\n"))
+		rec.Raw = bytes.Clone(bytes.TrimRight(r.buf[r.unreturnedStart:r.pos], "\r\n"))
 	}
-	rec.Err = &LineError{Name: r.opts.Name, Line: line, Err: e}
+	rec.Err = &LineError{InputName: r.opts.InputName, Line: line, Err: e}
 	return rec, nil
 }
 
@@ -124,24 +124,24 @@ func (r *Reader) seekRecord() error {
 			return err
 		}
 	}
-	for r.skipping {
-		r.start = r.pos
+	for r.isSkippingBrokenRecord {
+		r.unreturnedStart = r.pos
 		if err := r.ensureBytes(1); err != nil {
 			return err
 		}
 		if r.buf[r.pos] == '{' && (r.pos == 0 || r.buf[r.pos-1] == '\n') {
-			r.skipping = false
+			r.isSkippingBrokenRecord = false
 			return nil
 		}
-		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
+		if i := bytes.IndexByte(r.buf[r.pos:r.unreturnedEnd], '\n'); i >= 0 {
 			r.pos += i + 1
 			r.line++
 		} else {
-			r.pos = r.end
+			r.pos = r.unreturnedEnd
 		}
 	}
 	for {
-		for ; r.pos < r.end; r.pos++ {
+		for ; r.pos < r.unreturnedEnd; r.pos++ {
 			switch r.buf[r.pos] {
 			case '\n':
 				r.line++
@@ -150,7 +150,7 @@ func (r *Reader) seekRecord() error {
 				return nil
 			}
 		}
-		r.start = r.pos
+		r.unreturnedStart = r.pos
 		if err := r.ensureBytes(1); err != nil {
 			return err
 		}
@@ -176,15 +176,15 @@ func (r *Reader) skipByteOrderMark() error {
 // finishLine moves past the end of the current line, or to the end of the input.
 func (r *Reader) finishLine() error {
 	for {
-		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
+		if i := bytes.IndexByte(r.buf[r.pos:r.unreturnedEnd], '\n'); i >= 0 {
 			r.pos += i + 1
 			r.line++
-			if r.pos-r.start > r.opts.MaxBytes+1 {
+			if r.pos-r.unreturnedStart > r.opts.MaxRecordBytes+1 {
 				return errTooLarge
 			}
 			return nil
 		}
-		r.pos = r.end
+		r.pos = r.unreturnedEnd
 		if err := r.readMore(); err != nil {
 			if err == errTooLarge {
 				return err
@@ -196,7 +196,7 @@ func (r *Reader) finishLine() error {
 
 // ensureBytes makes n bytes available at pos. It returns the source's error if the input is too short.
 func (r *Reader) ensureBytes(n int) error {
-	for r.end-r.pos < n {
+	for r.unreturnedEnd-r.pos < n {
 		if err := r.readMore(); err != nil {
 			return err
 		}
@@ -207,29 +207,29 @@ func (r *Reader) ensureBytes(n int) error {
 // readMore reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
 // it, which shows whether start is the start of a line.
 func (r *Reader) readMore() error {
-	if r.pos-r.start > r.opts.MaxBytes {
+	if r.pos-r.unreturnedStart > r.opts.MaxRecordBytes {
 		return errTooLarge
 	}
 	if r.err != nil {
 		return r.err
 	}
-	keep := max(r.start-1, 0)
-	if r.end == len(r.buf) && keep > 0 {
-		copy(r.buf, r.buf[keep:r.end])
-		r.start, r.pos, r.end = r.start-keep, r.pos-keep, r.end-keep
+	keep := max(r.unreturnedStart-1, 0)
+	if r.unreturnedEnd == len(r.buf) && keep > 0 {
+		copy(r.buf, r.buf[keep:r.unreturnedEnd])
+		r.unreturnedStart, r.pos, r.unreturnedEnd = r.unreturnedStart-keep, r.pos-keep, r.unreturnedEnd-keep
 	}
-	if r.end == len(r.buf) {
-		grown := make([]byte, min(max(2*len(r.buf), minBufferBytes), r.opts.MaxBytes+minBufferBytes))
+	if r.unreturnedEnd == len(r.buf) {
+		grown := make([]byte, min(max(2*len(r.buf), minBufferBytes), r.opts.MaxRecordBytes+minBufferBytes))
 		copy(grown, r.buf)
 		r.buf = grown
 	}
 	for range maxEmptyReads {
-		n, err := r.source.Read(r.buf[r.end:])
-		if n < 0 || n > len(r.buf)-r.end {
+		n, err := r.source.Read(r.buf[r.unreturnedEnd:])
+		if n < 0 || n > len(r.buf)-r.unreturnedEnd {
 			r.err = errors.New("internal error: the reader of the input returned an impossible count; please report this")
 			return r.err
 		}
-		r.end += n
+		r.unreturnedEnd += n
 		r.err = err
 		if n > 0 {
 			return nil

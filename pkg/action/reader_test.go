@@ -96,7 +96,7 @@ func TestReader(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			opts := ReaderOptions{Name: "stdin", MaxBytes: 4096}
+			opts := ReaderOptions{InputName: "stdin", MaxRecordBytes: 4096}
 			for how, src := range map[string]io.Reader{
 				"at once":         strings.NewReader(tt.in),
 				"byte by byte":    iotest.OneByteReader(strings.NewReader(tt.in)),
@@ -122,11 +122,11 @@ func TestReaderErrors(t *testing.T) {
 	if g := got(t, NewReader(idle{}, ReaderOptions{})); len(g) != 1 || g[0] != io.ErrNoProgress.Error() {
 		t.Errorf("a source that gives nothing: got %q", g)
 	}
-	_, err := NewReader(strings.NewReader("x"), ReaderOptions{Name: "stdin"}).Next()
+	_, err := NewReader(strings.NewReader("x"), ReaderOptions{InputName: "stdin"}).Next()
 	if err != nil {
 		t.Errorf("broken input is not a failure to read: %v", err)
 	}
-	rec, _ := NewReader(strings.NewReader("\n\nx"), ReaderOptions{Name: "stdin"}).Next()
+	rec, _ := NewReader(strings.NewReader("\n\nx"), ReaderOptions{InputName: "stdin"}).Next()
 	if want := `stdin:3: expected an object that starts with "{"`; rec.Err.Error() != want {
 		t.Errorf("got %q, want %q", rec.Err, want)
 	}
@@ -141,7 +141,7 @@ func TestReaderDoesNotWait(t *testing.T) {
 	for _, in := range []string{"{\"a\":1}", "{\"a\":\n1}", "hello\n", "{\"a\":\"\n", "{\"a\":]\n", "{\"a\":1\n{"} {
 		pr, pw := io.Pipe()
 		go func() { _, _ = pw.Write([]byte(in)) }()
-		done := make(chan Record)
+		done := make(chan RawActionRecord)
 		go func() {
 			rec, _ := NewReader(pr, ReaderOptions{}).Next()
 			done <- rec
@@ -238,14 +238,14 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const limit = 512
-		whole := got(t, NewReader(bytes.NewReader(in), ReaderOptions{MaxBytes: limit}))
-		bytewise := got(t, NewReader(iotest.OneByteReader(bytes.NewReader(in)), ReaderOptions{MaxBytes: limit}))
+		whole := got(t, NewReader(bytes.NewReader(in), ReaderOptions{MaxRecordBytes: limit}))
+		bytewise := got(t, NewReader(iotest.OneByteReader(bytes.NewReader(in)), ReaderOptions{MaxRecordBytes: limit}))
 		if strings.Join(whole, "|") != strings.Join(bytewise, "|") {
 			t.Fatalf("how the input arrives matters:\n%q\n%q", whole, bytewise)
 		}
 		// What parses comes back as it was, however it is put together.
 		var good [][]byte
-		r := NewReader(bytes.NewReader(in), ReaderOptions{MaxBytes: limit})
+		r := NewReader(bytes.NewReader(in), ReaderOptions{MaxRecordBytes: limit})
 		for {
 			rec, err := r.Next()
 			if err != nil {
@@ -260,7 +260,7 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		for _, between := range []string{"", "\n", " \r\n\n"} {
-			r := NewReader(bytes.NewReader(bytes.Join(good, []byte(between))), ReaderOptions{MaxBytes: limit})
+			r := NewReader(bytes.NewReader(bytes.Join(good, []byte(between))), ReaderOptions{MaxRecordBytes: limit})
 			for i, want := range good {
 				rec, err := r.Next()
 				if err != nil || rec.Err != nil || !bytes.Equal(rec.Raw, want) {

@@ -3,23 +3,23 @@ package action
 // An objectScan is the state of scanning one JSON object. The scan follows nesting and strings and rejects a "{"
 // in an invalid place; the parser checks the rest of the grammar.
 type objectScan struct {
-	depth          int
-	arrayLevelBits uint64 // bit i: the container at depth i+1 is an array; only for the outer 64 levels
-	lastByte       byte   // last byte that was not white space
+	depth            int
+	arrayLevelBits   uint64 // bit i: the container at depth i+1 is an array; only for the outer 64 levels
+	lastNonSpaceByte byte   // last byte that was not white space
 
 	inString, escaped bool
 
 	// A line in the object that starts with "{". If the object turns out to be broken, the next record starts
 	// there. Offsets are relative to start.
 	restartOffset, restartLine int
-	tooDeep                    bool // nested deeper than MaxDepth somewhere
+	tooDeep                    bool // nested deeper than MaxJSONNestingDepth somewhere
 }
 
 // scanObject moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
 // the source.
 func (r *Reader) scanObject(o *objectScan) error {
 	for {
-		for r.pos < r.end {
+		for r.pos < r.unreturnedEnd {
 			if o.inString {
 				if !r.scanString(o) {
 					return errFraming
@@ -36,7 +36,7 @@ func (r *Reader) scanObject(o *objectScan) error {
 			case '{', '[':
 				if c == '{' && r.atLineStart() {
 					if o.restartOffset == 0 {
-						o.restartOffset, o.restartLine = r.pos-r.start, r.line
+						o.restartOffset, o.restartLine = r.pos-r.unreturnedStart, r.line
 					}
 					if o.tooDeep {
 						return errFraming // the record is broken: do not let it swallow more lines
@@ -51,11 +51,11 @@ func (r *Reader) scanObject(o *objectScan) error {
 				}
 			}
 			if c > ' ' {
-				o.lastByte = c
+				o.lastNonSpaceByte = c
 			}
 			r.pos++
 			if o.depth == 0 {
-				if r.pos-r.start > r.opts.MaxBytes {
+				if r.pos-r.unreturnedStart > r.opts.MaxRecordBytes {
 					return errTooLarge
 				}
 				return nil
@@ -70,7 +70,7 @@ func (r *Reader) scanObject(o *objectScan) error {
 // scanString moves past the end of a string, or to the end of the available data. It returns false at a
 // newline, which no string can contain, so that a truncated line ends there.
 func (r *Reader) scanString(o *objectScan) bool {
-	for i, c := range r.buf[r.pos:r.end] {
+	for i, c := range r.buf[r.pos:r.unreturnedEnd] {
 		switch {
 		case c == '\n':
 			r.pos += i
@@ -85,15 +85,15 @@ func (r *Reader) scanString(o *objectScan) bool {
 			return true
 		}
 	}
-	r.pos = r.end
+	r.pos = r.unreturnedEnd
 	return true
 }
 
 // enterBracket enters an array or object. An object can only be the first token of the record, a member's value or an
 // element of an array.
 func (o *objectScan) enterBracket(c byte) bool {
-	ok := o.depth == 0 || o.lastByte == ':' || o.depth > 64 ||
-		o.arrayLevelBits>>(o.depth-1)&1 == 1 && (o.lastByte == '[' || o.lastByte == ',')
+	ok := o.depth == 0 || o.lastNonSpaceByte == ':' || o.depth > 64 ||
+		o.arrayLevelBits>>(o.depth-1)&1 == 1 && (o.lastNonSpaceByte == '[' || o.lastNonSpaceByte == ',')
 	if c == '{' && !ok {
 		return false
 	}
@@ -104,7 +104,7 @@ func (o *objectScan) enterBracket(c byte) bool {
 		}
 	}
 	o.depth++
-	o.tooDeep = o.tooDeep || o.depth > MaxDepth
+	o.tooDeep = o.tooDeep || o.depth > MaxJSONNestingDepth
 	return true
 }
 
@@ -118,7 +118,7 @@ func (o *objectScan) leaveBracket(c byte) bool {
 }
 
 func (r *Reader) atLineStart() bool {
-	return r.pos > r.start && r.buf[r.pos-1] == '\n'
+	return r.pos > r.unreturnedStart && r.buf[r.pos-1] == '\n'
 }
 
 // resumeAfterBroken moves to where reading continues after a broken object: back to the first line in it that starts
@@ -127,7 +127,7 @@ func (r *Reader) atLineStart() bool {
 func (r *Reader) resumeAfterBroken(o *objectScan, failure error) error {
 	switch {
 	case o.restartOffset > 0:
-		r.pos = r.start + o.restartOffset
+		r.pos = r.unreturnedStart + o.restartOffset
 		r.line = o.restartLine
 		return nil
 	case failure != errFraming:

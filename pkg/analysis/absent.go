@@ -11,23 +11,23 @@ import (
 // parent folder and its stamp: while the stamp is unchanged, the file still does not exist. Sessions look up
 // the same files before each action. Goroutines may share it.
 type missingFileCache struct {
-	mu       sync.Mutex
-	byPath   map[string]missingFileEvidence
-	lastList absentList
+	mu               sync.Mutex
+	byPath           map[string]fileAbsenceEvidence
+	lastCheckedPaths absentList
 }
 
 // An absentList is the list of files that was looked up last, with the few folders whose stamps
 // prove that these files still do not exist. The list is identified by its address in memory.
 type absentList struct {
 	paths                 []string
-	existingParents       []missingFileEvidence
+	existingParents       []fileAbsenceEvidence
 	existingParentIndexes []int8 // index into folders, for each path; -1 if no folder proves that it is absent
 	pathIndexesToRecheck  []int  // indexes of paths to look up again
 }
 
-type missingFileEvidence struct {
-	folder string // the deepest existing parent folder
-	stamp  folderStamp
+type fileAbsenceEvidence struct {
+	existingParent      string // the deepest existing parent folder
+	existingParentStamp folderStamp
 }
 
 // A folderStamp identifies the state of a folder by device, inode and ctime. Only the system sets the ctime,
@@ -39,13 +39,13 @@ type folderStamp struct {
 
 // Limits of the cache: files, and folders of a list.
 const (
-	maxAbsences              = 1 << 14
+	maxCachedMissingFiles    = 1 << 14
 	maxExistingParentFolders = 64
 )
 
-// isOlderThanClockTick reports whether a stamp of an age can be trusted: a file created in the same clock tick
-// of the file system does not change the stamp. A tick of Linux is at most 10 ms; for file systems
-// with times in whole seconds, isSettled assumes a tick of 2 s.
+// isOlderThanClockTick reports whether a stamp of an age can be trusted: a file created in the same
+// clock tick of the file system does not change the stamp. A tick of Linux is at most 10 ms; for
+// file systems with times in whole seconds or milliseconds, a tick of 2 s is assumed.
 func (s folderStamp) isOlderThanClockTick(stampAge time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changedAtNanos%int64(time.Millisecond) != 0 {
@@ -59,15 +59,15 @@ type folderStamps map[string]cachedFolder
 
 type cachedFolder struct {
 	folderStamp
-	isFolder             bool // it is a folder
-	isStampOlderThanTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanClockTick]
+	isFolder                  bool // it is a folder
+	isStampOlderThanClockTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanClockTick]
 }
 
 func (s folderStamps) cachedStamp(folder string) cachedFolder {
 	f, ok := s[folder]
 	if !ok {
 		f.folderStamp, f.isFolder = folderStampOf(folder)
-		f.isStampOlderThanTick = f.isFolder && f.folderStamp.isOlderThanClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
+		f.isStampOlderThanClockTick = f.isFolder && f.folderStamp.isOlderThanClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
 		s[folder] = f
 	}
 	return f
@@ -78,7 +78,7 @@ func (a *missingFileCache) stillAbsent(name string, seen folderStamps) bool {
 	a.mu.Lock()
 	was, ok := a.byPath[name]
 	a.mu.Unlock()
-	return ok && seen.cachedStamp(was.folder).folderStamp == was.stamp
+	return ok && seen.cachedStamp(was.existingParent).folderStamp == was.existingParentStamp
 }
 
 // possiblyPresent returns the files of a list that may exist. Sessions pass the same list, action after
@@ -87,10 +87,10 @@ func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (o
 	if len(paths) == 0 {
 		return nil
 	}
-	list := a.foldersProvingAbsence(paths)
+	list := a.findAbsenceEvidence(paths)
 	changed := make([]bool, len(list.existingParents))
 	for i, was := range list.existingParents {
-		changed[i] = seen.cachedStamp(was.folder).folderStamp != was.stamp
+		changed[i] = seen.cachedStamp(was.existingParent).folderStamp != was.existingParentStamp
 	}
 	var again []int
 	for i, path := range paths {
@@ -101,17 +101,17 @@ func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (o
 	if len(again) > 0 {
 		list.pathIndexesToRecheck = again
 		a.mu.Lock()
-		a.lastList = list
+		a.lastCheckedPaths = list
 		a.mu.Unlock()
 	}
 	return out
 }
 
-// foldersProvingAbsence returns the folders whose stamps prove that files of a list do not exist.
-func (a *missingFileCache) foldersProvingAbsence(paths []string) absentList {
+// findAbsenceEvidence returns the folders whose stamps prove that files of a list do not exist.
+func (a *missingFileCache) findAbsenceEvidence(paths []string) absentList {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list := a.lastList
+	list := a.lastCheckedPaths
 	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.existingParents) == maxExistingParentFolders {
 		list = absentList{paths: paths, existingParentIndexes: make([]int8, len(paths))}
 		for i := range paths {
@@ -124,12 +124,12 @@ func (a *missingFileCache) foldersProvingAbsence(paths []string) absentList {
 		}
 	}
 	list.pathIndexesToRecheck = nil
-	a.lastList = list
+	a.lastCheckedPaths = list
 	return list
 }
 
 // recordExistingParentFolder records the folder that proves that file i of the list does not exist.
-func (l *absentList) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]missingFileEvidence) {
+func (l *absentList) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
 	was, ok := missingFileByPath[l.paths[pathIndex]]
 	f := slices.Index(l.existingParents, was)
 	if ok && f < 0 && len(l.existingParents) < maxExistingParentFolders {
@@ -142,20 +142,20 @@ func (l *absentList) recordExistingParentFolder(pathIndex int, missingFileByPath
 	l.existingParentIndexes[pathIndex] = int8(f)
 }
 
-// noteAbsence remembers that a file does not exist, unless a symbolic link is in its path.
-func (a *missingFileCache) noteAbsence(name string, seen folderStamps) {
-	folder := path.Dir(name)
+// cacheMissingFile remembers that a file does not exist, unless a symbolic link is in its path.
+func (a *missingFileCache) cacheMissingFile(filePath string, seen folderStamps) {
+	folder := path.Dir(filePath)
 	for !seen.cachedStamp(folder).isFolder && folder != path.Dir(folder) {
 		folder = path.Dir(folder)
 	}
 	f := seen.cachedStamp(folder)
-	if !f.isStampOlderThanTick {
+	if !f.isStampOlderThanClockTick {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byPath == nil || len(a.byPath) >= maxAbsences {
-		a.byPath = map[string]missingFileEvidence{}
+	if a.byPath == nil || len(a.byPath) >= maxCachedMissingFiles {
+		a.byPath = map[string]fileAbsenceEvidence{}
 	}
-	a.byPath[name] = missingFileEvidence{folder, f.folderStamp}
+	a.byPath[filePath] = fileAbsenceEvidence{folder, f.folderStamp}
 }

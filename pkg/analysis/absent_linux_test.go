@@ -40,7 +40,7 @@ func TestAbsent(t *testing.T) {
 				t.Fatal("no stamp")
 			}
 			var a missingFileCache
-			a.byPath = map[string]missingFileEvidence{folder + "/x/y": {folder, st}}
+			a.byPath = map[string]fileAbsenceEvidence{folder + "/x/y": {folder, st}}
 			if !a.stillAbsent(folder+"/x/y", folderStamps{}) {
 				t.Error("forgotten though nothing changed")
 			}

@@ -8,52 +8,51 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Case is one action with everything that the tiers know about it. Only one
-// goroutine at a time may use it.
+// An ActionCase is one action with everything that the tiers know about it. Only one goroutine at a
+// time may use it.
 type ActionCase struct {
-	Action        *action.Action
-	Effects       []effect.Effect
-	EarlierSteps  []verdict.Step // the results of earlier tiers and classifiers
-	MinTier       int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
-	SessionState  SessionState   // earlier actions of the action's session; nil: none are known
-	LabelledFiles []effect.File  // files that the action leaves behind and that carry labels
+	Action           *action.Action
+	Effects          []effect.Effect
+	EarlierTierSteps []verdict.Step // the results of earlier tiers and classifiers
+	MinTier          int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
+	SessionState     SessionState   // earlier actions of the action's session; nil: none are known
+	LabelledFiles    []effect.File  // files that the action leaves behind and that carry labels
 
 	// TextsCoveredByNoEffect are the words, inputs and fields that no effect covers and that no table declares to be
 	// without effect.
 	TextsCoveredByNoEffect []string
 
-	// UnexaminedReason says why part of the action was not analysed or scanned; "" if
-	// everything was. Only a person or an evaluator can allow such a case.
-	// [Case.Views] may set it.
+	// UnexaminedReason says why part of the action was not analysed or scanned; "" if everything
+	// was. Only a person or an evaluator can allow such a case. [ActionCase.TextVariants] may set it.
 	UnexaminedReason string
 
-	// MatchedRules has, for each of Effects, the rules that match it. The tiers record them with [Case.RecordMatch].
-	// nil means that nothing is recorded.
+	// MatchedRules has, for each of Effects, the rules that match it. The tiers record them with
+	// [ActionCase.RecordMatch]. nil means that nothing is recorded.
 	MatchedRules [][]RuleMatch
 
 	// UserMentionedObjects are the objects of the action that the user of the session has mentioned.
 	UserMentionedObjects []UserMention
 
-	// Evidence is filled by Tier 1 if it is not nil.
-	Evidence *Evidence
+	// Tier1Evidence is filled by Tier 1 if it is not nil.
+	Tier1Evidence *AllowEvidence
 
 	shell                          ShellCommandAnalyzer
 	fileAnalyzer                   FileAnalyzer
 	executionContext               effect.PathContext
 	resolvedCommandText            string    // the resolved words of the command
-	unknownToolPayloadVerbCategory string    // for an unknown tool without a verb in its name: the list of the verb in its payload
+	unknownToolPayloadVerbCategory string    // category of the payload's verb, for an unknown tool without a verb in its name
 	class                          ToolClass // class that the user has given to the tool; "" if none
-	cachedTextViews                []PayloadTextVariant
-	fieldViewCache                 []fieldViews
-	writtenFiles                   []effect.FileText // files that the command writes
-	filesRead                      []effect.FileText // files that the analysis read
+	cachedTextVariants             []PayloadTextVariant
+	cachedFieldTextVariants        []fieldTextVariants
+	writtenFiles                   []effect.WrittenFileText // files that the command writes
+	filesReadByAnalysis            []effect.WrittenFileText // files that the analysis read
 	decodedCache                   []decodedText
-	foldedCache                    []foldedText
-	directEffectCount              int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	lookalikeFoldedCache           []lookalikeFoldedText
+	effectCountWithoutLinkTargets  int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
 	files                          *fileAccess             // nil: no file is looked at
-	inputs                         *cachedInputFilesDigest // nil until [Case.InputFilesDigest] is called
+	inputFilesDigest               *cachedInputFilesDigest // nil until [ActionCase.InputFilesDigest] is called
 
-	expansions map[expansionKey]Expansion
+	globExpansions map[expansionKey]GlobExpansion
 }
 
 // An UserMention is an object of an action that the user of the session has mentioned.
@@ -79,32 +78,32 @@ func (c *ActionCase) addUnknownEffect(cause effect.EffectCause, why string) {
 	c.Effects = append(c.Effects, effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why})
 }
 
-// A Shell returns what a shell command would do in a place, like shell.Analyze. Text that it cannot parse has
-// an Unknown effect. Goroutines share it.
+// A ShellCommandAnalyzer returns what a shell command would do in a context, see shell.Analyze.
+// Text that it cannot parse has an Unknown effect. Goroutines share it.
 type ShellCommandAnalyzer func(text string, at *effect.PathContext) effect.CommandAnalysis
 
 // FileAnalyzer returns the effects that a file with a text would have when it runs, as shell.AnalyzeWrittenFile does. The
 // path is canonical. Goroutines share it.
 type FileAnalyzer func(file, text string, at *effect.PathContext) []effect.Effect
 
-// A Replay returns the case of the last of a list of actions of one session, as if all earlier ones had run.
-// events are the kinds of effects and the action types to remember; counts says whether the number of actions
-// is remembered too.
-type LastReplayedActionAnalyzer func(an *Analyzer, events []string, counts bool, actions []*action.Action) *ActionCase
+// A SessionReplayFunc returns the case of the last of a list of actions of one session, as
+// if all earlier ones had run. events are the kinds of effects and the action types to remember;
+// counts says whether the number of actions is remembered too.
+type SessionReplayFunc func(an *Analyzer, events []string, counts bool, actions []*action.Action) *ActionCase
 
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
 	Shell                   ShellCommandAnalyzer
-	FileAnalyzer            FileAnalyzer               // analyses content written to files; nil: not analysed
-	ReplaySession           LastReplayedActionAnalyzer // analyses an action after earlier ones; nil: not possible
-	DefaultExecutionContext effect.PathContext         // place of actions without a folder; CWD is the first root
+	FileAnalyzer            FileAnalyzer       // analyses content written to files; nil: not analysed
+	ReplaySession           SessionReplayFunc  // analyses an action after earlier ones; nil: not possible
+	DefaultExecutionContext effect.PathContext // place of actions without a folder; CWD is the first root
 
-	trust        *trustMatcher      // nil trusts only this machine
-	files        *fileAccess        // nil: no file is looked at
-	approvalPage ApprovalPageStatus // nil: no approval page is known
+	trustedDestinations *trustMatcher      // nil trusts only this machine
+	files               *fileAccess        // nil: no file is looked at
+	approvalPageStatus  ApprovalPageStatus // nil: no approval page is known
 
-	container Container // container in which actions run; nil for none
+	actionContainer ActionContainer // container in which actions run; nil for none
 }
 
 // Limits of one analysis. If a case exceeds them, it gets an unknown effect ([effect.UnknownEffect]) or
@@ -124,7 +123,7 @@ func (an *Analyzer) Case(a *action.Action) *ActionCase {
 	if a.CWD != "" {
 		// The agent chooses the folder; it does not become part of the workspace, whose roots come from the
 		// user.
-		cwd, isPattern := (&effect.PathContext{Home: an.DefaultExecutionContext.Home}).Path(a.CWD, false)
+		cwd, isPattern := (&effect.PathContext{Home: an.DefaultExecutionContext.Home}).CanonicalPath(a.CWD, false)
 		if c.executionContext.CWD = cwd; isPattern {
 			c.executionContext.CWD = ""
 		}
@@ -135,25 +134,25 @@ func (an *Analyzer) Case(a *action.Action) *ActionCase {
 	if read := c.executionContext.ReadScript; read != nil {
 		c.executionContext.ReadScript = func(path string) ([]byte, error) {
 			text, err := read(path)
-			if err == nil && len(c.filesRead) < maxFilesRead {
-				c.filesRead = append(c.filesRead, effect.FileText{Path: path, Text: string(text)})
+			if err == nil && len(c.filesReadByAnalysis) < maxFilesRead {
+				c.filesReadByAnalysis = append(c.filesReadByAnalysis, effect.WrittenFileText{Path: path, NewText: string(text)})
 			}
 			return text, err
 		}
 	}
 	c.addToolEffects()
-	c.addLabelledFiles()
+	c.recordFilesWithTaintLabels()
 	c.truncateEffects()
-	c.addContentEffects()
-	c.directEffectCount = len(c.Effects)
+	c.addEffectsOfWrittenFiles()
+	c.effectCountWithoutLinkTargets = len(c.Effects)
 	c.resolveLinks()
-	c.addPersistence()
+	c.addPersistenceEffects()
 	c.addURLCredentials()
-	c.addPublishedCredentials()
-	c.markSecurityWeakenings()
-	c.addApprovalPageAccess(an.approvalPage)
-	an.trust.markTrusted(c.Effects, c.Action.Text("command"))
-	c.markContained(an.container)
+	c.addCredentialPublicationEffects()
+	c.markSecurityWeakeningEffects()
+	c.addApprovalPageAccess(an.approvalPageStatus)
+	an.trustedDestinations.markTrustedDestinations(c.Effects, c.Action.Text("command"))
+	c.markEffectsInsideContainer(an.actionContainer)
 	c.markRestorableDeletions(an.files)
 	return c
 }
@@ -191,8 +190,8 @@ func (c *ActionCase) resolveLinks() {
 	}
 }
 
-// addPersistence adds an effect for each written file that runs code later.
-func (c *ActionCase) addPersistence() {
+// addPersistenceEffects adds an effect for each written file that runs code later.
+func (c *ActionCase) addPersistenceEffects() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := c.Effects[i]
 		switch e.Kind {
@@ -208,7 +207,7 @@ func (c *ActionCase) addPersistence() {
 				Kind: effect.Persist, Path: e.Path, PathIsPattern: e.PathIsPattern, Recursive: e.Recursive, Reason: class, Span: e.Span, Certainty: e.Certainty,
 			})
 			if c.Action.Type == "download_file" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseWrittenCodeRunsLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a downloaded file that runs later"})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseWrittenCodeRunsLater, Path: e.Path, DataLabels: []effect.TaintLabel{effect.LabelFromNetwork}, Reason: "a downloaded file that runs later"})
 			}
 		}
 	}

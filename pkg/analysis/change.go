@@ -15,21 +15,21 @@ type edit struct {
 	replaceAll         bool // replaces every occurrence, not only the first
 }
 
-// replacedFields are the fields of a payload or of one of its edits that hold the text to replace;
-// replacingFields hold the new text.
+// oldTextFieldNames are the fields of a payload or of one of its edits that hold the text to replace;
+// newTextFieldNames hold the new text.
 var (
-	replacedFields  = [...]string{"old_string", "old_str", "old_text", "oldText", "oldString", "old_content", "search", "search_string", "target_content", "TargetContent"}
-	replacingFields = [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"}
+	oldTextFieldNames = [...]string{"old_string", "old_str", "old_text", "oldText", "oldString", "old_content", "search", "search_string", "target_content", "TargetContent"}
+	newTextFieldNames = [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"}
 )
 
 // parseEdit reads the fields of an edit.
 func parseEdit(fields map[string]any) (e edit) {
-	for _, name := range replacedFields {
+	for _, name := range oldTextFieldNames {
 		if text, ok := fields[name].(string); ok && text != "" {
 			e.oldTexts = append(e.oldTexts, text)
 		}
 	}
-	for _, name := range replacingFields {
+	for _, name := range newTextFieldNames {
 		if text, ok := fields[name].(string); ok {
 			e.newTexts = append(e.newTexts, text)
 		}
@@ -50,7 +50,7 @@ func parseEdits(payload map[string]any) (list []edit) {
 			e = parseEdit(fields)
 			fields = maps.Clone(fields)
 			maps.DeleteFunc(fields, func(name string, _ any) bool {
-				return slices.Contains(replacedFields[:], name) || name == "old" || name == "before" || name == "find"
+				return slices.Contains(oldTextFieldNames[:], name) || name == "old" || name == "before" || name == "find"
 			})
 			item = fields
 		}
@@ -66,7 +66,7 @@ func parseEdits(payload map[string]any) (list []edit) {
 // editsWithOldText returns the edits of a payload, and the payload as an edit, that name the text they replace.
 func editsWithOldText(payload map[string]any) (list []edit) {
 	list = parseEdits(payload)
-	for _, name := range replacedFields {
+	for _, name := range oldTextFieldNames {
 		if payload[name] != nil {
 			list = append(list, parseEdit(payload))
 			break
@@ -75,8 +75,8 @@ func editsWithOldText(payload map[string]any) (list []edit) {
 	return slices.DeleteFunc(list, func(e edit) bool { return len(e.oldTexts) == 0 })
 }
 
-// editedText returns the new text of a payload's edits.
-func editedText(payload map[string]any) string {
+// newTextOfEdits returns the new text of a payload's edits.
+func newTextOfEdits(payload map[string]any) string {
 	var parts []string
 	for _, e := range parseEdits(payload) {
 		parts = append(parts, e.newTexts...)
@@ -84,8 +84,8 @@ func editedText(payload map[string]any) string {
 	return strings.Join(parts, "\n")
 }
 
-// replacedText returns the old text of a payload's edits.
-func replacedText(payload map[string]any) string {
+// oldTextOfEdits returns the old text of a payload's edits.
+func oldTextOfEdits(payload map[string]any) string {
 	var gone strings.Builder
 	for _, e := range editsWithOldText(payload) {
 		for _, text := range e.oldTexts {
@@ -100,7 +100,7 @@ func contentAfterEdits(payload map[string]any, old string) (text string, known b
 	list := editsWithOldText(payload)
 	if len(list) == 0 && payload["edits"] == nil {
 		text, known = payload["content"].(string)
-		if _, _, isDiff := patch.RemovedAndAdded(text); isDiff {
+		if _, _, isDiff := patch.RemovedAndAddedLines(text); isDiff {
 			return "", false
 		}
 		return text, known
@@ -134,9 +134,9 @@ func applyEdits(list []edit, old string) (text string, known bool) {
 // a plus, with surrounding blanks trimmed. Comments and imports are left out because they check nothing. It
 // is "" if the payload does not name the text to replace.
 func diffOfEdits(payload map[string]any) string {
-	gone := replacedText(payload)
+	gone := oldTextOfEdits(payload)
 	text, _ := payload["content"].(string)
-	old, come, isDiff := patch.RemovedAndAdded(text)
+	old, come, isDiff := patch.RemovedAndAddedLines(text)
 	gone += old
 	if gone == "" {
 		return ""

@@ -28,7 +28,7 @@ func TestChange(t *testing.T) {
 	} {
 		var got strings.Builder
 		read := func(one *ActionCase) {
-			for _, v := range one.FieldViews("change") {
+			for _, v := range one.FieldTextVariants("change") {
 				got.WriteString(v.Text)
 			}
 		}

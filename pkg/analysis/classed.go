@@ -11,43 +11,43 @@ type ToolClass string
 
 // The classes of tools.
 const (
-	ToolClassReadOnly         ToolClass = "reads"     // changes nothing
-	ToolClassChangesWorkspace ToolClass = "workspace" // changes only files of the workspace
-	ToolClassChangesOutside   ToolClass = "elsewhere" // changes something outside the workspace, or sends data there
-	ToolClassForbidden        ToolClass = "never"     // must not be used
+	ToolClassReadOnly                ToolClass = "reads"     // changes nothing
+	ToolClassChangesWorkspace        ToolClass = "workspace" // changes only files of the workspace
+	ToolClassChangesOutsideWorkspace ToolClass = "elsewhere" // changes something outside the workspace, or sends data there
+	ToolClassForbidden               ToolClass = "never"     // must not be used
 )
 
 // ToolClasses are the classes of tools, from the least to the most dangerous.
-var ToolClasses = []ToolClass{ToolClassReadOnly, ToolClassChangesWorkspace, ToolClassChangesOutside, ToolClassForbidden}
+var ToolClasses = []ToolClass{ToolClassReadOnly, ToolClassChangesWorkspace, ToolClassChangesOutsideWorkspace, ToolClassForbidden}
 
 // CallsUnknownTool reports whether a case is a call of a tool whose type shield does not know.
 func (c *ActionCase) CallsUnknownTool() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return c.IsUnknownToolEffect(&e) })
 }
 
-// ApplyToolClass replaces the unknown effect of a tool by the effects of a class. Effects from its payload stay:
-// files, addresses, commands, credentials, and verbs that destroy, pay or grant. If remote, the host of the
-// tool's server, is not "", the arguments are sent there.
+// ApplyToolClass replaces the unknown effect of a tool by the effects of a class. Effects from its
+// payload stay: files, addresses, commands, credentials, and verbs that destroy, pay or grant. If
+// remoteHost, the host of the tool's server, is not "", the arguments are sent there.
 func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost string) {
 	if !c.CallsUnknownTool() || class == ToolClassForbidden || class == "" {
 		return
 	}
 	changes, before := false, len(c.Effects)
 	c.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e effect.Effect) bool {
-		byName := e.Kind == effect.ChangeRemoteSystem && e.RemoteTargetName == c.Action.Type && !e.DestroysRemoteResource() && !e.HasHarm(effect.GrantsAccess)
+		byName := e.Kind == effect.ChangeRemoteSystem && e.RemoteTargetName == c.Action.Type && !e.DestroysRemoteResource() && !e.HasHarm(effect.GrantsCredentialsOrRoles)
 		changes = changes || byName
-		return c.IsUnknownToolEffect(&e) || byName && class != ToolClassChangesOutside
+		return c.IsUnknownToolEffect(&e) || byName && class != ToolClassChangesOutsideWorkspace
 	})
-	c.directEffectCount -= before - len(c.Effects)
+	c.effectCountWithoutLinkTargets -= before - len(c.Effects)
 	if slices.Contains([]string{"destroys", "pays", "grants"}, c.unknownToolPayloadVerbCategory) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
 	}
-	if class == ToolClassChangesOutside && !changes {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "change", RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "this tool is classified as changing remote resources"})
+	if class == ToolClassChangesOutsideWorkspace && !changes {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "change", RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "this tool is classified as changing remote resources"})
 	}
 	if remoteHost != "" && len(c.Action.Payload) > 0 {
 		c.Effects = append(c.Effects, effect.Effect{
-			Kind: effect.SendData, Program: c.Action.Type, Host: remoteHost, Trusted: !c.mayHoldPrivateData(), Reason: "the tool's server receives the arguments",
+			Kind: effect.SendData, Program: c.Action.Type, Host: remoteHost, IsTargetTrusted: !c.mayPayloadContainPrivateData(), Reason: "the tool's server receives the arguments",
 		})
 	}
 	c.class = class
@@ -56,15 +56,15 @@ func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost stri
 // Class returns the class that the user has given to the case's tool; "" if none.
 func (c *ActionCase) Class() ToolClass { return c.class }
 
-// mayHoldPrivateData reports whether a payload may contain data that the user has not allowed to leave the machine: it
+// mayPayloadContainPrivateData reports whether a payload may contain data that the user has not allowed to leave the machine: it
 // holds a credential, or the session has read secret or private data, whatever the payload holds.
-func (c *ActionCase) mayHoldPrivateData() bool {
-	if c.SessionState != nil && slices.ContainsFunc(c.SessionState.Labels(), func(l effect.Label) bool {
-		return l == effect.LabelSecret || l == effect.LabelCredential || l == effect.LabelPrivate
+func (c *ActionCase) mayPayloadContainPrivateData() bool {
+	if c.SessionState != nil && slices.ContainsFunc(c.SessionState.Labels(), func(l effect.TaintLabel) bool {
+		return l == effect.LabelFromCredentialLocation || l == effect.LabelCredential || l == effect.LabelPersonalData
 	}) {
 		return true
 	}
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) || e.Kind == effect.ReadSecret || e.KindForPolicies() == effect.SendSecret
+		return e.HasLabel(effect.LabelFromCredentialLocation) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPersonalData) || e.Kind == effect.ReadSecret || e.KindForPolicies() == effect.SendSecret
 	})
 }

@@ -19,41 +19,41 @@ import (
 func (c *ActionCase) addCommandEffects() {
 	text, ok := commandText(c.Action.Payload)
 	if !ok || strings.TrimSpace(text) == "" {
-		c.addUnknownEffect(effect.CauseInvalidField, "the command is missing")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the command is missing")
 		return
 	}
 	c.setWorkingFolder()
 	place := c.executionContext
-	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == command.QuoteWordIfNeeded(c.Action.Text("command")) {
-		text, place.PowerShell = c.Action.Text("command"), true
+	if inner, ok := strings.CutPrefix(text, powerShellCommandPrefix); ok && inner == command.QuoteWordIfNeeded(c.Action.Text("command")) {
+		text, place.TextIsPowerShell = c.Action.Text("command"), true
 	}
-	place.PowerShell = place.PowerShell || c.Action.IsPowerShellCommand && text == c.Action.Text("command")
+	place.TextIsPowerShell = place.TextIsPowerShell || c.Action.IsPowerShellCommand && text == c.Action.Text("command")
 	c.addShellEffects(text, &place, text == c.Action.Text("command"))
-	c.addEffectsInOtherFolders(text)
-	c.addEffectsOfAppendedArgs(text)
-	c.addRemoteExecution()
+	c.addEffectsInPayloadFolders(text)
+	c.addEffectsOfToolAppendedArgs(text)
+	c.addRemoteExecutionEffect()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: "sandbox: off"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseRunsOutsideHostSandbox, Reason: "sandbox: off"})
 	}
-	c.addElevation()
-	if c.Action.ReceivedType != "" && !c.startsOnlyKnownPrograms() {
+	c.addPrivilegeElevationEffect()
+	if c.Action.AmbiguousTypeAlias != "" && !c.startsOnlyKnownPrograms() {
 		c.addUnknownEffect(effect.CauseUnknownTool, unknownToolReason)
 	}
 }
 
-// addEffectsOfAppendedArgs analyses a command again with the words of a list in a field whose role is not known, since the
+// addEffectsOfToolAppendedArgs analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
-func (c *ActionCase) addEffectsOfAppendedArgs(shellCommand string) {
+func (c *ActionCase) addEffectsOfToolAppendedArgs(shellCommand string) {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
-		if len(list) > 0 && len(list) <= maxPayloadTexts && commandFieldRole(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
+		if len(list) > 0 && len(list) <= maxPayloadTexts && commandFieldRole(field) == fieldRoleOther && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
 			c.addShellEffects(shellCommand+" "+quoteArgs(list), &c.executionContext, false)
 		}
 	}
 }
 
-// addElevation adds the effect of running with more privileges, if a field of the payload asks for them.
-func (c *ActionCase) addElevation() {
+// addPrivilegeElevationEffect adds the effect of running with more privileges, if a field of the payload asks for them.
+func (c *ActionCase) addPrivilegeElevationEffect() {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		v := fmt.Sprint(c.Action.Payload[field])
 		words := knowledge.SplitNameWords(field)
@@ -63,14 +63,14 @@ func (c *ActionCase) addElevation() {
 			return slices.Contains([]string{"sudo", "privileged", "elevated", "elevate", "escalated", "escalation", "escalate", "admin"}, w)
 		}), slices.Contains(words, "sandbox") && (strings.Contains(v, "escalat") || slices.ContainsFunc(words, func(w string) bool { return w == "no" || w == "disable" || w == "bypass" || w == "skip" })),
 			len(words) > 1 && slices.Contains(words, "as") && words[len(words)-1] == "root", v == "true" && field == "root", v == "root" && slices.Contains([]string{"user", "username", "as"}, words[len(words)-1]):
-			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: field + ": " + redact.TruncateBytes(v, 40)})
+			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseRunsOutsideHostSandbox, Reason: field + ": " + redact.TruncateBytes(v, 40)})
 		}
 	}
 }
 
-// addRemoteExecution adds the effect of running on another machine or in a container, if a field of the payload
+// addRemoteExecutionEffect adds the effect of running on another machine or in a container, if a field of the payload
 // asks for it.
-func (c *ActionCase) addRemoteExecution() {
+func (c *ActionCase) addRemoteExecutionEffect() {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		words := knowledge.SplitNameWords(field)
 		if len(words) == 0 || c.Action.Text(field) == "" {
@@ -111,13 +111,13 @@ func (c *ActionCase) setWorkingFolder() {
 	}
 }
 
-// addEffectsInOtherFolders analyses a command again for each folder in another field of the payload that may be its
+// addEffectsInPayloadFolders analyses a command again for each folder in another field of the payload that may be its
 // working directory.
-func (c *ActionCase) addEffectsInOtherFolders(shellCommand string) {
+func (c *ActionCase) addEffectsInPayloadFolders(shellCommand string) {
 	own := c.executionContext.CWD
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		dir := c.Action.Text(field)
-		if dir == "" || commandFieldRole(field) != folderField {
+		if dir == "" || commandFieldRole(field) != fieldRoleWorkingFolder {
 			continue
 		}
 		if c.executionContext.CWD = c.executionContext.WithCWD(dir).CWD; c.executionContext.CWD != own {
@@ -142,20 +142,20 @@ func fieldsBesideCommand(payload map[string]any) (names []string) {
 type fieldRole uint8
 
 const (
-	otherField fieldRole = iota
-	commandTextField
-	argumentsField
-	environmentField
-	shellField
-	inputField
-	folderField
+	fieldRoleOther fieldRole = iota
+	fieldRoleCommandText
+	fieldRoleArguments
+	fieldRoleEnvironment
+	fieldRoleShell
+	fieldRoleStdin
+	fieldRoleWorkingFolder
 )
 
 // commandFieldRole returns the role of a field in an action that runs a command, by its name.
 func commandFieldRole(fieldName string) fieldRole {
 	words := knowledge.SplitNameWords(fieldName)
 	if len(words) == 0 {
-		return otherField
+		return fieldRoleOther
 	}
 	last := words[len(words)-1]
 	if last == "list" && len(words) > 1 {
@@ -163,32 +163,32 @@ func commandFieldRole(fieldName string) fieldRole {
 	}
 	switch {
 	case fieldName == "command" || fieldName == "program" || fieldName == "sandbox":
-		return commandTextField
+		return fieldRoleCommandText
 	case slices.Contains([]string{"args", "arg", "argument", "arguments", "argv", "flag", "flags", "option", "options", "opt", "opts", "operand", "operands", "param", "params", "parameter", "parameters", "positional", "positionals"}, last):
-		return argumentsField
+		return fieldRoleArguments
 	case slices.Contains([]string{"env", "envs", "environment", "environ", "vars", "variables"}, last):
-		return environmentField
+		return fieldRoleEnvironment
 	case words[0] == "shell" || slices.Contains([]string{"interpreter", "executable"}, last):
-		return shellField
+		return fieldRoleShell
 	case words[0] == "stdin" || fieldName == "input":
-		return inputField
+		return fieldRoleStdin
 	case slices.Contains([]string{"cwd", "workdir", "folder", "chdir", "cd", "dir", "directory", "root", "workspace"}, last):
-		return folderField
+		return fieldRoleWorkingFolder
 	}
-	return otherField
+	return fieldRoleOther
 }
 
-// addPayloadCode adds the effects of the code in the payload, which is Python unless the payload
+// addPayloadCodeEffects adds the effects of the code in the payload, which is Python unless the payload
 // names another language. If the payload also contains a command, it adds the effects of the
 // command.
-func (c *ActionCase) addPayloadCode() {
+func (c *ActionCase) addPayloadCodeEffects() {
 	text := c.Action.Text("code")
 	if strings.TrimSpace(text) == "" {
-		c.addUnknownEffect(effect.CauseInvalidField, "the code is missing")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the code is missing")
 		return
 	}
 	c.setWorkingFolder()
-	c.addCodeEffects(text, languageOf(c.Action.Payload))
+	c.addCodeEffects(text, payloadCodeLanguage(c.Action.Payload))
 	if c.Action.Payload["command"] != nil {
 		c.addCommandEffects()
 	}
@@ -198,14 +198,15 @@ func (c *ActionCase) addPayloadCode() {
 func (c *ActionCase) addPatchEffects() {
 	text := c.Action.Text("patch")
 	if !strings.Contains(text, "*** ") && !strings.Contains(text, "+++ ") {
-		c.addUnknownEffect(effect.CauseInvalidField, "the patch names no file")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the patch names no file")
 		return
 	}
 	c.setWorkingFolder()
 	c.addShellEffects("apply_patch <<<"+command.QuoteWordIfNeeded(text), &c.executionContext, false)
 }
 
-// addShellEffects adds the effects of a shell command. spans says that their positions refer to the payload's own text.
+// addShellEffects adds the effects of a shell command. spansReferToPayload says that their
+// positions refer to the payload's own text.
 func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansReferToPayload bool) {
 	switch {
 	case len(text) > maxCommandBytes:
@@ -229,18 +230,18 @@ func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansR
 	} else {
 		c.Effects = append(c.Effects, result.Effects...)
 	}
-	c.LabelledFiles = append(c.LabelledFiles, result.Files...)
+	c.LabelledFiles = append(c.LabelledFiles, result.LabelledFiles...)
 	c.writtenFiles = append(c.writtenFiles, result.Writes...)
 	for _, text := range result.TextsCoveredByNoEffect {
 		c.addTextWithoutEffect(text)
 	}
 	for _, w := range result.Writes {
-		c.Effects = append(c.Effects, remoteShellEffects(w.Path, w.Text)...)
+		c.Effects = append(c.Effects, remoteShellEffects(w.Path, w.NewText)...)
 	}
 	c.addChangesByURLVerbs(from)
 	if !spansReferToPayload {
 		for i := range c.Effects[from:] {
-			c.Effects[from+i].Span = effect.Span{}
+			c.Effects[from+i].Span = effect.CommandTextSpan{}
 		}
 	}
 	if c.resolvedCommandText == "" {
@@ -293,19 +294,19 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	}
 	fields := fieldsBesideCommand(payload)
 	for _, field := range fields {
-		if commandFieldRole(field) == argumentsField {
-			text = strings.TrimLeft(text+" "+argumentWords(payload[field]), " ")
+		if commandFieldRole(field) == fieldRoleArguments {
+			text = strings.TrimLeft(text+" "+shellArgsText(payload[field]), " ")
 		}
 	}
 	for _, field := range fields {
 		switch commandFieldRole(field) {
-		case shellField:
+		case fieldRoleShell:
 			if name, _ := payload[field].(string); name != "" {
 				text = wrapInShell(name, text)
 			}
-		case environmentField:
-			text = withEnvironment(payload[field], text)
-		case inputField:
+		case fieldRoleEnvironment:
+			text = prependExportLines(payload[field], text)
+		case fieldRoleStdin:
 			if in := joinTexts(payload[field]); in != "" {
 				text = "printf %s " + command.QuoteWordIfNeeded(in) + " | { " + text + "\n}"
 			}
@@ -314,8 +315,8 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	return text, true
 }
 
-// argumentWords returns the words that a field adds to a command.
-func argumentWords(v any) string {
+// shellArgsText returns the words that a field adds to a command.
+func shellArgsText(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -325,8 +326,8 @@ func argumentWords(v any) string {
 	return "" // an object contains settings of the tool instead of command words
 }
 
-// powerShell makes the next word run as PowerShell code.
-const powerShell = "powershell -Command "
+// powerShellCommandPrefix makes the next word run as PowerShell code.
+const powerShellCommandPrefix = "powershell -Command "
 
 // wrapInShell returns a command that runs text in the given shell.
 func wrapInShell(name, text string) string {
@@ -342,7 +343,7 @@ func wrapInShell(name, text string) string {
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
 	case "powershell", "pwsh":
-		return powerShell + command.QuoteWordIfNeeded(text)
+		return powerShellCommandPrefix + command.QuoteWordIfNeeded(text)
 	case "cmd":
 		return "cmd /c " + command.QuoteWordIfNeeded(text)
 	case "sh", "bash", "zsh", "dash", "ksh", "true", "default", "system":
@@ -351,9 +352,9 @@ func wrapInShell(name, text string) string {
 	return command.QuoteWordIfNeeded(name) + " -c " + command.QuoteWordIfNeeded(text)
 }
 
-// withEnvironment prefixes a command with variables: an object of names and values, or a list of texts
+// prependExportLines prefixes a command with variables: an object of names and values, or a list of texts
 // NAME=VALUE.
-func withEnvironment(env any, text string) string {
+func prependExportLines(env any, shellCommand string) string {
 	var b strings.Builder
 	set := func(name, value string) {
 		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == "" && name != "" {
@@ -372,7 +373,7 @@ func withEnvironment(env any, text string) string {
 			break
 		}
 		for _, item := range env {
-			text = withEnvironment(item, text)
+			shellCommand = prependExportLines(item, shellCommand)
 		}
 	case map[string]any:
 		for _, name := range sorted.Keys(env) {
@@ -385,7 +386,7 @@ func withEnvironment(env any, text string) string {
 			set(name, value)
 		}
 	}
-	return b.String() + text
+	return b.String() + shellCommand
 }
 
 // nameAndValue returns a list of two texts as a name and a value.

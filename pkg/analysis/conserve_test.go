@@ -32,7 +32,7 @@ func (d draw) pick(all []string) string { return all[d.IntN(len(all))] }
 
 // final reports whether an effect is a doubt that no model lifts.
 func final(e effect.Effect) bool {
-	return e.Certainty == effect.Unknown && !slices.Contains([]effect.EffectCause{effect.CauseMissingScript, effect.CauseSyntax, effect.CauseVariable, effect.CauseUnknownReadingTool}, e.Cause)
+	return e.Certainty == effect.Unknown && !slices.Contains([]effect.EffectCause{effect.CauseMissingScript, effect.CauseUnparseableText, effect.CauseVariableNotSetByCommand, effect.CauseUnknownReadOnlyTool}, e.Cause)
 }
 
 // codeForms are, by language, statements that change a file, what does nothing, and contexts around either.

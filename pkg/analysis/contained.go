@@ -8,33 +8,33 @@ import (
 )
 
 // A Container describes the container in which actions run, as the kernel reports it.
-type Container interface {
+type ActionContainer interface {
 	// IsOnOwnDisk reports whether a canonical path and everything below it are on the container's
 	// own disk.
 	IsOnOwnDisk(path string) bool
 }
 
-// markContained marks effects that stay in the container: packages installed by name from the configured sources,
+// markEffectsInsideContainer marks effects that stay in the container: packages installed by name from the configured sources,
 // and changes of files outside the home folders. Files that run code later, hold credentials or configure
 // package sources are excepted.
-func (c *ActionCase) markContained(in Container) {
-	if in == nil {
+func (c *ActionCase) markEffectsInsideContainer(container ActionContainer) {
+	if container == nil {
 		return
 	}
 	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest })
-	kept, stated := c.Effects[:0], c.directEffectCount
+	kept, stated := c.Effects[:0], c.effectCountWithoutLinkTargets
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Cause == effect.CauseUnknownPackage && e.Certainty == effect.Unknown && !sources:
 			if i < stated {
-				c.directEffectCount--
+				c.effectCountWithoutLinkTargets--
 			}
 			continue
 		case e.Certainty == effect.Unknown || len(e.Harms) > 0:
-		case e.Kind == effect.ChangeSystem && e.Cause == effect.CausePackageInstall, e.Kind == effect.Execute && e.Class == effect.Privileged && c.onlyInstallsPackages(e):
+		case e.Kind == effect.ChangeSystem && e.Cause == effect.CausePackageInstall, e.Kind == effect.Execute && e.Class == effect.Privileged && c.programOnlyInstallsPackages(e):
 			e.Cause = effect.CauseInContainer
-		case changesFiles(e) && e.Cause == "" && c.isDisposable(e, in):
+		case changesFiles(e) && e.Cause == "" && c.affectsOnlyContainerDisk(e, container):
 			e.Cause = effect.CauseInContainer
 		}
 		kept = append(kept, *e)
@@ -42,9 +42,9 @@ func (c *ActionCase) markContained(in Container) {
 	c.Effects = kept
 }
 
-// onlyInstallsPackages reports whether a program changes the system, and does so only by installing
+// programOnlyInstallsPackages reports whether a program changes the system, and does so only by installing
 // packages from its configured sources or by changes that vanish with the container.
-func (c *ActionCase) onlyInstallsPackages(program *effect.Effect) (yes bool) {
+func (c *ActionCase) programOnlyInstallsPackages(program *effect.Effect) (yes bool) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ChangeSystem && e.Program == program.Program && e.Span == program.Span {
 			if e.Cause != effect.CausePackageInstall && e.Cause != effect.CauseInContainer {
@@ -64,9 +64,9 @@ func changesFiles(e *effect.Effect) bool {
 	return false
 }
 
-// isDisposable reports whether the files of an effect are on the container's own disk, and none is sensitive by
+// affectsOnlyContainerDisk reports whether the files of an effect are on the container's own disk, and none is sensitive by
 // its path.
-func (c *ActionCase) isDisposable(e *effect.Effect, in Container) bool {
+func (c *ActionCase) affectsOnlyContainerDisk(e *effect.Effect, in ActionContainer) bool {
 	path := e.Path
 	if e.PathIsPattern {
 		at := strings.IndexAny(path, `*?[\`)
@@ -85,7 +85,7 @@ func (c *ActionCase) isDisposable(e *effect.Effect, in Container) bool {
 		}
 	}
 	_, rights := permissionDefiningFiles().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
-	_, sources := packageSources().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
+	_, sources := packageSourceConfigFiles().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	if rights || sources {
 		return false
 	}
@@ -100,5 +100,5 @@ func (c *ActionCase) isDisposable(e *effect.Effect, in Container) bool {
 	return single && !e.PathIsPattern && !e.Recursive && strings.Count(path, "/") >= 2 || strings.Count(path, "/") >= least
 }
 
-// packageSources are the files that configure package sources, name resolution and trusted keys.
-var packageSources = lazyKnowledgeListGlobs("package_sources")
+// packageSourceConfigFiles are the files that configure package sources, name resolution and trusted keys.
+var packageSourceConfigFiles = lazyKnowledgeListGlobs("package_sources")

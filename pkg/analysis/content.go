@@ -12,20 +12,20 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// addContentEffects adds the effects that the files written by an action of a file tool would have when they run.
-func (c *ActionCase) addContentEffects() {
+// addEffectsOfWrittenFiles adds the effects that the files written by an action of a file tool would have when they run.
+func (c *ActionCase) addEffectsOfWrittenFiles() {
 	if c.fileAnalyzer == nil || c.Action.Type == "execute_command" {
 		return
 	}
 	for _, text := range c.writtenTexts(writtenText(c.Action.Payload)) {
 		if strings.TrimSpace(text) != "" {
-			c.addWrittenEffects(text)
+			c.addEffectsOfWrittenText(text)
 		}
 	}
 }
 
-// addWrittenEffects adds the effects that the written files would have if they held a text.
-func (c *ActionCase) addWrittenEffects(text string) {
+// addEffectsOfWrittenText adds the effects that the written files would have if they held a text.
+func (c *ActionCase) addEffectsOfWrittenText(text string) {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.WriteFile || e.PathIsPattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
@@ -49,7 +49,7 @@ func (c *ActionCase) writtenTexts(text string) []string {
 		}
 	}
 	if from := c.Action.Text("source"); from != "" && text == "" && c.executionContext.ReadScript != nil {
-		if path, isPattern := c.executionContext.Path(from, false); !isPattern {
+		if path, isPattern := c.executionContext.CanonicalPath(from, false); !isPattern {
 			if data, err := c.executionContext.ReadScript(path); err == nil {
 				texts = append(texts, string(data))
 			}
@@ -62,7 +62,7 @@ func (c *ActionCase) writtenTexts(text string) []string {
 // the same.
 func (c *ActionCase) EachWrittenFile(f func(*ActionCase)) {
 	for _, w := range c.writtenFiles {
-		payload := map[string]any{"path": w.Path, "content": w.Text}
+		payload := map[string]any{"path": w.Path, "content": w.NewText}
 		if w.OldText != "" {
 			payload["old_string"] = w.OldText
 		}
@@ -76,8 +76,8 @@ func (c *ActionCase) EachWrittenFile(f func(*ActionCase)) {
 	}
 }
 
-// ReplacedText returns the text that an action of a file tool replaces; "" if the action does not name it.
-func (c *ActionCase) ReplacedText() string { return replacedText(c.Action.Payload) }
+// OldTextOfEdits returns the text that an action of a file tool replaces; "" if the action does not name it.
+func (c *ActionCase) OldTextOfEdits() string { return oldTextOfEdits(c.Action.Payload) }
 
 // ContentAfterEdit returns the content of a file after an action of a file tool, given its old content.
 func (c *ActionCase) ContentAfterEdit(old string) (text string, known bool) {
@@ -89,21 +89,21 @@ var literalPrintOnlyCodePattern = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\
 
 // ExecutedFiles returns the files of the workspace and of temporary folders that the case runs, and whose code is
 // analysed only as far as its calls are literal.
-func (c *ActionCase) ExecutedFiles() (out []effect.FileText) {
+func (c *ActionCase) ExecutedFiles() (out []effect.WrittenFileText) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
 		if e.Kind != effect.ReadFile || e.PathIsPattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass && !compilesAndRuns(by) {
 			continue
 		}
-		at := slices.IndexFunc(c.filesRead, func(t effect.FileText) bool { return t.Path == e.Path })
+		at := slices.IndexFunc(c.filesReadByAnalysis, func(t effect.WrittenFileText) bool { return t.Path == e.Path })
 		switch {
 		case !c.isHarmlessEffect(e) && !isTemporaryFile(e):
-		case at >= 0 && literalPrintOnlyCodePattern().MatchString(c.filesRead[at].Text):
+		case at >= 0 && literalPrintOnlyCodePattern().MatchString(c.filesReadByAnalysis[at].NewText):
 		case at >= 0:
-			out = append(out, c.filesRead[at])
+			out = append(out, c.filesReadByAnalysis[at])
 		case compilesAndRuns(by) && c.executionContext.ReadScript != nil:
 			if text, err := c.executionContext.ReadScript(e.Path); err == nil {
-				out = append(out, effect.FileText{Path: e.Path, Text: string(text)})
+				out = append(out, effect.WrittenFileText{Path: e.Path, NewText: string(text)})
 			}
 		}
 	}
@@ -124,11 +124,11 @@ func writtenText(payload map[string]any) string {
 		data := canonjson.AppendValue(nil, v) // as the tool would write it
 		text = string(data)
 	}
-	edited := editedText(payload)
+	edited := newTextOfEdits(payload)
 	if text == "" && edited == "" {
 		text = unknownFieldsText(payload)
 	}
-	if _, come, ok := patch.RemovedAndAdded(text); ok {
+	if _, come, ok := patch.RemovedAndAddedLines(text); ok {
 		text += "\n" + come
 	}
 	if text == "" || edited == "" {
@@ -142,7 +142,7 @@ func unknownFieldsText(payload map[string]any) string {
 	left := map[string]any{}
 	for name, v := range payload {
 		switch {
-		case slices.Contains(defaultViewFields[:], name) || slices.Contains(replacedFields[:], name):
+		case slices.Contains(defaultTextVariantFields[:], name) || slices.Contains(oldTextFieldNames[:], name):
 		case name == "edits" || name == "description" || name == "explanation" || name == "instructions":
 		default:
 			left[name] = v

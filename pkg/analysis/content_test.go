@@ -99,7 +99,7 @@ func TestEditsAreContent(t *testing.T) {
 		{obj{"path": "a", "lines": []any{"b", "c"}, "old_string": "d", "explanation": "e"}, []string{"b\nc"}},
 	} {
 		var got []string
-		for _, v := range testAnalyzer.Case(act("write_file", c.payload)).FieldViews("content") {
+		for _, v := range testAnalyzer.Case(act("write_file", c.payload)).FieldTextVariants("content") {
 			if v.TransformationName == "raw" && v.Field == "content" {
 				got = append(got, v.Text)
 			}

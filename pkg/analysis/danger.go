@@ -14,13 +14,13 @@ import (
 
 // A danger is a row of policies/dangers.yaml: who may allow an effect of some kinds under some conditions.
 type danger struct {
-	level                             dangerLevel
-	name                              string // "": the effect's kind or cause is the name
-	effects                           []effect.Kind
-	requiredConditions, anyConditions []effectCondition
-	minAuthority                      verdict.ApprovalAuthority
-	minConfidence                     float64
-	reason                            string
+	level                                     dangerLevel
+	name                                      string // "": the effect's kind or cause is the name
+	effects                                   []effect.Kind
+	requiredConditions, alternativeConditions []effectCondition
+	minAuthority                              verdict.ApprovalAuthority
+	minModelConfidence                        float64
+	reason                                    string
 }
 
 // A dangerLevel is a section of policies/dangers.yaml.
@@ -33,7 +33,7 @@ const (
 	dangerLevelUnusual
 )
 
-// A fact is a condition that an effect must meet, or, with not, must not meet.
+// An effectCondition is a condition that an effect must meet or, if negated is set, must not meet.
 type effectCondition struct {
 	negated     bool
 	name, value string
@@ -57,34 +57,34 @@ const kindUnexamined effect.Kind = "unexamined"
 
 // findDanger returns the first row of the table that applies to an effect of the case.
 func (c *ActionCase) findDanger(e *effect.Effect) *danger {
-	holds := func(f effectCondition) bool { return c.factHolds(e, f) != f.negated }
+	holds := func(f effectCondition) bool { return c.effectMeetsCondition(e, f) != f.negated }
 	for _, d := range dangersByKind()[e.KindForPolicies()] {
-		if !slices.ContainsFunc(d.requiredConditions, func(f effectCondition) bool { return !holds(f) }) && (len(d.anyConditions) == 0 || slices.ContainsFunc(d.anyConditions, holds)) {
+		if !slices.ContainsFunc(d.requiredConditions, func(f effectCondition) bool { return !holds(f) }) && (len(d.alternativeConditions) == 0 || slices.ContainsFunc(d.alternativeConditions, holds)) {
 			return d
 		}
 	}
 	return &dangers[len(dangers)-1]
 }
 
-// factHolds reports whether a fact holds for an effect.
-func (c *ActionCase) factHolds(e *effect.Effect, f effectCondition) bool {
-	switch f.name {
+// effectMeetsCondition reports whether a fact holds for an effect.
+func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCondition) bool {
+	switch condition.name {
 	case "label":
-		return e.HasLabel(effect.Label(f.value))
+		return e.HasLabel(effect.TaintLabel(condition.value))
 	case "harm":
-		return f.value == "" && len(e.Harms) > 0 || e.HasHarm(effect.Harm(f.value))
+		return condition.value == "" && len(e.Harms) > 0 || e.HasHarm(effect.Harm(condition.value))
 	case "cause":
-		return f.value == "" && e.CauseOrFirstHarm() != "" || f.value != "" && e.CauseOrFirstHarm() == f.value
+		return condition.value == "" && e.CauseOrFirstHarm() != "" || condition.value != "" && e.CauseOrFirstHarm() == condition.value
 	case "class":
-		return f.value == "" && e.Class != effect.UnknownClass || f.value != "" && string(e.Class) == f.value
+		return condition.value == "" && e.Class != effect.UnknownClass || condition.value != "" && string(e.Class) == condition.value
 	case "verb":
-		return e.Verb == f.value
+		return e.RemoteOperationVerb == condition.value
 	case "path":
 		return e.Path != ""
 	case "trusted":
-		return e.Trusted
+		return e.IsTargetTrusted
 	case "kept":
-		return e.BackedUp
+		return e.IsBackedUpByShield
 	case "loopback":
 		return effect.Loopback(e.Host)
 	case "nowhere":
@@ -100,40 +100,40 @@ func (c *ActionCase) factHolds(e *effect.Effect, f effectCondition) bool {
 	case "others":
 		return c.stopsOtherUsersProcesses(e)
 	case "unread":
-		return c.runsUnreadScript(e)
+		return c.runsUnreadableScript(e)
 	}
-	panic("no fact " + f.name) // unreachable: a test checks the names of the facts
+	panic("no fact " + condition.name) // unreachable: a test checks the names of the facts
 }
 
 // A Doubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
 // zero Doubt is no doubt.
 type Doubt struct {
-	Cause         string                    // the name of the danger
-	Reason        string                    // for people
-	MinAuthority  verdict.ApprovalAuthority // the lowest authority that may allow it
-	MinConfidence float64                   // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
+	DangerName         string                    // the name of the danger
+	Reason             string                    // for people
+	MinAuthority       verdict.ApprovalAuthority // the lowest authority that may allow it
+	MinModelConfidence float64                   // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
 
-	Unusual bool // the effect is known but not ordinary
+	IsEffectUnusual bool // the effect is known but not ordinary
 }
 
 // NeedsMoreThanModel reports whether no confidence of the model can clear a doubt.
 func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.AuthorityClassifier }
 
 // WorstDoubt returns the most severe doubt about the case; an unknown effect is more severe than an
-// unusual one. clears, from a model's card, maps causes of doubt [Doubt.Cause] to the confidence
-// from which the model's SAFE removes the doubt; it removes no doubt with another cause. If clears
-// is nil, the confidences in policies/dangers.yaml apply.
+// unusual one. safeThresholdByDoubtCause, from a model's card, maps causes of doubt [Doubt.DangerName]
+// to the confidence from which the model's SAFE removes the doubt; it removes no doubt with another
+// cause. If the map is nil, the confidences in policies/dangers.yaml apply.
 func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst Doubt) {
 	if c.UnexaminedReason != "" {
 		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.UnexaminedReason}, safeThresholdByDoubtCause)
-		c.Evidence.AddDoubt(worst)
+		c.Tier1Evidence.AddDoubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.MinAuthority == verdict.AuthorityNeverAllowed && c.Evidence == nil {
+		if worst.MinAuthority == verdict.AuthorityNeverAllowed && c.Tier1Evidence == nil {
 			break
 		}
 		d := c.doubtAbout(&c.Effects[i], safeThresholdByDoubtCause)
-		c.Evidence.AddDoubt(d)
+		c.Tier1Evidence.AddDoubt(d)
 		if isMoreSevere(d, worst) {
 			worst = d
 		}
@@ -151,10 +151,10 @@ func isMoreSevere(d, than Doubt) bool {
 		return d.MinAuthority > than.MinAuthority
 	case d.NeedsMoreThanModel():
 		return false
-	case d.MinConfidence != than.MinConfidence:
-		return d.MinConfidence > than.MinConfidence
+	case d.MinModelConfidence != than.MinModelConfidence:
+		return d.MinModelConfidence > than.MinModelConfidence
 	}
-	return than.Unusual && !d.Unusual
+	return than.IsEffectUnusual && !d.IsEffectUnusual
 }
 
 // doubtAbout returns the doubt about an effect.
@@ -163,54 +163,55 @@ func (c *ActionCase) doubtAbout(e *effect.Effect, safeThresholdByDoubtCause map[
 	if row.reason == "" {
 		return Doubt{}
 	}
-	d := Doubt{Cause: row.name, MinAuthority: row.minAuthority, MinConfidence: row.minConfidence, Unusual: row.level == dangerLevelUnusual}
-	if d.Cause == "" {
-		d.Cause = string(e.KindForPolicies())
+	d := Doubt{DangerName: row.name, MinAuthority: row.minAuthority, MinModelConfidence: row.minModelConfidence, IsEffectUnusual: row.level == dangerLevelUnusual}
+	if d.DangerName == "" {
+		d.DangerName = string(e.KindForPolicies())
 		if e.Certainty == effect.Unknown {
-			d.Cause = string(e.Cause)
+			d.DangerName = string(e.Cause)
 		}
 	}
 	if safeThresholdByDoubtCause != nil && row.minAuthority == verdict.AuthorityClassifier {
-		least, ok := safeThresholdByDoubtCause[d.Cause]
-		if d.MinConfidence = least; !ok {
+		least, ok := safeThresholdByDoubtCause[d.DangerName]
+		if d.MinModelConfidence = least; !ok {
 			d.MinAuthority = verdict.AuthorityEvaluator
 		}
 	}
-	d.Reason = c.expandReason(row.reason, e)
+	d.Reason = c.fillReasonPlaceholder(row.reason, e)
 	return d
 }
 
-// ownAdvice begins the advice in the reason of an effect, which replaces the advice of the row.
-const ownAdvice = "; instead: "
+// effectAdviceSeparator begins the advice in the reason of an effect, which replaces the advice of the row.
+const effectAdviceSeparator = "; instead: "
 
-// expandReason inserts the object of an effect into the reason of a row.
-func (c *ActionCase) expandReason(text string, e *effect.Effect) string {
-	before, rest, open := strings.Cut(text, "{")
+// fillReasonPlaceholder replaces the placeholders in a reason of policies/dangers.yaml, such as {object}, by
+// texts about an effect.
+func (c *ActionCase) fillReasonPlaceholder(reasonTemplate string, e *effect.Effect) string {
+	before, rest, open := strings.Cut(reasonTemplate, "{")
 	if !open {
-		return text
+		return reasonTemplate
 	}
 	name, rest, _ := strings.Cut(rest, "}")
 	switch name {
 	case "object":
 		name = describeEffectObject(e)
 	case "reason":
-		if strings.Contains(e.Reason, ownAdvice) {
-			return before + redact.TruncateAndSanitize(e.Reason, 200)
+		if strings.Contains(e.Reason, effectAdviceSeparator) {
+			return before + redact.TruncateAndReplaceControlChars(e.Reason, 200)
 		}
-		name = redact.TruncateAndSanitize(e.Reason, 120)
+		name = redact.TruncateAndReplaceControlChars(e.Reason, 120)
 	case "harm":
 		name = string(e.Harms[0])
 	case "program":
 		name = c.describePrivilegedProgram(e)
 	}
-	return before + name + c.expandReason(rest, e)
+	return before + name + c.fillReasonPlaceholder(rest, e)
 }
 
 // describeEffectObject names the object of an effect.
 func describeEffectObject(e *effect.Effect) string {
 	for _, s := range [...]string{e.Host, e.RemoteTargetName, e.Path, e.Program, e.Reason} {
 		if s != "" {
-			return redact.TruncateAndSanitize(s, 80)
+			return redact.TruncateAndReplaceControlChars(s, 80)
 		}
 	}
 	return "a remote host"
@@ -218,16 +219,16 @@ func describeEffectObject(e *effect.Effect) string {
 
 // describePrivilegedProgram names the program that runs with the privileges of an effect.
 func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
-	for _, x := range c.effectsAfter(e) {
+	for _, x := range c.effectsListedAfter(e) {
 		if x.Kind == effect.Execute {
-			return redact.TruncateAndSanitize(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
+			return redact.TruncateAndReplaceControlChars(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
 		}
 	}
 	return describeEffectObject(e)
 }
 
-// effectsAfter returns the effects of the case that follow one of them.
-func (c *ActionCase) effectsAfter(e *effect.Effect) []effect.Effect {
+// effectsListedAfter returns the effects of the case that follow one of them.
+func (c *ActionCase) effectsListedAfter(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
 			return c.Effects[i+1:]

@@ -27,8 +27,8 @@ func TestDangers(t *testing.T) {
 	known["verb"] = []string{"change"}
 	var c ActionCase
 	for _, d := range dangers {
-		for _, f := range slices.Concat(d.requiredConditions, d.anyConditions) {
-			c.factHolds(&effect.Effect{}, f) // panics for a fact that is none
+		for _, f := range slices.Concat(d.requiredConditions, d.alternativeConditions) {
+			c.effectMeetsCondition(&effect.Effect{}, f) // panics for a fact that is none
 			if words, ok := known[f.name]; f.value != "" && (!ok || !slices.Contains(words, f.value)) {
 				t.Errorf("%+v: no effect is %s=%s", d, f.name, f.value)
 			}
@@ -41,11 +41,11 @@ func TestDangers(t *testing.T) {
 	}
 	for word, rows := range dangersByKind() {
 		for i, d := range rows[:len(rows)-1] {
-			if len(d.requiredConditions)+len(d.anyConditions) == 0 && len(rows[i+1].effects) > 0 {
+			if len(d.requiredConditions)+len(d.alternativeConditions) == 0 && len(rows[i+1].effects) > 0 {
 				t.Errorf("%s: %+v is never read", word, *rows[i+1])
 			}
 		}
-		if last := rows[len(rows)-1]; len(last.requiredConditions)+len(last.anyConditions) > 0 || last.minAuthority == verdict.AuthorityNotNeeded {
+		if last := rows[len(rows)-1]; len(last.requiredConditions)+len(last.alternativeConditions) > 0 || last.minAuthority == verdict.AuthorityNotNeeded {
 			t.Errorf("%s: an effect that no row is about", word)
 		}
 	}
@@ -55,7 +55,7 @@ func TestDangers(t *testing.T) {
 // that counts.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
-	variable := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseVariable, Reason: "$A"}
+	variable := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseVariableNotSetByCommand, Reason: "$A"}
 	output := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseCommandOutput, Reason: "$(b)"}
 	outside := effect.Effect{Kind: effect.WriteFile, Path: "/srv/a"}
 	for name, tt := range map[string]struct {
@@ -75,11 +75,11 @@ func TestDoubt(t *testing.T) {
 		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.AuthorityEvaluator, 0},
 	} {
 		d := (&ActionCase{Effects: tt.effects}).WorstDoubt(tt.clears)
-		if d.Cause != tt.cause || d.MinAuthority != tt.who || d.MinConfidence != tt.least || d.NeedsMoreThanModel() != (tt.who > verdict.AuthorityClassifier) {
+		if d.DangerName != tt.cause || d.MinAuthority != tt.who || d.MinModelConfidence != tt.least || d.NeedsMoreThanModel() != (tt.who > verdict.AuthorityClassifier) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.Cause != "unexamined" || !d.NeedsMoreThanModel() {
+	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.DangerName != "unexamined" || !d.NeedsMoreThanModel() {
 		t.Errorf("unexamined: %+v", d)
 	}
 	evaluator, person := Doubt{Reason: "a", MinAuthority: verdict.AuthorityEvaluator}, Doubt{Reason: "b", MinAuthority: verdict.AuthorityPerson}

@@ -10,10 +10,10 @@ import (
 
 // A disk gives package committed access to files. Paths through a symbolic link or on a file system that is
 // not local are errors.
-type disk struct{ files *fileAccess }
+type localNoSymlinkDisk struct{ files *fileAccess }
 
-// checkFolder returns an error if a folder's path goes through a symbolic link or cannot be looked at.
-func (d disk) checkFolder(dir string) error {
+// checkFolderHasNoSymlink returns an error if a folder's path goes through a symbolic link or cannot be looked at.
+func (d localNoSymlinkDisk) checkFolderHasNoSymlink(dir string) error {
 	real, err := d.files.resolvePath(dir)
 	if err == nil && real != dir {
 		return errPathNotInspected
@@ -21,8 +21,8 @@ func (d disk) checkFolder(dir string) error {
 	return err
 }
 
-func (d disk) Lstat(name string) (fs.FileInfo, error) {
-	if err := d.checkFolder(path.Dir(name)); err != nil {
+func (d localNoSymlinkDisk) Lstat(name string) (fs.FileInfo, error) {
+	if err := d.checkFolderHasNoSymlink(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	if e, known := d.files.overlayEntryAt(name); known {
@@ -38,22 +38,22 @@ func (d disk) Lstat(name string) (fs.FileInfo, error) {
 	return os.Lstat(name)
 }
 
-func (d disk) Open(name string) (*os.File, error) {
-	if err := d.checkFolder(name); err != nil {
+func (d localNoSymlinkDisk) Open(name string) (*os.File, error) {
+	if err := d.checkFolderHasNoSymlink(name); err != nil {
 		return nil, err
 	}
 	return d.files.open(name)
 }
 
-func (d disk) Readlink(name string) (string, error) {
-	if err := d.checkFolder(path.Dir(name)); err != nil {
+func (d localNoSymlinkDisk) Readlink(name string) (string, error) {
+	if err := d.checkFolderHasNoSymlink(path.Dir(name)); err != nil {
 		return "", err
 	}
 	return os.Readlink(name)
 }
 
-func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
-	if err := d.checkFolder(name); err != nil {
+func (d localNoSymlinkDisk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
+	if err := d.checkFolderHasNoSymlink(name); err != nil {
 		return nil, err
 	}
 	if d.files.overlay != nil {

@@ -14,8 +14,8 @@ import (
 // fresh is the memory of a session that has done nothing.
 type fresh struct{}
 
-func (fresh) Labels() []effect.Label                            { return nil }
-func (fresh) FileOriginLabels(string) []effect.Label            { return nil }
+func (fresh) Labels() []effect.TaintLabel                       { return nil }
+func (fresh) FileOriginLabels(string) []effect.TaintLabel       { return nil }
 func (fresh) DownloadedOrDecodedPaths() *effect.PathList        { return nil }
 func (fresh) HasCreated(string) bool                            { return false }
 func (fresh) HasRecentAction([]string, time.Duration, int) bool { return false }
@@ -40,7 +40,7 @@ func TestDownloads(t *testing.T) {
 	} {
 		c := an.CaseWithSessionState(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}, fresh{})
 		got := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelNetwork) || e.KindForPolicies() == effect.RunDownload
+			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelFromNetwork) || e.KindForPolicies() == effect.RunDownload
 		})
 		if got != want {
 			t.Errorf("%s: %t: %v", command, got, c.Effects)

@@ -11,34 +11,34 @@ import (
 )
 
 // An Expansion is the list of paths on the disk that the pattern of an effect matches.
-type Expansion struct {
+type GlobExpansion struct {
 	Paths        []string // canonical, with symbolic links resolved
 	DotFilePaths []string // paths of Paths that a shell omits unless globs match leading dots
 	Complete     bool     // Paths is complete, and the action itself does not change that
 }
 
 const (
-	maxExpandedPaths = 512  // paths
-	maxWalkedNames   = 8192 // names that are compared with the pattern
+	maxExpandedPaths         = 512  // paths
+	maxNamesComparedWithGlob = 8192 // names that are compared with the pattern
 )
 
-// Expand returns the paths on the disk that the pattern of an effect matches.
-func (c *ActionCase) Expand(e *effect.Effect) Expansion {
+// ExpandPathGlob returns the paths on the disk that the pattern of an effect matches.
+func (c *ActionCase) ExpandPathGlob(e *effect.Effect) GlobExpansion {
 	if c.files == nil || !e.PathIsPattern || strings.HasPrefix(e.Path, "*") {
-		return Expansion{}
+		return GlobExpansion{}
 	}
 	key := expansionKey{e.Path, e.DoubleStarExcludesDotDot}
-	if x, ok := c.expansions[key]; ok {
+	if x, ok := c.globExpansions[key]; ok {
 		return x
 	}
-	if c.expansions == nil {
-		c.expansions = map[expansionKey]Expansion{}
+	if c.globExpansions == nil {
+		c.globExpansions = map[expansionKey]GlobExpansion{}
 	}
-	w := expander{disk: disk{c.files}, foldCase: c.executionContext.FoldCase, found: Expansion{Complete: true}, matchDotFiles: e.DoubleStarExcludesDotDot}
+	w := expander{disk: localNoSymlinkDisk{c.files}, foldCase: c.executionContext.FoldCase, found: GlobExpansion{Complete: true}, matchDotFiles: e.DoubleStarExcludesDotDot}
 	wild := strings.IndexAny(e.Path, `*?[\`)
 	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
 	if cut <= 0 || strings.Contains(e.Path, "**") && !e.DoubleStarExcludesDotDot {
-		return Expansion{}
+		return GlobExpansion{}
 	}
 	dir, err := c.files.resolvePath(e.Path[:cut])
 	switch {
@@ -47,8 +47,8 @@ func (c *ActionCase) Expand(e *effect.Effect) Expansion {
 	case !errors.Is(err, fs.ErrNotExist):
 		w.found.Complete = false
 	}
-	w.found.Complete = w.found.Complete && !slices.ContainsFunc(c.Effects, mayRewriteGitHistory) && !c.mayCreate(e)
-	c.expansions[key] = w.found
+	w.found.Complete = w.found.Complete && !slices.ContainsFunc(c.Effects, mayRewriteGitHistory) && !c.mayActionCreateGlobMatch(e)
+	c.globExpansions[key] = w.found
 	return w.found
 }
 
@@ -58,13 +58,13 @@ type expansionKey struct {
 	globStarMatchesFolders bool
 }
 
-// mayCreate reports whether the action may create a file that an effect's pattern matches, or a folder above
+// mayActionCreateGlobMatch reports whether the action may create a file that an effect's pattern matches, or a folder above
 // one.
-func (c *ActionCase) mayCreate(e *effect.Effect) bool {
+func (c *ActionCase) mayActionCreateGlobMatch(e *effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		switch o.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return o.Path == "" || effect.Overlap(strings.TrimSuffix(effectPathPattern(&o), "/**")+"/**", effectPathPattern(e), true)
+			return o.Path == "" || effect.PatternsOverlap(strings.TrimSuffix(effectPathPattern(&o), "/**")+"/**", effectPathPattern(e), true)
 		}
 		return false
 	})
@@ -72,26 +72,26 @@ func (c *ActionCase) mayCreate(e *effect.Effect) bool {
 
 // An expander walks the folders that a pattern matches.
 type expander struct {
-	disk          disk
+	disk          localNoSymlinkDisk
 	foldCase      bool
 	matchDotFiles bool // wildcards match leading dots
 	namesWalked   int
-	found         Expansion
+	found         GlobExpansion
 }
 
 // expandFolder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
 // links.
 func (w *expander) expandFolder(dir string, segments []string, hidden bool) {
-	names, err := w.disk.ReadDir(dir, maxWalkedNames-w.namesWalked+1)
+	names, err := w.disk.ReadDir(dir, maxNamesComparedWithGlob-w.namesWalked+1)
 	w.namesWalked += len(names)
-	if err != nil || w.namesWalked > maxWalkedNames {
+	if err != nil || w.namesWalked > maxNamesComparedWithGlob {
 		w.found.Complete = w.found.Complete && errors.Is(err, fs.ErrNotExist)
 		return
 	}
 	for _, n := range names {
-		w.matchName(dir, n, segments, hidden)
+		w.addPathsMatchingEntry(dir, n, segments, hidden)
 		if segments[0] == "**" && len(segments) > 1 {
-			w.matchName(dir, n, segments[1:], hidden)
+			w.addPathsMatchingEntry(dir, n, segments[1:], hidden)
 		}
 		if !w.found.Complete {
 			return
@@ -99,10 +99,10 @@ func (w *expander) expandFolder(dir string, segments []string, hidden bool) {
 	}
 }
 
-// matchName adds the paths that the segments match, starting with one entry of a folder.
-func (w *expander) matchName(dir string, n fs.DirEntry, segments []string, hidden bool) {
+// addPathsMatchingEntry adds the paths that the segments match, starting with one entry of a folder.
+func (w *expander) addPathsMatchingEntry(dir string, n fs.DirEntry, segments []string, hidden bool) {
 	name, first, rest := n.Name(), segments[0], segments[1:]
-	if !effect.Overlap(first, effect.Quote(name), w.foldCase) {
+	if !effect.PatternsOverlap(first, effect.QuoteGlobMeta(name), w.foldCase) {
 		return
 	}
 	at := path.Join(dir, name)

@@ -32,7 +32,7 @@ func TestExpand(t *testing.T) {
 	for i := range maxExpandedPaths + 1 {
 		put(t, fmt.Sprintf("%s/%d.json", many, i), "")
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, WorkspaceRoots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +59,10 @@ func TestExpand(t *testing.T) {
 		"git checkout old; cat src/*":            "some src/c.go",
 	} {
 		c := an.Case(act("execute_command", map[string]any{"command": command}))
-		var x Expansion
+		var x GlobExpansion
 		for i := range c.Effects {
 			if e := &c.Effects[i]; e.Kind == effect.ReadFile && e.PathIsPattern && strings.HasPrefix(e.Path, top) {
-				x = c.Expand(e)
+				x = c.ExpandPathGlob(e)
 			}
 		}
 		got := map[bool]string{true: "all", false: "some"}[x.Complete]
@@ -93,12 +93,12 @@ func TestExpandUnreadable(t *testing.T) {
 	if err := os.Chmod(top+"/src", 0o111); err != nil {
 		t.Fatal(err)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := an.Case(act("execute_command", map[string]any{"command": "cat src/*.go"}))
-	if x := c.Expand(&c.Effects[len(c.Effects)-1]); x.Complete {
+	if x := c.ExpandPathGlob(&c.Effects[len(c.Effects)-1]); x.Complete {
 		t.Errorf("all of an unreadable folder is known: %v", x)
 	}
 }

@@ -14,10 +14,10 @@ import (
 // folder and workspace. Goroutines can share it: after its creation, only its cache of absent files
 // changes.
 type fileAccess struct {
-	trustedDevices []uint64 // file systems that are trusted whatever their type
-	resolvedRoots  []string // the workspace with links resolved once, each with a final slash
-	absences       missingFileCache
-	overlay        FileOverlay // files that replace those on the disk; nil for none
+	devicesAllowedForInspection []uint64 // file systems that are trusted whatever their type
+	resolvedWorkspaceRoots      []string // the workspace with links resolved once, each with a final slash
+	missingFiles                missingFileCache
+	overlay                     FileOverlay // files that replace those on the disk; nil for none
 }
 
 const (
@@ -33,10 +33,10 @@ func (f *fileAccess) resolveLinks(path string) string {
 	return real
 }
 
-// newCachingResolver returns a function that resolves symbolic links as [fileAccess.resolveLinks]
+// newCachingLinkResolver returns a function that resolves symbolic links as [fileAccess.resolveLinks]
 // does, and that caches the folders it has looked up.
-func (f *fileAccess) newCachingResolver() func(path string) string {
-	known := folderCache{}
+func (f *fileAccess) newCachingLinkResolver() func(path string) string {
+	known := folderLinkCache{}
 	return func(path string) string {
 		real, _ := f.resolvePathCached(path, known)
 		return real
@@ -52,16 +52,16 @@ func (f *fileAccess) resolvePath(path string) (real string, err error) {
 	return f.resolvePathCached(path, nil)
 }
 
-// folderCache caches lookups of folder names; a nil map caches nothing.
-type folderCache map[string]lookupResult
+// folderLinkCache caches lookups of folder names; a nil map caches nothing.
+type folderLinkCache map[string]linkLookupResult
 
-type lookupResult struct {
+type linkLookupResult struct {
 	linkTarget string // target of a symbolic link; "" for anything else
 	err        error
 }
 
-// lookupCached looks up a name; a folder's result is cached.
-func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path string, isFolder bool) (target string, err error) {
+// lookUpLinkTarget looks up a name; a folder's result is cached.
+func (known folderLinkCache) lookUpLinkTarget(f *fileAccess, look *localLinkLookup, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
 		return f.overlayOrDiskLinkTarget(look, path)
 	}
@@ -74,13 +74,13 @@ func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path str
 }
 
 // resolvePathCached is [fileAccess.resolvePath] with a cache of the folders that were looked up.
-func (f *fileAccess) resolvePathCached(path string, known folderCache) (real string, err error) {
+func (f *fileAccess) resolvePathCached(path string, known folderLinkCache) (real string, err error) {
 	if !isPathSafeToInspect(path) {
 		return path, errPathNotInspected
 	}
 	root, rest := splitRoot(path)
 	at := root // the resolved part, without a final slash
-	for _, r := range f.resolvedRoots {
+	for _, r := range f.resolvedWorkspaceRoots {
 		if below, ok := strings.CutPrefix(path, r); ok {
 			at, rest = r[:len(r)-1], below
 			break
@@ -110,7 +110,7 @@ func (f *fileAccess) resolvePathCached(path string, known folderCache) (real str
 		if lookups++; lookups > maxLookupsPerPath || hops > 0 && !isPathSafeToInspect(next) {
 			return joinUnresolved(at, rest), errPathNotInspected
 		}
-		target, err := known.lookupCached(f, &look, next, more != "")
+		target, err := known.lookUpLinkTarget(f, &look, next, more != "")
 		if err != nil {
 			return joinUnresolved(at, rest), err
 		}
@@ -136,22 +136,22 @@ func (f *fileAccess) resolvePathCached(path string, known folderCache) (real str
 }
 
 // joinUnresolved appends the part of a path that was not looked up, with "." and ".." resolved.
-func joinUnresolved(at, rest string) string {
-	for rest != "" {
-		name, more, _ := strings.Cut(rest, "/")
-		rest = more
+func joinUnresolved(resolvedPath, unresolvedRest string) string {
+	for unresolvedRest != "" {
+		name, more, _ := strings.Cut(unresolvedRest, "/")
+		unresolvedRest = more
 		switch name {
 		case "", ".":
 		case "..":
-			at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+			resolvedPath = resolvedPath[:max(strings.LastIndexByte(resolvedPath, '/'), 0)]
 		default:
-			at += "/" + name
+			resolvedPath += "/" + name
 		}
 	}
-	if at == "" {
+	if resolvedPath == "" {
 		return "/"
 	}
-	return at
+	return resolvedPath
 }
 
 // isPathSafeToInspect reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
@@ -171,7 +171,7 @@ func isPathSafeToInspect(path string) bool {
 	return true
 }
 
-// readScript reads a local script; see [effect.Place].
+// readScript reads a local script; it implements [effect.PathContext.ReadScript].
 func (f *fileAccess) readScript(path string) ([]byte, error) {
 	real, err := f.resolvePath(path)
 	if err != nil {
@@ -198,8 +198,8 @@ func (f *fileAccess) readScript(path string) ([]byte, error) {
 	return text, nil
 }
 
-// listArchive lists the members of an archive; see [effect.Place].
-func (f *fileAccess) listArchive(path string, q packed.Query) ([]packed.Member, error) {
+// listArchive lists the members of an archive; it implements [effect.PathContext.ListArchive].
+func (f *fileAccess) listArchive(path string, q packed.ArchiveQuery) ([]packed.Member, error) {
 	real, err := f.resolvePath(path)
 	if err != nil {
 		return nil, err
@@ -219,11 +219,11 @@ func (f *fileAccess) listArchive(path string, q packed.Query) ([]packed.Member, 
 	return packed.Members(file, info.Size(), q)
 }
 
-// alwaysNotExistScriptReader is an [effect.Place.ReadScript] for which no file exists.
+// alwaysNotExistScriptReader is an [effect.PathContext.ReadScript] for which no file exists.
 func alwaysNotExistScriptReader(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// readRelativeTo returns an [effect.Place.ReadScript] for an action that names its folder. If that folder does
-// not exist here, the action runs on another machine, and its files are unknown.
+// readRelativeTo returns an [effect.PathContext.ReadScript] for an action that names its folder. If
+// that folder does not exist here, the action runs on another machine, and its files are unknown.
 func readRelativeTo(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		if _, err := read(folder); errors.Is(err, fs.ErrNotExist) {

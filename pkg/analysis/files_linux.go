@@ -13,11 +13,11 @@ import (
 
 func splitRoot(path string) (root, rest string) { return "", strings.TrimPrefix(path, "/") }
 
-// trustFileSystem trusts the file system that holds a folder, whatever its type: the home folder and the
+// allowInspectingFileSystem trusts the file system that holds a folder, whatever its type: the home folder and the
 // roots may be on a network or shared file system.
-func (f *fileAccess) trustFileSystem(folder string) {
+func (f *fileAccess) allowInspectingFileSystem(folder string) {
 	if dev, ok := deviceOf(folder); ok && folder != "" {
-		f.trustedDevices = append(f.trustedDevices, dev)
+		f.devicesAllowedForInspection = append(f.devicesAllowedForInspection, dev)
 	}
 }
 
@@ -47,34 +47,34 @@ func lastChangeTime(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// newFiles returns a fileAccess that trusts the file system of the root folder.
-func newFiles() *fileAccess {
+// newFileAccess returns a fileAccess that trusts the file system of the root folder.
+func newFileAccess() *fileAccess {
 	f := &fileAccess{}
-	f.trustFileSystem("/")
+	f.allowInspectingFileSystem("/")
 	return f
 }
 
-// A localLookup looks up names as long as they are on local file systems.
-type localLookup struct {
-	files       *fileAccess
-	localDevice uint64 // the device that was last found to be local
-	hasDevice   bool
+// A localLinkLookup looks up names as long as they are on local file systems.
+type localLinkLookup struct {
+	files              *fileAccess
+	lastLocalDevice    uint64 // the device that was last found to be local
+	hasLastLocalDevice bool
 }
 
-func (f *fileAccess) newLocalLookup() localLookup { return localLookup{files: f} }
+func (f *fileAccess) newLocalLookup() localLinkLookup { return localLinkLookup{files: f} }
 
 // linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup, or says that the path is not local.
-func (l *localLookup) linkTarget(path string) (target string, err error) {
+func (l *localLinkLookup) linkTarget(path string) (target string, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil {
 		return "", err
 	}
-	if !l.hasDevice || uint64(st.Dev) != l.localDevice {
-		if !slices.Contains(l.files.trustedDevices, uint64(st.Dev)) && !isOnLocalDisk(path) {
+	if !l.hasLastLocalDevice || uint64(st.Dev) != l.lastLocalDevice {
+		if !slices.Contains(l.files.devicesAllowedForInspection, uint64(st.Dev)) && !isOnLocalDisk(path) {
 			return "", errPathNotInspected
 		}
-		l.localDevice, l.hasDevice = uint64(st.Dev), true
+		l.lastLocalDevice, l.hasLastLocalDevice = uint64(st.Dev), true
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return "", nil

@@ -17,24 +17,24 @@ func splitRoot(path string) (root, rest string) {
 	return "", strings.TrimPrefix(path, "/")
 }
 
-// A localLookup looks up names.
-type localLookup struct{}
+// A localLinkLookup looks up names.
+type localLinkLookup struct{}
 
 // lastChangeTime returns the modification time of a file.
 func lastChangeTime(info fs.FileInfo) time.Time { return info.ModTime() }
 
-func newFiles() *fileAccess { return &fileAccess{} }
+func newFileAccess() *fileAccess { return &fileAccess{} }
 
 // folderStampOf returns no stamp: not every system has a ctime that programs cannot set.
 func folderStampOf(string) (s folderStamp, ok bool) { return s, false }
 
-func (*fileAccess) newLocalLookup() localLookup { return localLookup{} }
+func (*fileAccess) newLocalLookup() localLinkLookup { return localLinkLookup{} }
 
-func (*fileAccess) trustFileSystem(string) {}
+func (*fileAccess) allowInspectingFileSystem(string) {}
 
 // linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup.
-func (localLookup) linkTarget(path string) (target string, err error) {
+func (localLinkLookup) linkTarget(path string) (target string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return "", err

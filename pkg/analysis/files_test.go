@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 	link(t, "loop", dir+"/app/loop")
 	link(t, "in/../../secret", dir+"/app/chain")
 	link(t, "/proc/self/root", dir+"/app/proc")
-	f, known := newFiles(), folderCache{}
+	f, known := newFileAccess(), folderLinkCache{}
 	for _, tt := range []struct{ in, want string }{
 		{"/app/src/main.go", "/app/src/main.go"},
 		{"/app/out", "/secret"},
@@ -83,13 +83,13 @@ func TestLinker(t *testing.T) {
 	dir := folder(t)
 	write(t, dir+"/a/x", "x")
 	write(t, dir+"/b/x", "x")
-	a, err := New(Options{Home: dir, UseLocalFiles: true})
+	a, err := New(Options{Home: dir, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"a", "b"} {
 		link(t, to, dir+"/to")
-		links := a.DefaultExecutionContext.NewCachedLinks()
+		links := a.DefaultExecutionContext.NewCachedLinkResolver()
 		for range 2 {
 			if got, want := links(dir+"/to/x"), dir+"/"+to+"/x"; got != want {
 				t.Errorf("%s, want %s", got, want)
@@ -109,12 +109,12 @@ func TestLinksInCases(t *testing.T) {
 	link(t, "../secret", dir+"/app/out")
 	link(t, "/proc/self/root", dir+"/app/proc")
 	link(t, dir+"/app", dir+"/alias")
-	an, err := New(Options{CWD: dir + "/alias", UseLocalFiles: true})
+	an, err := New(Options{CWD: dir + "/alias", InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(an.DefaultExecutionContext.Roots) != 2 {
-		t.Errorf("Roots = %q", an.DefaultExecutionContext.Roots)
+	if len(an.DefaultExecutionContext.WorkspaceRoots) != 2 {
+		t.Errorf("Roots = %q", an.DefaultExecutionContext.WorkspaceRoots)
 	}
 	for _, tt := range []struct {
 		path     string
@@ -147,7 +147,7 @@ func TestScript(t *testing.T) {
 	if err := syscall.Mkfifo(dir+"/fifo", 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f := newFiles()
+	f := newFileAccess()
 	for name, want := range map[string]bool{"/ok.sh": true, "/link.sh": true, "/full.sh": true, "/big.sh": false, "/fifo": false, "/missing": false, "": false} {
 		if _, err := f.readScript(dir + name); (err == nil) != want {
 			t.Errorf("script(%q): %v", name, err)
@@ -180,7 +180,7 @@ func TestNew(t *testing.T) {
 		{Options{Home: "~"}, 0, false},
 	} {
 		an, err := New(tt.o)
-		if (err == nil) != tt.ok || err == nil && len(an.DefaultExecutionContext.Roots) != tt.roots {
+		if (err == nil) != tt.ok || err == nil && len(an.DefaultExecutionContext.WorkspaceRoots) != tt.roots {
 			t.Errorf("New(%+v) = %+v, %v", tt.o, an, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestNew(t *testing.T) {
 
 func BenchmarkReadWithLinks(b *testing.B) {
 	dir := b.TempDir()
-	an, err := New(Options{CWD: dir, UseLocalFiles: true})
+	an, err := New(Options{CWD: dir, InspectLocalFiles: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// addGitEffects adds the effects of the git command that a tool such as git_commit runs, in the repository that the
+// addGitToolEffects adds the effects of the git command that a tool such as git_commit runs, in the repository that the
 // payload names.
-func (c *ActionCase) addGitEffects() {
+func (c *ActionCase) addGitToolEffects() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
-	g := gitCall{sub: sub}
+	g := gitCall{subcommand: sub}
 	g.addFields(c.Action.Payload)
-	if g.hasOmittedArgs {
-		c.addUnknownEffect(effect.CauseInvalidField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" field values")
+	if g.hasTooManyArgs {
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" field values")
 	}
 	from := len(c.Effects)
 	if sub == "set-working-dir" { // a command of the tool server, not of git
@@ -35,7 +35,7 @@ func (c *ActionCase) addGitEffects() {
 		c.addPathEffects(kind, repository, true)
 	}
 	for _, p := range g.paths {
-		if at, pattern := c.executionContext.Path(p, false); !c.executionContext.IsInsideRoots(at, pattern, false) {
+		if at, pattern := c.executionContext.CanonicalPath(p, false); !c.executionContext.IsInsideRoots(at, pattern, false) {
 			c.addPathEffects(kind, p, false)
 		}
 	}
@@ -46,13 +46,13 @@ func (c *ActionCase) addGitEffects() {
 
 // A gitCall collects the arguments of a tool call as arguments of git.
 type gitCall struct {
-	sub            string
-	repositories   []string
-	verbs          []string // second-level subcommands, as add in git remote add
-	options        []string
-	operands       []gitOperand
-	paths          []string // texts that can only be paths
-	hasOmittedArgs bool     // a value could not be turned into an argument of git
+	subcommand        string
+	repositories      []string
+	nestedSubcommands []string // second-level subcommands, as add in git remote add
+	options           []string
+	operands          []gitOperand
+	paths             []string // texts that can only be paths
+	hasTooManyArgs    bool     // a value could not be turned into an argument of git
 }
 
 // A gitOperand is an operand with its rank; operands are sorted by rank.
@@ -73,7 +73,7 @@ const maxGitWords = 512
 
 func (g *gitCall) addField(field string, v any) {
 	if len(g.options)+len(g.operands) > maxGitWords {
-		g.hasOmittedArgs = true
+		g.hasTooManyArgs = true
 		return
 	}
 	words := knowledge.SplitNameWords(field)
@@ -85,13 +85,13 @@ func (g *gitCall) addField(field string, v any) {
 	case nil:
 	case bool:
 		if v {
-			g.addFlag(words)
+			g.addFlagFromFieldWords(words)
 		}
 	case string:
-		g.addFieldText(strings.Join(words, "-"), last, v)
+		g.addFieldTextAsArg(strings.Join(words, "-"), last, v)
 	case []any:
 		for _, item := range v {
-			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // an option in a list of paths is kept as one
+			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // in a list of paths, an item that looks like an option is an option
 				g.operands = append(g.operands, gitOperand{minGitFileOperandSortOrder, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
@@ -104,17 +104,17 @@ func (g *gitCall) addField(field string, v any) {
 		g.addFields(v)
 	default: // a number sets a count; in a field without a count, 1 sets a flag
 		if fmt.Sprintf("%s", v) == "1" && !gitCountFields[last] {
-			g.addFlag(words)
+			g.addFlagFromFieldWords(words)
 		}
 	}
 }
 
-// addFlag adds an option without a value.
-func (g *gitCall) addFlag(words []string) {
-	name := strings.Join(words, "-")
+// addFlagFromFieldWords adds an option without a value.
+func (g *gitCall) addFlagFromFieldWords(fieldNameWords []string) {
+	name := strings.Join(fieldNameWords, "-")
 	switch {
-	case (g.sub == "checkout" || g.sub == "switch") && (words[0] == "create" || words[0] == "new"):
-		g.options = append(g.options, map[string]string{"checkout": "-b", "switch": "-c"}[g.sub])
+	case (g.subcommand == "checkout" || g.subcommand == "switch") && (fieldNameWords[0] == "create" || fieldNameWords[0] == "new"):
+		g.options = append(g.options, map[string]string{"checkout": "-b", "switch": "-c"}[g.subcommand])
 	case len(name) == 1:
 		g.options = append(g.options, "-"+name)
 	case name != "":
@@ -122,33 +122,33 @@ func (g *gitCall) addFlag(words []string) {
 	}
 }
 
-// addFieldText adds the text of a field.
-func (g *gitCall) addFieldText(fieldName, lastFieldWord, fieldText string) {
+// addFieldTextAsArg adds the text of a field.
+func (g *gitCall) addFieldTextAsArg(fieldName, lastFieldWord, fieldText string) {
 	rank, operand := gitOperandSortOrders[lastFieldWord]
 	if looksLikePath(fieldText) {
 		g.paths = append(g.paths, fieldText)
 	}
 	switch lower := strings.ToLower(fieldText); {
-	case fieldText == "" || fieldName == "command" && g.sub != "command":
+	case fieldText == "" || fieldName == "command" && g.subcommand != "command":
 	case gitProseFields[lastFieldWord]:
 		switch {
 		case isGitOption(fieldText) && !strings.ContainsAny(fieldText, " \t\n"):
 			g.options = append(g.options, fieldText)
-		case slices.Contains([]string{"commit", "tag", "merge", "stash", "notes"}, g.sub):
+		case slices.Contains([]string{"commit", "tag", "merge", "stash", "notes"}, g.subcommand):
 			g.options = append(g.options, "-m", fieldText)
 		}
 	case lower == "true" || lower == "yes":
-		g.addFlag(strings.Split(fieldName, "-"))
+		g.addFlagFromFieldWords(strings.Split(fieldName, "-"))
 	case lower == "false" || lower == "no":
 	case lastFieldWord == "args" || lastFieldWord == "arguments" || lastFieldWord == "options" || lastFieldWord == "flags":
 		g.options = append(g.options, strings.Fields(fieldText)...)
 	case (lastFieldWord == "mode" || lastFieldWord == "type") && gitResetModes[fieldText]:
 		g.options = append(g.options, "--"+fieldText)
 	case lastFieldWord == "action" || lastFieldWord == "operation" || lastFieldWord == "subcommand" || lastFieldWord == "mode":
-		g.verbs = append(g.verbs, g.gitSubcommandOrOptionForVerb(lower))
+		g.nestedSubcommands = append(g.nestedSubcommands, g.gitSubcommandOrOptionForVerb(lower))
 	case isGitOption(fieldText):
-		g.options = append(g.options, optionWords(fieldText)...)
-	case gitRepositoryFields[fieldName] && !(g.sub == "clone" || g.sub == "init") || fieldName == "repo" || fieldName == "repo-path":
+		g.options = append(g.options, splitOptionAndValue(fieldText)...)
+	case gitRepositoryFields[fieldName] && !(g.subcommand == "clone" || g.subcommand == "init") || fieldName == "repo" || fieldName == "repo-path":
 		g.repositories = append(g.repositories, fieldText)
 	case operand:
 		g.operands = append(g.operands, gitOperand{rank, fieldText})
@@ -157,9 +157,9 @@ func (g *gitCall) addFieldText(fieldName, lastFieldWord, fieldText string) {
 	}
 }
 
-// optionWords splits a text that git reads as an option into the option and its value; it returns one word if
+// splitOptionAndValue splits a text that git reads as an option into the option and its value; it returns one word if
 // they are joined.
-func optionWords(text string) []string {
+func splitOptionAndValue(text string) []string {
 	if first, _, _ := strings.Cut(text, " "); strings.Contains(first, "=") {
 		return []string{text}
 	}
@@ -168,7 +168,7 @@ func optionWords(text string) []string {
 
 // gitSubcommandOrOptionForVerb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
 func (g *gitCall) gitSubcommandOrOptionForVerb(toolVerb string) string {
-	if g.sub == "branch" || g.sub == "tag" {
+	if g.subcommand == "branch" || g.subcommand == "tag" {
 		switch toolVerb {
 		case "create", "add":
 			return ""
@@ -196,19 +196,19 @@ func (g *gitCall) shellText() string {
 		word("-C")
 		word(repository)
 	}
-	for _, w := range gitSubcommandWords(g.sub) {
+	for _, w := range gitSubcommandWords(g.subcommand) {
 		word(w)
 	}
-	for _, w := range append(g.verbs, g.options...) {
+	for _, w := range append(g.nestedSubcommands, g.options...) {
 		word(w)
 	}
 	sorted.By(g.operands, func(a, b gitOperand) int { return a.sortOrder - b.sortOrder })
-	if g.sub == "push" && len(g.operands) > 0 && g.operands[0].sortOrder > 1 && g.operands[0].sortOrder < 6 {
+	if g.subcommand == "push" && len(g.operands) > 0 && g.operands[0].sortOrder > 1 && g.operands[0].sortOrder < 6 {
 		word("origin")
 	}
 	files := false
 	for _, o := range g.operands {
-		if o.sortOrder >= minGitFileOperandSortOrder && !files && g.sub != "clone" && g.sub != "init" && g.sub != "worktree" && !isGitOption(o.text) {
+		if o.sortOrder >= minGitFileOperandSortOrder && !files && g.subcommand != "clone" && g.subcommand != "init" && g.subcommand != "worktree" && !isGitOption(o.text) {
 			files = true
 			word("--")
 		}

@@ -19,7 +19,7 @@ func TestGitOptions(t *testing.T) {
 	}
 	has := func(c *analysis.ActionCase, e effect.Effect) bool {
 		for _, o := range c.Effects {
-			if o.KindForPolicies() == e.KindForPolicies() && o.Path == e.Path && o.CauseOrFirstHarm() == e.CauseOrFirstHarm() && o.Verb == e.Verb && o.URL == e.URL {
+			if o.KindForPolicies() == e.KindForPolicies() && o.Path == e.Path && o.CauseOrFirstHarm() == e.CauseOrFirstHarm() && o.RemoteOperationVerb == e.RemoteOperationVerb && o.URL == e.URL {
 				return true
 			}
 		}

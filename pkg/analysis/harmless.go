@@ -14,7 +14,7 @@ import (
 // HasOnlyHarmlessEffects reports whether the analysis shows that the case is harmless: every effect is known and listed as
 // harmless in policies/dangers.yaml.
 func (c *ActionCase) HasOnlyHarmlessEffects() bool {
-	if c.UnexaminedReason != "" || !c.hasHarmlessType() {
+	if c.UnexaminedReason != "" || !c.canActionTypeBeHarmless() {
 		return false
 	}
 	for i := range c.Effects {
@@ -25,9 +25,9 @@ func (c *ActionCase) HasOnlyHarmlessEffects() bool {
 	return true
 }
 
-// hasHarmlessType reports whether an action of this type can be harmless. A command can if it has effects:
+// canActionTypeBeHarmless reports whether an action of this type can be harmless. A command can if it has effects:
 // without effects it was not analysed.
-func (c *ActionCase) hasHarmlessType() bool {
+func (c *ActionCase) canActionTypeBeHarmless() bool {
 	switch name := c.Action.Type; {
 	case name == "execute_command", strings.HasPrefix(name, "git_"):
 		return len(c.Effects) > 0
@@ -46,7 +46,7 @@ func (c *ActionCase) isHarmlessEffect(e *effect.Effect) bool {
 // shield parses the arguments of each program, and only files of the workspace and temporary files change.
 // Whether it reads sensitive files is decided by rules.
 func (c *ActionCase) HasOnlyOrdinaryEffects() bool {
-	if c.UnexaminedReason != "" || len(c.Effects) == 0 && c.class == "" || !c.hasKnownType() {
+	if c.UnexaminedReason != "" || len(c.Effects) == 0 && c.class == "" || !c.hasKnownActionType() {
 		return false
 	}
 	for i := range c.Effects {
@@ -61,7 +61,7 @@ func (c *ActionCase) HasOnlyOrdinaryEffects() bool {
 // certain and local, each program's changes and contacts are among them, and no part of the case is text for
 // a model, a person or a service. A case that contacts another machine may read only the workspace.
 func (c *ActionCase) CanDecideByEffectsAlone() bool {
-	if !c.hasFileOrCommandType() || !c.HasOnlyOrdinaryEffects() || c.setsEnvironment() || c.addressesModel() {
+	if !c.hasFileOrCommandActionType() || !c.HasOnlyOrdinaryEffects() || c.setsEnvironment() || c.writesTextAddressingModel() {
 		return false
 	}
 	outside, leaves := false, false
@@ -95,7 +95,7 @@ func (c *ActionCase) CanDecideByEffectsAlone() bool {
 			}
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem:
 			leaves = leaves || !effect.Loopback(e.Host)
-			if e.Verb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.Loopback(e.Host) {
+			if e.RemoteOperationVerb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.Loopback(e.Host) {
 				return false // the effect depends on the message sent to the service
 			}
 		}
@@ -103,23 +103,23 @@ func (c *ActionCase) CanDecideByEffectsAlone() bool {
 	return !outside || !leaves
 }
 
-// addressesModel reports whether a text that the case writes addresses a model that may read it.
-func (c *ActionCase) addressesModel() bool {
+// writesTextAddressingModel reports whether a text that the case writes addresses a model that may read it.
+func (c *ActionCase) writesTextAddressingModel() bool {
 	if c.Action.Type != "execute_command" {
 		return textAddressingModelPattern().MatchString(writtenText(c.Action.Payload))
 	}
-	return slices.ContainsFunc(c.writtenFiles, func(w effect.FileText) bool { return textAddressingModelPattern().MatchString(w.Text) })
+	return slices.ContainsFunc(c.writtenFiles, func(w effect.WrittenFileText) bool { return textAddressingModelPattern().MatchString(w.NewText) })
 }
 
 var textAddressingModelPattern = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
 	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
 	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
-// hasFileOrCommandType reports whether the action is of a file tool, git, a request or a command.
-func (c *ActionCase) hasFileOrCommandType() bool {
+// hasFileOrCommandActionType reports whether the action is of a file tool, git, a request or a command.
+func (c *ActionCase) hasFileOrCommandActionType() bool {
 	name := c.Action.Type
-	i, known := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
-	return known && (len(tools[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
+	i, known := slices.BinarySearchFunc(knownActionTypes[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
+	return known && (len(knownActionTypes[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
 }
 
 // cmdletName matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
@@ -131,7 +131,7 @@ var shellScriptName = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|ws
 // setsEnvironment reports whether a command sets an environment variable to more than a plain word: it is
 // unknown which programs read the variable and how.
 func (c *ActionCase) setsEnvironment() bool {
-	for _, m := range assignment().FindAllStringSubmatch(c.Action.Text("command"), -1) {
+	for _, m := range shellAssignmentPattern().FindAllStringSubmatch(c.Action.Text("command"), -1) {
 		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !shellVariableWordValuePattern().MatchString(m[2]) {
 			return true
 		}
@@ -140,7 +140,7 @@ func (c *ActionCase) setsEnvironment() bool {
 }
 
 var (
-	assignment                    = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
+	shellAssignmentPattern        = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
 	shellVariableWordValuePattern = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
 )
 
@@ -199,7 +199,7 @@ func lazyKnowledgeListGlobs(listNames ...string) func() *effect.Globs {
 	return sync.OnceValue(func() *effect.Globs {
 		var all []string
 		for _, name := range listNames {
-			paths, _ := knowledge.Paths(name)
+			paths, _ := knowledge.GlobsOfPathList(name)
 			all = append(all, paths...)
 		}
 		globs, err := effect.NewGlobs(all, nil)
@@ -218,8 +218,8 @@ func hasLiteralNonHiddenTempName(e *effect.Effect) bool {
 	return name != "" && name[0] != '.' && !(e.PathIsPattern && strings.ContainsAny(name, `*?[\`))
 }
 
-// hasKnownType reports whether the effects of an action's type are complete.
-func (c *ActionCase) hasKnownType() bool {
+// hasKnownActionType reports whether the effects of an action's type are complete.
+func (c *ActionCase) hasKnownActionType() bool {
 	name := c.Action.Type
 	_, known := lookupTool(name)
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
@@ -242,12 +242,12 @@ func (c *ActionCase) isCoveredByHomeGlobs(globs *effect.Globs, e *effect.Effect)
 	if !ok || c.executionContext.Home == "" {
 		return false
 	}
-	_, ok = globs.FirstCoveringGlob(anyHomePath+"/"+rest, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
+	_, ok = globs.FirstCoveringGlob(anyUserHomePlaceholder+"/"+rest, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 	return ok
 }
 
-// anyHomePath replaces the home folder of any user in a path, so that the lists are compiled only once.
-const anyHomePath = "/~"
+// anyUserHomePlaceholder replaces the home folder of any user in a path, so that the lists are compiled only once.
+const anyUserHomePlaceholder = "/~"
 
 var (
 	toolCaches        = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("own_caches") })
@@ -257,8 +257,8 @@ var (
 )
 
 func knowledgeListHomeGlobs(listName string) *effect.Globs {
-	list, _ := knowledge.Paths(listName)
-	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHomePath}})
+	list, _ := knowledge.GlobsOfPathList(listName)
+	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyUserHomePlaceholder}})
 	if err != nil {
 		panic(err) // unreachable: a test compiles the lists
 	}
@@ -289,11 +289,11 @@ func (c *ActionCase) HasDoubtfulOrUnusualDangerLevel(e *effect.Effect) bool {
 	return level != dangerLevelHarmless && level != dangerLevelOrdinary
 }
 
-// runsUnreadScript reports whether an effect is a program that runs a script which could not be read. The
+// runsUnreadableScript reports whether an effect is a program that runs a script which could not be read. The
 // script has an effect of its own, and the doubt is about that.
-func (c *ActionCase) runsUnreadScript(program *effect.Effect) bool {
-	all := c.effectsAfter(program)
-	for i := range all[:min(maxProgramEffects, len(all))] {
+func (c *ActionCase) runsUnreadableScript(program *effect.Effect) bool {
+	all := c.effectsListedAfter(program)
+	for i := range all[:min(maxEffectsSearchedPerProgram, len(all))] {
 		e := &all[i]
 		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
 			break
@@ -305,6 +305,6 @@ func (c *ActionCase) runsUnreadScript(program *effect.Effect) bool {
 	return false
 }
 
-// maxProgramEffects is how many of the effects that follow a program's Execute effect are searched
+// maxEffectsSearchedPerProgram is how many of the effects that follow a program's Execute effect are searched
 // for effects of this program.
-const maxProgramEffects = 16
+const maxEffectsSearchedPerProgram = 16

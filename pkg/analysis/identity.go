@@ -9,14 +9,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxIdentifiedBytes is the maximum size in bytes of a file whose content is read.
-const maxIdentifiedBytes = 4 << 20
+// maxContentHashedFileBytes is the maximum size in bytes of a file whose content is read.
+const maxContentHashedFileBytes = 4 << 20
 
-// An Identifier identifies files. It looks at each folder and file only once, so use a new one whenever an
-// action may have run. It is for one goroutine. A nil Identifier sees no files.
+// A FileIdentityResolver identifies files. It looks at each folder and file only once, so use a new
+// one whenever an action may have run. It is for one goroutine. A nil FileIdentityResolver sees no
+// files.
 type FileIdentityResolver struct {
 	files         *fileAccess
-	folderLookups folderCache
+	folderLookups folderLinkCache
 	stamps        folderStamps
 	identities    map[string]identifyResult
 
@@ -29,12 +30,12 @@ type identifyResult struct {
 	ok bool
 }
 
-// Identifier returns an Identifier for the next action.
-func (an *Analyzer) Identifier() *FileIdentityResolver {
+// NewFileIdentityResolver returns a FileIdentityResolver for the next action.
+func (an *Analyzer) NewFileIdentityResolver() *FileIdentityResolver {
 	if an.files == nil {
 		return nil
 	}
-	return &FileIdentityResolver{files: an.files, folderLookups: folderCache{}, stamps: folderStamps{}, identities: map[string]identifyResult{}}
+	return &FileIdentityResolver{files: an.files, folderLookups: folderLinkCache{}, stamps: folderStamps{}, identities: map[string]identifyResult{}}
 }
 
 // Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
@@ -61,25 +62,25 @@ func (i *FileIdentityResolver) PossiblyPresent(paths []string) []string {
 		return paths
 	}
 	if len(paths) != len(i.previousQueryPaths) || len(paths) > 0 && &paths[0] != &i.previousQueryPaths[0] {
-		i.previousQueryPaths, i.previousQueryPresentPaths = paths, i.files.absences.possiblyPresent(paths, i.stamps)
+		i.previousQueryPaths, i.previousQueryPresentPaths = paths, i.files.missingFiles.possiblyPresent(paths, i.stamps)
 	}
 	return i.previousQueryPresentPaths
 }
 
-func (f *fileAccess) identifyFile(path string, known folderCache, seen folderStamps) (id effect.FileIdentity, ok bool) {
-	if f.overlay == nil && f.absences.stillAbsent(path, seen) {
+func (f *fileAccess) identifyFile(path string, known folderLinkCache, seen folderStamps) (id effect.FileIdentity, ok bool) {
+	if f.overlay == nil && f.missingFiles.stillAbsent(path, seen) {
 		return id, false
 	}
 	real, err := f.resolvePathCached(path, known)
 	if errors.Is(err, fs.ErrNotExist) && real == path && f.overlay == nil {
-		f.absences.noteAbsence(path, seen)
+		f.missingFiles.cacheMissingFile(path, seen)
 	}
 	if err != nil {
 		return id, false
 	}
 	if text, err, known := f.overlayText(real); known {
 		sum := sha256.Sum256(text)
-		copy(id.Sum[:], sum[:])
+		copy(id.ContentSHA256Prefix[:], sum[:])
 		return id, err == nil && len(text) > 0
 	}
 	file, err := f.open(real)
@@ -88,14 +89,14 @@ func (f *fileAccess) identifyFile(path string, known folderCache, seen folderSta
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 || info.Size() > maxIdentifiedBytes {
+	if err != nil || info.Size() == 0 || info.Size() > maxContentHashedFileBytes {
 		return id, false
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(file, maxIdentifiedBytes)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(file, maxContentHashedFileBytes)); err != nil {
 		return id, false
 	}
-	copy(id.Sum[:], h.Sum(nil))
+	copy(id.ContentSHA256Prefix[:], h.Sum(nil))
 	id.Device, id.Inode = inode(info)
 	return id, true
 }

@@ -17,15 +17,17 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Limits of the files that [Case.InputFilesDigest] hashes, so that it takes a fraction of a second.
+// Limits of the files that [ActionCase.InputFilesDigest] hashes, so that it takes a fraction of a
+// second.
 const (
-	maxInputBytes        = 32 << 20 // bytes of all files together
-	maxInputFiles        = 1024     // folders included
-	maxInputFileArgWords = 256      // of arguments
-	maxInputDepth        = 32       // of folders
+	maxTotalInputFileBytes = 32 << 20 // bytes of all files together
+	maxInputFiles          = 1024     // folders included
+	maxInputFileArgWords   = 256      // of arguments
+	maxInputFolderDepth    = 32       // of folders
 )
 
-// cachedInputFilesDigest is the result of [Case.InputFilesDigest], which is computed only once.
+// cachedInputFilesDigest is the result of [ActionCase.InputFilesDigest], which is computed only
+// once.
 type cachedInputFilesDigest struct {
 	digest string
 	err    error
@@ -35,14 +37,14 @@ type cachedInputFilesDigest struct {
 // none. With another digest the same command may do something else. An error says why the content cannot be
 // read; the same command may then do something else later. The first call reads the files.
 func (c *ActionCase) InputFilesDigest() (digest string, err error) {
-	if c.inputs == nil {
-		c.inputs = &cachedInputFilesDigest{}
-		c.inputs.digest, c.inputs.err = c.hashInputs()
+	if c.inputFilesDigest == nil {
+		c.inputFilesDigest = &cachedInputFilesDigest{}
+		c.inputFilesDigest.digest, c.inputFilesDigest.err = c.hashInputFiles()
 	}
-	return c.inputs.digest, c.inputs.err
+	return c.inputFilesDigest.digest, c.inputFilesDigest.err
 }
 
-func (c *ActionCase) hashInputs() (string, error) {
+func (c *ActionCase) hashInputFiles() (string, error) {
 	r := inputHasher{c: c, digest: sha256.New(), hashedPaths: map[string]bool{}}
 	for i := range c.Effects {
 		if err := r.hashEffect(&c.Effects[i]); err != nil {
@@ -57,15 +59,15 @@ func (c *ActionCase) hashInputs() (string, error) {
 
 // An inputHasher hashes files, each path once.
 type inputHasher struct {
-	c           *ActionCase
-	digest      hash.Hash
-	hashedPaths map[string]bool
-	fileCount   int
-	byteCount   int64
-	wordCount   int
+	c                *ActionCase
+	digest           hash.Hash
+	hashedPaths      map[string]bool
+	fileCount        int
+	byteCount        int64
+	fileArgWordCount int
 }
 
-var errInputLimit = errors.New("its files are too large or too many to be compared later")
+var errInputFileLimit = errors.New("its files are too large or too many to be compared later")
 
 // hashEffect hashes the files that an effect reads.
 func (r *inputHasher) hashEffect(e *effect.Effect) error {
@@ -79,7 +81,7 @@ func (r *inputHasher) hashEffect(e *effect.Effect) error {
 			return r.hashOrRejectSentData(e)
 		}
 	case effect.ChangeRemoteSystem:
-		if e.Verb == "change" && (e.RemoteServiceName == "cloud" || e.RemoteServiceName == "infrastructure") {
+		if e.RemoteOperationVerb == "change" && (e.RemoteServiceName == "cloud" || e.RemoteServiceName == "infrastructure") {
 			return fmt.Errorf("%s uses files of the current folder that it does not name", e.Program)
 		}
 		return nil
@@ -115,16 +117,16 @@ func (r *inputHasher) hashOrRejectSentData(e *effect.Effect) error {
 func (r *inputHasher) hashRepository(git command.GitLine) error {
 	dir, pattern := r.c.executionContext.CWD, false
 	if git.Folder != "" {
-		dir, pattern = r.c.executionContext.Path(git.Folder, false)
+		dir, pattern = r.c.executionContext.CanonicalPath(git.Folder, false)
 	}
-	if pattern || git.OtherRepository || git.HasOption("", "--recurse-submodules") {
+	if pattern || git.HasRepositoryOption || git.HasOption("", "--recurse-submodules") {
 		return errors.New("its repository is not known")
 	}
 	for at := dir; ; at = path.Dir(at) {
 		kind, err := r.fileMode(path.Join(at, ".git"))
 		switch {
 		case err == nil && !kind.IsDir():
-			return r.hashLinkedRepository(path.Join(at, ".git"))
+			return r.hashRepositoryOfGitFile(path.Join(at, ".git"))
 		case err == nil:
 			return r.hashRepositoryFiles(path.Join(at, ".git"))
 		case !errors.Is(err, fs.ErrNotExist):
@@ -145,18 +147,18 @@ func (r *inputHasher) hashRepositoryFiles(dir string) error {
 	return nil
 }
 
-// hashLinkedRepository hashes the repository that the .git file of a worktree or submodule names, and the common
+// hashRepositoryOfGitFile hashes the repository that the .git file of a worktree or submodule names, and the common
 // repository of a worktree.
-func (r *inputHasher) hashLinkedRepository(file string) error {
-	text, err := r.readSingleLine(file)
+func (r *inputHasher) hashRepositoryOfGitFile(gitFilePath string) error {
+	text, err := r.readSingleLine(gitFilePath)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !found || dir == "" {
 		return errors.New("the .git file of the worktree does not name the folder of its repository; run 'git worktree repair'")
 	}
 	if !path.IsAbs(dir) {
-		dir = path.Join(path.Dir(file), dir)
+		dir = path.Join(path.Dir(gitFilePath), dir)
 	}
-	for _, p := range []string{file, path.Join(dir, "commondir")} {
+	for _, p := range []string{gitFilePath, path.Join(dir, "commondir")} {
 		if err := r.hashPath(p); err != nil {
 			return err
 		}
@@ -176,8 +178,8 @@ func (r *inputHasher) hashLinkedRepository(file string) error {
 	return r.hashRepositoryFiles(shared)
 }
 
-// maxGitLine is the maximum length in bytes of a line in the .git file and similar files.
-const maxGitLine = 4096
+// maxGitFileLineBytes is the maximum length in bytes of a line in the .git file and similar files.
+const maxGitFileLineBytes = 4096
 
 // readSingleLine returns the text of a file with a single line.
 func (r *inputHasher) readSingleLine(p string) (string, error) {
@@ -193,9 +195,9 @@ func (r *inputHasher) readSingleLine(p string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxGitLine+1))
+	text, err := io.ReadAll(io.LimitReader(file, maxGitFileLineBytes+1))
 	line := strings.TrimSuffix(string(text), "\n")
-	if err == nil && (len(text) > maxGitLine || strings.ContainsAny(line, "\n\r\x00")) {
+	if err == nil && (len(text) > maxGitFileLineBytes || strings.ContainsAny(line, "\n\r\x00")) {
 		err = fmt.Errorf("the file %s has more than one line", p)
 	}
 	return line, err
@@ -226,10 +228,10 @@ func (r *inputHasher) hashArguments(e *effect.Effect) error {
 			if word == "" || word == "/" || strings.HasPrefix(word, "-") || strings.Contains(word, "://") || strings.ContainsRune(word, 0) {
 				continue
 			}
-			if r.wordCount++; r.wordCount > maxInputFileArgWords {
-				return errInputLimit
+			if r.fileArgWordCount++; r.fileArgWordCount > maxInputFileArgWords {
+				return errInputFileLimit
 			}
-			p, pattern := r.c.executionContext.Path(word, false)
+			p, pattern := r.c.executionContext.CanonicalPath(word, false)
 			if pattern || p == "" {
 				continue
 			}
@@ -262,7 +264,7 @@ func (r *inputHasher) fileMode(p string) (fs.FileMode, error) {
 	if err != nil {
 		return 0, err
 	}
-	info, err := disk{f}.Lstat(real)
+	info, err := localNoSymlinkDisk{f}.Lstat(real)
 	if err != nil {
 		return 0, err
 	}
@@ -280,8 +282,8 @@ func (r *inputHasher) hashPath(p string) error {
 }
 
 func (r *inputHasher) hashTree(p string, depth int) error {
-	if r.fileCount++; r.fileCount > maxInputFiles || depth > maxInputDepth {
-		return errInputLimit
+	if r.fileCount++; r.fileCount > maxInputFiles || depth > maxInputFolderDepth {
+		return errInputFileLimit
 	}
 	if r.c.files == nil { // judge as if no file existed
 		return r.hashAbsence(p)
@@ -293,7 +295,7 @@ func (r *inputHasher) hashTree(p string, depth int) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read", p)
 	}
-	on := disk{r.c.files}
+	on := localNoSymlinkDisk{r.c.files}
 	info, err := on.Lstat(real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -302,11 +304,11 @@ func (r *inputHasher) hashTree(p string, depth int) error {
 		return fmt.Errorf("%s cannot be read", p)
 	case info.IsDir():
 		if depth > 0 && real != p { // a link to a folder may lead to an endless tree
-			return errInputLimit
+			return errInputFileLimit
 		}
 		entries, err := on.ReadDir(real, maxInputFiles+1)
 		if err != nil || len(entries) > maxInputFiles {
-			return errInputLimit
+			return errInputFileLimit
 		}
 		sorted.By(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		fmt.Fprintf(r.digest, "folder %d;", len(entries))
@@ -340,9 +342,9 @@ func (r *inputHasher) hashContent(p, real string) error {
 	}
 	defer file.Close()
 	own := sha256.New()
-	n, err := io.Copy(own, io.LimitReader(file, maxInputBytes-r.byteCount+1))
-	if r.byteCount += n; err != nil || r.byteCount > maxInputBytes {
-		return errInputLimit
+	n, err := io.Copy(own, io.LimitReader(file, maxTotalInputFileBytes-r.byteCount+1))
+	if r.byteCount += n; err != nil || r.byteCount > maxTotalInputFileBytes {
+		return errInputFileLimit
 	}
 	fmt.Fprintf(r.digest, "file %x;", own.Sum(nil))
 	return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// An InstructionsEdit is a change by a file tool to a file of the workspace that holds instructions for agents
-// (AGENTS.md): the removed and the added lines.
+// An AgentInstructionsEdit is a change by a file tool to a file of the workspace that holds
+// instructions for agents (AGENTS.md): the removed and the added lines.
 type AgentInstructionsEdit struct {
 	Path                     string
 	RemovedLines, AddedLines []string
 }
 
-// InstructionsEdit returns the change of an instructions file that the action makes. ok is false if the action is
+// FindAgentInstructionsEdit returns the change of an instructions file that the action makes. ok is false if the action is
 // something else, does more, or if the change is not known.
-func (c *ActionCase) InstructionsEdit() (e AgentInstructionsEdit, ok bool) {
+func (c *ActionCase) FindAgentInstructionsEdit() (e AgentInstructionsEdit, ok bool) {
 	if c.files == nil || !slices.Contains([]string{"write_file", "edit_file", "append_file"}, c.Action.Type) {
 		return e, false
 	}
@@ -36,12 +36,12 @@ func (c *ActionCase) InstructionsEdit() (e AgentInstructionsEdit, ok bool) {
 	if e.Path == "" || !c.executionContext.IsInsideRoots(e.Path, false, false) {
 		return e, false
 	}
-	if _, is := instructionFiles().FirstPossibleMatch(e.Path, false, false); !is {
+	if _, is := agentInstructionFiles().FirstPossibleMatch(e.Path, false, false); !is {
 		return e, false
 	}
 	come := writtenText(c.Action.Payload)
-	gone := replacedText(c.Action.Payload)
-	if _, _, patch := patch.RemovedAndAdded(come); patch || come == "" && gone == "" {
+	gone := oldTextOfEdits(c.Action.Payload)
+	if _, _, patch := patch.RemovedAndAddedLines(come); patch || come == "" && gone == "" {
 		return e, false
 	}
 	if gone == "" && c.Action.Type == "write_file" {
@@ -55,8 +55,8 @@ func (c *ActionCase) InstructionsEdit() (e AgentInstructionsEdit, ok bool) {
 	return e, true
 }
 
-var instructionFiles = sync.OnceValue(func() *effect.Globs {
-	list, _ := knowledge.Paths("agent_instructions")
+var agentInstructionFiles = sync.OnceValue(func() *effect.Globs {
+	list, _ := knowledge.GlobsOfPathList("agent_instructions")
 	g, err := effect.NewGlobs(list, map[string][]string{"HOME": nil, "WORKSPACE": nil})
 	if err != nil {
 		panic(err) // unreachable: a test compiles the list

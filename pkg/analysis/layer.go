@@ -45,7 +45,7 @@ func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 
 // overlayOrDiskLinkTarget looks up a name as [localLookup.linkTarget] does, but the overlay takes precedence
 // over the disk.
-func (f *fileAccess) overlayOrDiskLinkTarget(look *localLookup, path string) (linkTarget string, err error) {
+func (f *fileAccess) overlayOrDiskLinkTarget(look *localLinkLookup, path string) (linkTarget string, err error) {
 	e, known := f.overlayEntryAt(path)
 	switch {
 	case known && e.Deleted:

@@ -9,19 +9,19 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// addEffectsOfUnknownFields adds effects for the fields that neither the action's type nor the code that reads it uses:
+// addEffectsOfUnanalyzedFields adds effects for the fields that neither the action's type nor the code that reads it uses:
 // each text is judged by its field's name and its form.
-func (c *ActionCase) addEffectsOfUnknownFields(t *tool) {
-	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, isActionTypeKnown: true, runsCommands: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", onlyReads: t.readOnly, name: c.Action.Type, readsPathsRecursively: t.readOnly && slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.recursive })}
+func (c *ActionCase) addEffectsOfUnanalyzedFields(t *tool) {
+	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, isActionTypeKnown: true, runsCommands: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", isToolReadOnly: t.readOnly, name: c.Action.Type, readsPathsRecursively: t.readOnly && slices.ContainsFunc(t.fieldUses, func(u payloadFieldUse) bool { return u.recursive })}
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := c.Action.Payload[field]
-		if v == nil || c.isFieldHandled(t, field) {
+		if v == nil || c.isFieldAnalyzedOrHarmless(t, field) {
 			continue
 		}
 		s.examineTexts(field, v)
-		if c.Action.Type == "http_request" && hasContent(v) && !slices.ContainsFunc(t.sentFields, func(f string) bool { return hasContent(c.Action.Payload[f]) }) {
+		if c.Action.Type == "http_request" && isNonEmptyPayloadValue(v) && !slices.ContainsFunc(t.fieldsSentToURLHost, func(f string) bool { return isNonEmptyPayloadValue(c.Action.Payload[f]) }) {
 			if _, isFlag := v.(bool); !isFlag && looksLikeDataToSend(v) {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.requestHost()})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.firstHTTPRequestHost()})
 			}
 		}
 	}
@@ -43,8 +43,8 @@ func (c *ActionCase) addTextWithoutEffect(text string) {
 	}
 }
 
-// requestHost returns the host of the first request of a case.
-func (c *ActionCase) requestHost() string {
+// firstHTTPRequestHost returns the host of the first request of a case.
+func (c *ActionCase) firstHTTPRequestHost() string {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest {
 			return e.Host
@@ -113,34 +113,34 @@ var contentFieldWords = map[string]bool{
 	"patch": true, "before": true, "after": true, "source": true, "cell": true, "body": true, "query": true,
 }
 
-// isFieldHandled reports whether a field of a known type has been read already, or holds text without effect.
-func (c *ActionCase) isFieldHandled(t *tool, field string) bool {
+// isFieldAnalyzedOrHarmless reports whether a field of a known type has been read already, or holds text without effect.
+func (c *ActionCase) isFieldAnalyzedOrHarmless(t *tool, field string) bool {
 	words := knowledge.SplitNameWords(field)
 	last := field
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
-	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !isTextWritingActionType(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) {
+	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !isTextWritingActionType(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u payloadFieldUse) bool { return u.field == field }) {
 		return false
 	}
 	runs := c.Action.Type == "execute_command" || c.Action.Type == "execute_code"
-	if slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) || slices.Contains(t.sentFields, field) || proseFieldWords[last] && !(runs && possibleCommandFieldWords[last]) {
+	if slices.ContainsFunc(t.fieldUses, func(u payloadFieldUse) bool { return u.field == field }) || slices.Contains(t.fieldsSentToURLHost, field) || proseFieldWords[last] && !(runs && possibleCommandFieldWords[last]) {
 		return true
 	}
 	if v := c.Action.Payload[field]; runs {
 		_, isText := v.(string)
 		_, isObject := v.(map[string]any)
-		if role := commandFieldRole(field); isObject && role == argumentsField || !isText && role == shellField {
+		if role := commandFieldRole(field); isObject && role == fieldRoleArguments || !isText && role == fieldRoleShell {
 			return false
 		}
 	}
 	switch c.Action.Type {
 	case "execute_command":
-		return commandFieldRole(field) != otherField && !(field == "program" && c.Action.Payload["command"] != nil)
+		return commandFieldRole(field) != fieldRoleOther && !(field == "program" && c.Action.Payload["command"] != nil)
 	case "execute_code":
-		return field == "code" || commandFieldRole(field) != otherField
+		return field == "code" || commandFieldRole(field) != fieldRoleOther
 	case "apply_patch":
-		return field == "patch" || commandFieldRole(field) == folderField
+		return field == "patch" || commandFieldRole(field) == fieldRoleWorkingFolder
 	case "http_request", "web_fetch":
 		return field == "method" || field == "headers"
 	case "search_files":

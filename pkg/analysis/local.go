@@ -10,30 +10,30 @@ import (
 
 // Options describe the place in which actions are judged. The zero Options have no folders.
 type Options struct {
-	Shell               ShellCommandAnalyzer       // analyses commands; nil means that commands are unknown
-	FileAnalyzer        FileAnalyzer               // analyses the content written to files; nil means that it is not read
-	ReplaySession       LastReplayedActionAnalyzer // analyses an action after earlier ones; nil: not possible
-	CWD                 string                     // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
-	Home                string                     // the user's home folder
-	WorkspaceRoots      []string                   // folders that count as workspace
-	FoldCase            bool                       // the file system ignores case
-	UseLocalFiles       bool                       // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
-	Overlay             FileOverlay                // with UseLocalFiles: files that replace those on the disk; nil for none
-	ApprovalPage        ApprovalPageStatus         // address of the approval page; nil if not known
-	TrustedDestinations Trusted                    // places to which data may go in ordinary work
+	Shell               ShellCommandAnalyzer // analyses commands; nil means that commands are unknown
+	FileAnalyzer        FileAnalyzer         // analyses the content written to files; nil means that it is not read
+	ReplaySession       SessionReplayFunc    // analyses an action after earlier ones; nil: not possible
+	CWD                 string               // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
+	Home                string               // the user's home folder
+	WorkspaceRoots      []string             // folders that count as workspace
+	FoldCase            bool                 // the file system ignores case
+	InspectLocalFiles   bool                 // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
+	Overlay             FileOverlay          // with InspectLocalFiles: files that replace those on the disk; nil for none
+	ApprovalPage        ApprovalPageStatus   // address of the approval page; nil if not known
+	TrustedDestinations Trusted              // places to which data may go in ordinary work
 
-	Container Container // with UseLocalFiles: container in which actions run; nil for none
+	ActionContainer ActionContainer // with InspectLocalFiles: container in which actions run; nil for none
 }
 
 // New returns an Analyzer for a place. It returns an error if a folder is not absolute, or if
-// [effect.CheckRoot] rejects a root.
+// [effect.CheckWorkspaceRoot] rejects a root.
 func New(o Options) (*Analyzer, error) {
 	blank := effect.PathContext{}
 	canonical := func(what, path string) (string, error) {
 		if path == "" {
 			return "", nil
 		}
-		p, isPattern := blank.Path(path, false)
+		p, isPattern := blank.CanonicalPath(path, false)
 		if isPattern {
 			return "", fmt.Errorf("%s %q is not an absolute path; write the full path", what, path)
 		}
@@ -47,58 +47,58 @@ func New(o Options) (*Analyzer, error) {
 	if place.CWD, err = canonical("folder", o.CWD); err != nil {
 		return nil, err
 	}
-	f := newFiles()
-	if o.UseLocalFiles {
+	f := newFileAccess()
+	if o.InspectLocalFiles {
 		f.overlay = o.Overlay
-		place.ResolveLinks, place.NewCachedLinks, place.ReadScript, place.ListArchive = f.resolveLinks, f.newCachingResolver, f.readScript, f.listArchive
-		f.trustFileSystem(place.Home)
+		place.ResolveLinks, place.NewCachedLinkResolver, place.ReadScript, place.ListArchive = f.resolveLinks, f.newCachingLinkResolver, f.readScript, f.listArchive
+		f.allowInspectingFileSystem(place.Home)
 	}
 	for _, r := range o.WorkspaceRoots {
 		root, err := canonical("root", r)
 		if err != nil {
 			return nil, err
 		}
-		if err := effect.CheckRoot(root, place.Home); err != nil {
+		if err := effect.CheckWorkspaceRoot(root, place.Home); err != nil {
 			return nil, err
 		}
-		f.trustFileSystem(root)
-		if err := f.addRoot(&place, root); err != nil {
+		f.allowInspectingFileSystem(root)
+		if err := f.addWorkspaceRoot(&place, root); err != nil {
 			return nil, err
 		}
 	}
-	f.trustFileSystem(place.CWD)
-	if len(o.WorkspaceRoots) == 0 && effect.CheckRoot(place.CWD, place.Home) == nil {
+	f.allowInspectingFileSystem(place.CWD)
+	if len(o.WorkspaceRoots) == 0 && effect.CheckWorkspaceRoot(place.CWD, place.Home) == nil {
 		// If this folder cannot be a root, there is no workspace: no change is ordinary.
-		if err := f.addRoot(&place, place.CWD); err != nil {
-			place.Roots = nil
+		if err := f.addWorkspaceRoot(&place, place.CWD); err != nil {
+			place.WorkspaceRoots = nil
 		}
 	}
 	trust, err := o.TrustedDestinations.compile()
 	if err != nil {
 		return nil, err
 	}
-	an := &Analyzer{Shell: o.Shell, FileAnalyzer: o.FileAnalyzer, ReplaySession: o.ReplaySession, DefaultExecutionContext: place, trust: trust, approvalPage: o.ApprovalPage}
-	if o.UseLocalFiles {
-		an.files, an.container = f, o.Container
+	an := &Analyzer{Shell: o.Shell, FileAnalyzer: o.FileAnalyzer, ReplaySession: o.ReplaySession, DefaultExecutionContext: place, trustedDestinations: trust, approvalPageStatus: o.ApprovalPage}
+	if o.InspectLocalFiles {
+		an.files, an.actionContainer = f, o.ActionContainer
 	}
 	return an, nil
 }
 
-// addRoot adds a root by its path and by its path without symbolic links.
-func (f *fileAccess) addRoot(place *effect.PathContext, root string) error {
-	place.Roots = append(place.Roots, root)
+// addWorkspaceRoot adds a root by its path and by its path without symbolic links.
+func (f *fileAccess) addWorkspaceRoot(place *effect.PathContext, root string) error {
+	place.WorkspaceRoots = append(place.WorkspaceRoots, root)
 	if place.ResolveLinks == nil {
 		return nil
 	}
 	real := place.ResolveLinks(root)
-	f.resolvedRoots = append(f.resolvedRoots, strings.TrimSuffix(real, "/")+"/")
-	if real == root || slices.Contains(place.Roots, real) {
+	f.resolvedWorkspaceRoots = append(f.resolvedWorkspaceRoots, strings.TrimSuffix(real, "/")+"/")
+	if real == root || slices.Contains(place.WorkspaceRoots, real) {
 		return nil
 	}
-	if err := effect.CheckRoot(real, place.Home); err != nil {
+	if err := effect.CheckWorkspaceRoot(real, place.Home); err != nil {
 		return err
 	}
-	place.Roots = append(place.Roots, real)
+	place.WorkspaceRoots = append(place.WorkspaceRoots, real)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func resolveSymlinks(path string, isGlob bool, resolvePath func(string) string) 
 		if real == path {
 			return path, false
 		}
-		real, _ = (&effect.PathContext{}).Path(real, false)
+		real, _ = (&effect.PathContext{}).CanonicalPath(real, false)
 		return real, real != path
 	}
 	wild := strings.IndexAny(path, `*?[\`)

@@ -19,14 +19,14 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-// Losses are the files that an action deletes or overwrites.
-type Losses struct {
-	List             []undo.FileLoss // the files to back up
-	WhyUnknown       string          // why the losses cannot be determined; "" if they can
-	NeedingBackup    []undo.FileLoss // losses in List that are permanent without a backup, and about which no rule asks the user
-	OutsideWorkspace bool            // some losses are outside the workspace
+// FileLosses are the files that an action deletes or overwrites.
+type FileLosses struct {
+	FilesToBackUp           []undo.FileLoss // the files to back up
+	WhyUnknown              string          // why the losses cannot be determined; "" if they can
+	NeedingBackup           []undo.FileLoss // losses in List that are permanent without a backup, and about which no rule asks the user
+	HasLossOutsideWorkspace bool            // some losses are outside the workspace
 
-	restorableEffects map[int]bool // indexes of effects whose losses a backup of List restores
+	effectsRestorableFromBackup map[int]bool // indexes of effects whose losses a backup of List restores
 }
 
 const (
@@ -34,52 +34,52 @@ const (
 	maxTrackedFiles = 50_000 // files in the index of a repository
 )
 
-// Losses returns the files that the action deletes or overwrites, except those that a build or the last
+// FindFileLosses returns the files that the action deletes or overwrites, except those that a build or the last
 // commit restores.
-func (c *ActionCase) Losses() *Losses {
-	l := &Losses{restorableEffects: map[int]bool{}}
+func (c *ActionCase) FindFileLosses() *FileLosses {
+	l := &FileLosses{effectsRestorableFromBackup: map[int]bool{}}
 	later := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		before := len(l.List)
+		before := len(l.FilesToBackUp)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.directEffectCount { // a link's target is not lost when the link is deleted
-				c.addPathLoss(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
+			if i < c.effectCountWithoutLinkTargets { // a link's target is not lost when the link is deleted
+				c.addEffectPathLosses(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
 			switch {
 			case e.Losses&effect.LosesNothing != 0:
 			case e.Recursive:
-				c.addMergeLosses(l, i)
+				c.addFolderMergeLosses(l, i)
 			default:
-				c.addPathLoss(l, i, undo.FileLoss{Write: true})
+				c.addEffectPathLosses(l, i, undo.FileLoss{Write: true})
 			}
 		case effect.Execute:
 			c.addProgramLosses(l, i)
 		}
-		if later = later || e.Losses&effect.LosesFilesAtUnknownTime != 0; later && len(l.List) > before {
+		if later = later || e.Losses&effect.LosesFilesAtUnknownTime != 0; later && len(l.FilesToBackUp) > before {
 			l.setWhyUnknown("the command runs in the background, in a loop, or after a delay")
 		}
 	}
-	if len(l.List) > maxLosses {
+	if len(l.FilesToBackUp) > maxLosses {
 		l.setWhyUnknown("too many files are named")
 	}
 	return l
 }
 
-func (l *Losses) setWhyUnknown(why string) {
+func (l *FileLosses) setWhyUnknown(why string) {
 	if l.WhyUnknown == "" {
 		l.WhyUnknown = why
 	}
 }
 
-// addPathLoss adds the losses of an effect on a path.
-func (c *ActionCase) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
-	e := &c.Effects[i]
+// addEffectPathLosses adds the losses of an effect on a path.
+func (c *ActionCase) addEffectPathLosses(l *FileLosses, effectIndex int, loss undo.FileLoss) {
+	e := &c.Effects[effectIndex]
 	deletes := !loss.Write
 	switch _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); {
-	case e.Restorable || isNullOrStdStream(e) || output:
+	case e.IsRestorableWithoutBackup || isNullOrStdStream(e) || output:
 		return
 	case e.Path == "":
 		if deletes {
@@ -90,7 +90,7 @@ func (c *ActionCase) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 		if isTemporaryFile(e) || c.ClearsCache(e) {
 			return
 		}
-		l.OutsideWorkspace = true
+		l.HasLossOutsideWorkspace = true
 	}
 	if e.PathIsPattern {
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
@@ -105,24 +105,24 @@ func (c *ActionCase) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 		folder := pattern[:cut]
 		loss.Under, loss.Deep = true, strings.Contains(rest, "/") || strings.Contains(rest, "**")
 		if real := c.realFolder(folder); real != folder {
-			pattern, folder = effect.Quote(real)+pattern[cut:], real
+			pattern, folder = effect.QuoteGlobMeta(real)+pattern[cut:], real
 		}
-		loss.IsLostPath = func(p string) bool { return effect.Overlap(pattern, effect.Quote(p), fold) }
+		loss.IsLostPath = func(p string) bool { return effect.PatternsOverlap(pattern, effect.QuoteGlobMeta(p), fold) }
 		loss.Path = folder
 	} else {
 		loss.Path = path.Join(c.realFolder(path.Dir(e.Path)), path.Base(e.Path))
-		if !l.OutsideWorkspace && e.Certainty != effect.Possible && c.discardsContent(i, loss.Path) {
+		if !l.HasLossOutsideWorkspace && e.Certainty != effect.Possible && c.effectDiscardsFileContent(effectIndex, loss.Path) {
 			l.NeedingBackup = append(l.NeedingBackup, loss)
 		}
 	}
-	l.List = append(l.List, loss)
-	l.restorableEffects[i] = true
+	l.FilesToBackUp = append(l.FilesToBackUp, loss)
+	l.effectsRestorableFromBackup[effectIndex] = true
 }
 
-// addMergeLosses adds the losses of a program that copies files and folders into a folder: it overwrites the
+// addFolderMergeLosses adds the losses of a program that copies files and folders into a folder: it overwrites the
 // files whose names also exist in a source folder.
-func (c *ActionCase) addMergeLosses(l *Losses, i int) {
-	e := &c.Effects[i]
+func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
+	e := &c.Effects[effectIndex]
 	if c.files == nil || e.Path == "" || e.PathIsPattern || !c.executionContext.IsInsideRoots(e.Path, false, false) {
 		return
 	}
@@ -132,11 +132,11 @@ func (c *ActionCase) addMergeLosses(l *Losses, i int) {
 		return
 	}
 	if !info.IsDir() {
-		c.addPathLoss(l, i, undo.FileLoss{Write: true})
+		c.addEffectPathLosses(l, effectIndex, undo.FileLoss{Write: true})
 		return
 	}
 	var from []string
-	for j := i - 1; j >= 0 && len(from) < maxLosses; j-- {
+	for j := effectIndex - 1; j >= 0 && len(from) < maxLosses; j-- {
 		o := &c.Effects[j]
 		if o.Kind == effect.Execute {
 			break
@@ -153,8 +153,8 @@ func (c *ActionCase) addMergeLosses(l *Losses, i int) {
 	case len(from) == 0 && !deleted:
 		return
 	case len(from) == 0: // the source is another machine: files may be overwritten in place
-		l.List = append(l.List, undo.FileLoss{Path: into, Tree: true, Write: true})
-		l.restorableEffects[i] = true
+		l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: into, Tree: true, Write: true})
+		l.effectsRestorableFromBackup[effectIndex] = true
 		return
 	}
 	also := func(p string) (file, folder bool) {
@@ -166,12 +166,12 @@ func (c *ActionCase) addMergeLosses(l *Losses, i int) {
 		}
 		return file, folder
 	}
-	l.List = append(l.List, undo.FileLoss{
+	l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{
 		Path: into, Under: true, Deep: true, Write: true,
 		IsLostPath:     func(p string) bool { file, _ := also(p); return file },
 		MustSkipFolder: func(p string) bool { _, folder := also(p); return !folder },
 	})
-	l.restorableEffects[i] = true
+	l.effectsRestorableFromBackup[effectIndex] = true
 }
 
 // realFolder returns the path of a folder without symbolic links.
@@ -183,19 +183,19 @@ func (c *ActionCase) realFolder(folder string) string {
 	return real
 }
 
-// discardsContent reports whether an effect discards the content of a file that is not empty. An action that
+// effectDiscardsFileContent reports whether an effect discards the content of a file that is not empty. An action that
 // also reads the file edits it.
-func (c *ActionCase) discardsContent(i int, file string) bool {
-	e := &c.Effects[i]
+func (c *ActionCase) effectDiscardsFileContent(effectIndex int, file string) bool {
+	e := &c.Effects[effectIndex]
 	if c.files == nil || e.Kind == effect.MoveFile || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile && o.Path == e.Path }) {
 		return false
 	}
-	info, err := disk{c.files}.Lstat(file)
+	info, err := localNoSymlinkDisk{c.files}.Lstat(file)
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
 // addProgramLosses adds the losses of a program that are not named in its operands.
-func (c *ActionCase) addProgramLosses(l *Losses, i int) {
+func (c *ActionCase) addProgramLosses(l *FileLosses, i int) {
 	e := &c.Effects[i]
 	within := func(o *effect.Effect) bool { return o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End }
 	const ofGit = effect.LosesModifiedTrackedFiles | effect.LosesModifiedFilesItWrites | effect.LosesUntracked | effect.LosesRefs
@@ -205,18 +205,18 @@ func (c *ActionCase) addProgramLosses(l *Losses, i int) {
 	case e.Losses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
 			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.PathIsPattern && c.executionContext.IsInsideRoots(o.Path, false, false) {
-				for k := range l.List {
-					if l.restorableEffects[j] && l.List[k].Path == o.Path {
-						l.List[k].Store = true
+				for k := range l.FilesToBackUp {
+					if l.effectsRestorableFromBackup[j] && l.FilesToBackUp[k].Path == o.Path {
+						l.FilesToBackUp[k].Store = true
 					}
 				}
-				l.List = append(l.List, undo.FileLoss{Path: path.Join(c.realFolder(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
-				l.restorableEffects[i], l.restorableEffects[j] = true, true
+				l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: path.Join(c.realFolder(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
+				l.effectsRestorableFromBackup[i], l.effectsRestorableFromBackup[j] = true, true
 			}
 		}
 	case e.Losses&ofGit != 0:
 		if c.addGitLosses(l, e, within) {
-			l.restorableEffects[i] = true
+			l.effectsRestorableFromBackup[i] = true
 		} else {
 			l.setWhyUnknown("the repository cannot be read")
 		}
@@ -224,7 +224,7 @@ func (c *ActionCase) addProgramLosses(l *Losses, i int) {
 }
 
 // addGitLosses adds the losses of a git command. ok is false if they cannot be determined.
-func (c *ActionCase) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
+func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
 	if e.LostFilesFolder == "" || !c.executionContext.IsInsideRoots(e.LostFilesFolder, false, false) {
 		return false
 	}
@@ -232,28 +232,28 @@ func (c *ActionCase) addGitLosses(l *Losses, e *effect.Effect, within func(*effe
 		return true
 	}
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
-	r := committed.New(disk{c.files}, inside, inside)
+	r := committed.New(localNoSymlinkDisk{c.files}, inside, inside)
 	defer r.Close()
 	folder := c.realFolder(e.LostFilesFolder)
-	t, ok := r.Tree(folder)
+	t, ok := r.ReadWorkTree(folder)
 	if !ok && c.files.overlay != nil {
 		return c.files.overlay.Absent(path.Join(folder, ".git"))
 	}
 	if !ok || len(t.Files) > maxTrackedFiles {
 		return false
 	}
-	before := len(l.List)
+	before := len(l.FilesToBackUp)
 	if e.Losses&effect.LosesRefs != 0 {
 		for _, name := range [...]string{"refs/heads", "refs/tags", "refs/stash"} {
-			l.List = append(l.List, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true})
+			l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true})
 		}
 		for _, name := range [...]string{"packed-refs", "logs/refs/stash", "logs/refs/heads"} {
-			l.List = append(l.List, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true, Write: true})
+			l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true, Write: true})
 		}
 	}
 	dirty := e.Losses&effect.LosesModifiedTrackedFiles != 0
 	if e.Losses&effect.LosesRefs != 0 {
-		stashed, untracked := c.stashesBefore(e)
+		stashed, untracked := c.gitStashesBeforeProgram(e)
 		if dirty = dirty || stashed; untracked {
 			l.setWhyUnknown("git stash drop deletes untracked files that the same command stashes")
 		}
@@ -278,14 +278,14 @@ func (c *ActionCase) addGitLosses(l *Losses, e *effect.Effect, within func(*effe
 				continue
 			}
 			if differsFromIndex(&file) || below != nil && restoresFromCommit(e) {
-				l.List = append(l.List, undo.FileLoss{Path: file.Path, Write: true})
+				l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: file.Path, Write: true})
 			}
 		}
-		if len(l.List) > before {
-			l.List = append(l.List, undo.FileLoss{Path: t.GitDir + "/index"})
+		if len(l.FilesToBackUp) > before {
+			l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: t.GitDir + "/index"})
 		}
 	}
-	l.NeedingBackup = append(l.NeedingBackup, l.List[before:]...)
+	l.NeedingBackup = append(l.NeedingBackup, l.FilesToBackUp[before:]...)
 	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return isDeletion(&o) && within(&o) })
 	if e.Losses&effect.LosesUntracked != 0 && !named {
 		tracked := make(map[string]bool, len(t.Files))
@@ -293,7 +293,7 @@ func (c *ActionCase) addGitLosses(l *Losses, e *effect.Effect, within func(*effe
 			tracked[t.Files[i].Path] = true
 		}
 		from := c.realFolder(e.LostFilesFolder)
-		l.List = append(l.List, undo.FileLoss{Path: from, Under: true, Deep: true, MustSkipFolder: isGitFolder, IsLostPath: func(p string) bool {
+		l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: from, Under: true, Deep: true, MustSkipFolder: isGitFolder, IsLostPath: func(p string) bool {
 			info, err := os.Lstat(p)
 			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmptyFolder(p))
 		}})
@@ -308,18 +308,18 @@ func restoresFromCommit(e *effect.Effect) bool {
 	return git.Subcommand == "restore" && git.HasOption("sS", "--staged", "--source")
 }
 
-// stashesBefore reports whether the command stashes changes of tracked files, or untracked files, before a program
+// gitStashesBeforeProgram reports whether the command stashes changes of tracked files, or untracked files, before a program
 // that may drop the stash.
-func (c *ActionCase) stashesBefore(before *effect.Effect) (changes, untracked bool) {
+func (c *ActionCase) gitStashesBeforeProgram(program *effect.Effect) (stashesTracked, stashesUntracked bool) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if git := command.ParseGit(e.Args); e.Kind == effect.Execute && e.Program == "git" && e.Span.Start < before.Span.Start && git.Subcommand == "stash" {
+		if git := command.ParseGit(e.Args); e.Kind == effect.Execute && e.Program == "git" && e.Span.Start < program.Span.Start && git.Subcommand == "stash" {
 			if len(git.Args) == 0 || strings.HasPrefix(git.Args[0], "-") || git.Args[0] == "push" || git.Args[0] == "save" {
-				changes, untracked = true, untracked || git.HasOption("ua", "--include-untracked", "--all")
+				stashesTracked, stashesUntracked = true, stashesUntracked || git.HasOption("ua", "--include-untracked", "--all")
 			}
 		}
 	}
-	return changes, untracked
+	return stashesTracked, stashesUntracked
 }
 
 func isEmptyFolder(dir string) bool {
@@ -343,16 +343,16 @@ func differsFromIndex(f *committed.TrackedFile) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
-// PermanentlyLostFilePath returns the path of one file that the action would lose permanently without a rule
+// FirstPermanentlyLostFilePath returns the path of one file that the action would lose permanently without a rule
 // that asks the user: the last commit does not contain the same file, and the session did not
 // create it. "" means that there is none. It ignores git's file index.
-func (c *ActionCase) PermanentlyLostFilePath(l *Losses) string {
+func (c *ActionCase) FirstPermanentlyLostFilePath(l *FileLosses) string {
 	if c.files == nil || len(l.NeedingBackup) == 0 {
 		return ""
 	}
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	home := strings.TrimSuffix(c.executionContext.Home, "/") + "/"
-	r := committed.New(disk{c.files}, inside, func(p string) bool {
+	r := committed.New(localNoSymlinkDisk{c.files}, inside, func(p string) bool {
 		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
 	})
 	defer r.Close()
@@ -364,17 +364,17 @@ func (c *ActionCase) PermanentlyLostFilePath(l *Losses) string {
 	return ""
 }
 
-// AssumingBackup returns the case under the assumption that all losses are backed up, or nil if that makes no
+// CaseAssumingLossesBackedUp returns the case under the assumption that all losses are backed up, or nil if that makes no
 // difference, or if the losses cannot be determined.
-func (c *ActionCase) AssumingBackup() *ActionCase {
-	l := c.Losses()
-	if len(l.restorableEffects) == 0 || l.WhyUnknown != "" {
+func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
+	l := c.FindFileLosses()
+	if len(l.effectsRestorableFromBackup) == 0 || l.WhyUnknown != "" {
 		return nil
 	}
 	k := *c
-	k.Effects, k.MatchedRules, k.EarlierSteps = slices.Clone(c.Effects), nil, nil
-	if c.Evidence != nil {
-		k.Evidence = &Evidence{}
+	k.Effects, k.MatchedRules, k.EarlierTierSteps = slices.Clone(c.Effects), nil, nil
+	if c.Tier1Evidence != nil {
+		k.Tier1Evidence = &AllowEvidence{}
 	}
 	if c.MatchedRules != nil {
 		k.MatchedRules = make([][]RuleMatch, len(k.Effects))
@@ -382,20 +382,20 @@ func (c *ActionCase) AssumingBackup() *ActionCase {
 	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
-		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.restorableEffects[i] && !(e.Restorable || isNullOrStdStream(e) || i >= c.directEffectCount) {
+		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.effectCountWithoutLinkTargets) {
 			if _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); !output {
 				lost++
 			}
 		}
-		e.BackedUp = (l.restorableEffects[i] || i >= c.directEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
+		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.effectCountWithoutLinkTargets && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
 	}
 	for i := range k.Effects {
 		if e := &k.Effects[i]; e.Kind == effect.Execute {
-			k.markProgramBackedUp(i, l.restorableEffects[i])
+			k.markProgramBackedUp(i, l.effectsRestorableFromBackup[i])
 		}
 	}
 	k.MinTier = MinTierForActionType(c.Action.Type)
-	if lost == 0 && !l.OutsideWorkspace {
+	if lost == 0 && !l.HasLossOutsideWorkspace {
 		k.MinTier = min(k.MinTier, 1)
 	}
 	k.MinTier = max(k.MinTier, c.Action.MinTier)
@@ -404,7 +404,7 @@ func (c *ActionCase) AssumingBackup() *ActionCase {
 
 // markProgramBackedUp marks the effect of a program as backed up if every file that it deletes or
 // moves is backed up or can be restored otherwise. Its effects that destroy data are then marked
-// too. stated means that the program itself loses data, which a backup restores.
+// too. hasOwnLosses means that the program itself loses data, which a backup restores.
 func (c *ActionCase) markProgramBackedUp(effectIndex int, hasOwnLosses bool) {
 	e := &c.Effects[effectIndex]
 	kept, open := hasOwnLosses, false
@@ -416,15 +416,15 @@ func (c *ActionCase) markProgramBackedUp(effectIndex int, hasOwnLosses bool) {
 		}
 		switch {
 		case isDeletion(o) || o.Kind == effect.MoveFile:
-			kept, open = kept || o.BackedUp, open || !o.BackedUp && !o.Restorable
+			kept, open = kept || o.IsBackedUpByShield, open || !o.IsBackedUpByShield && !o.IsRestorableWithoutBackup
 		case hasOwnLosses && (o.Kind == effect.DestroyData && o.Program == e.Program || o.Kind == effect.ChangeRemoteSystem && e.Losses&effect.LosesDatabase != 0):
 			destroys = append(destroys, j)
 		}
 	}
-	if e.BackedUp = kept && !open; e.BackedUp {
-		e.Harms = slices.DeleteFunc(slices.Clone(e.Harms), func(h effect.Harm) bool { return h == effect.DiscardsWork })
+	if e.IsBackedUpByShield = kept && !open; e.IsBackedUpByShield {
+		e.Harms = slices.DeleteFunc(slices.Clone(e.Harms), func(h effect.Harm) bool { return h == effect.DiscardsUnpublishedWork })
 		for _, j := range destroys {
-			c.Effects[j].BackedUp = true
+			c.Effects[j].IsBackedUpByShield = true
 		}
 	}
 }
@@ -440,10 +440,10 @@ var credentialFiles = sync.OnceValue(func() *effect.Globs {
 func globsInAnyHome(names ...string) *effect.Globs {
 	var all []string
 	for _, name := range names {
-		list, _ := knowledge.Paths(name)
+		list, _ := knowledge.GlobsOfPathList(name)
 		all = append(all, list...)
 	}
-	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {anyHomePath}, "WORKSPACE": {"/"}})
+	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {anyUserHomePlaceholder}, "WORKSPACE": {"/"}})
 	if err != nil {
 		panic(err) // unreachable: a test compiles the lists
 	}

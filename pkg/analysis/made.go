@@ -21,14 +21,14 @@ func (c *ActionCase) CreatedPaths() (out []string) {
 	moves := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		moves = moves || e.Kind == effect.MoveFile && !(c.executionContext.MadeBySession != nil && c.executionContext.MadeBySession(e.Path))
+		moves = moves || e.Kind == effect.MoveFile && !(c.executionContext.IsFileCreatedBySession != nil && c.executionContext.IsFileCreatedBySession(e.Path))
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Certainty == effect.Possible || e.PathIsPattern || e.Path == "" || len(out) == maxResolvedPaths {
 			continue
 		}
-		if c.executionContext.MadeBySession != nil && c.executionContext.MadeBySession(e.Path) {
+		if c.executionContext.IsFileCreatedBySession != nil && c.executionContext.IsFileCreatedBySession(e.Path) {
 			out = append(out, e.Path)
 			continue
 		}
@@ -46,7 +46,7 @@ func (c *ActionCase) topmostMissingFolder(name string) string {
 	if c.files == nil {
 		return ""
 	}
-	root := c.containingRoot(name)
+	root := c.containingWorkspaceOrTempRoot(name)
 	if _, err := c.files.resolvePath(root); root == "" || err != nil {
 		return ""
 	}
@@ -62,18 +62,19 @@ func (c *ActionCase) topmostMissingFolder(name string) string {
 	}
 }
 
-// containingRoot returns the root or temporary folder that contains a path; "" if none.
-func (c *ActionCase) containingRoot(name string) string {
-	for _, root := range c.executionContext.Roots {
-		if strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {
+// containingWorkspaceOrTempRoot returns the root or temporary folder that contains a path; "" if none.
+func (c *ActionCase) containingWorkspaceOrTempRoot(filePath string) string {
+	for _, root := range c.executionContext.WorkspaceRoots {
+		if strings.HasPrefix(filePath, strings.TrimSuffix(root, "/")+"/") {
 			return root
 		}
 	}
-	folder, _ := effect.SplitTemporary(name)
+	folder, _ := effect.SplitTemporary(filePath)
 	return folder
 }
 
-// maxChangeTimeCheckedEntries is the maximum number of entries that [Identifier.AllFilesChangedBetween] looks at.
+// maxChangeTimeCheckedEntries is the maximum number of entries that
+// [FileIdentityResolver.AllFilesChangedBetween] looks at.
 const maxChangeTimeCheckedEntries = 4096
 
 // AllFilesChangedBetween reports whether the last change of each file at or below a path was between two instants, or the
@@ -90,12 +91,12 @@ func (i *FileIdentityResolver) AllFilesChangedBetween(rootPath string, from, to 
 		return real == rootPath // the entry of the overlay comes from an earlier action of the session
 	}
 	left := maxChangeTimeCheckedEntries
-	return real == rootPath && i.files.allChangedBetween(rootPath, from, to, &left)
+	return real == rootPath && i.files.allFilesChangedBetween(rootPath, from, to, &left)
 }
 
-func (f *fileAccess) allChangedBetween(name string, from, to time.Time, left *int) bool {
-	info, err := disk{f}.Lstat(name)
-	if *left--; err != nil || *left < 0 {
+func (f *fileAccess) allFilesChangedBetween(rootPath string, from, to time.Time, entriesLeft *int) bool {
+	info, err := localNoSymlinkDisk{f}.Lstat(rootPath)
+	if *entriesLeft--; err != nil || *entriesLeft < 0 {
 		return false
 	}
 	switch {
@@ -104,9 +105,9 @@ func (f *fileAccess) allChangedBetween(name string, from, to time.Time, left *in
 	case !info.IsDir():
 		return info.Mode().IsRegular() && !info.ModTime().Before(from) && !info.ModTime().After(to)
 	}
-	names, err := disk{f}.ReadDir(name, *left+1)
+	names, err := localNoSymlinkDisk{f}.ReadDir(rootPath, *entriesLeft+1)
 	for _, n := range names {
-		if err != nil || !f.allChangedBetween(name+"/"+n.Name(), from, to, left) {
+		if err != nil || !f.allFilesChangedBetween(rootPath+"/"+n.Name(), from, to, entriesLeft) {
 			return false
 		}
 	}

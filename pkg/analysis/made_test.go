@@ -16,7 +16,7 @@ import (
 func TestMakes(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +46,15 @@ func TestMakes(t *testing.T) {
 func TestIntact(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
 	from, to := now.Add(-time.Minute), now.Add(time.Minute)
-	ask := func(name string) bool { return an.Identifier().AllFilesChangedBetween(top+"/"+name, from, to) }
+	ask := func(name string) bool {
+		return an.NewFileIdentityResolver().AllFilesChangedBetween(top+"/"+name, from, to)
+	}
 	if !ask("src") || !ask("nothing") || !ask("new.md") {
 		t.Error("what was just written is not intact")
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Memory is the state that earlier actions of a session left, as far as judging needs it. It is used by one
-// goroutine at a time.
+// A SessionState is the state that earlier actions of a session left, as far as judging needs it.
+// It is used by one goroutine at a time.
 type SessionState interface {
 	// Labels returns the labels of data that entered the session, in a fixed order.
-	Labels() []effect.Label
+	Labels() []effect.TaintLabel
 
 	// FileOriginLabels returns the labels of a file, see [effect.PathContext].
-	FileOriginLabels(path string) []effect.Label
+	FileOriginLabels(path string) []effect.TaintLabel
 
 	// DownloadedOrDecodedPaths returns the paths of files that the session downloaded, decoded, unpacked or
 	// cloned, see [effect.PathContext].
@@ -40,12 +40,12 @@ func (an *Analyzer) CaseWithSessionState(a *action.Action, m SessionState) *Acti
 		return an.Case(a)
 	}
 	with := *an
-	with.DefaultExecutionContext.OriginLabels, with.DefaultExecutionContext.DownloadedOrDecodedPaths, with.DefaultExecutionContext.MadeBySession = m.FileOriginLabels, m.DownloadedOrDecodedPaths, m.HasCreated
+	with.DefaultExecutionContext.OriginLabels, with.DefaultExecutionContext.DownloadedOrDecodedPaths, with.DefaultExecutionContext.IsFileCreatedBySession = m.FileOriginLabels, m.DownloadedOrDecodedPaths, m.HasCreated
 	if downloads := an.DefaultExecutionContext.Home + "/Downloads/"; an.DefaultExecutionContext.Home != "" {
-		with.DefaultExecutionContext.OriginLabels = func(path string) []effect.Label {
+		with.DefaultExecutionContext.OriginLabels = func(path string) []effect.TaintLabel {
 			labels := m.FileOriginLabels(path)
 			if strings.HasPrefix(path, downloads) { // browsers and mail programs save files there
-				labels = appendNewLabels(slices.Clone(labels), effect.LabelNetwork)
+				labels = appendNewLabels(slices.Clone(labels), effect.LabelFromNetwork)
 			}
 			return labels
 		}
@@ -55,26 +55,26 @@ func (an *Analyzer) CaseWithSessionState(a *action.Action, m SessionState) *Acti
 	return c
 }
 
-// Remembers reports whether the session has a label.
-func (c *ActionCase) Remembers(l effect.Label) bool {
+// SessionHasLabel reports whether the session has a label.
+func (c *ActionCase) SessionHasLabel(l effect.TaintLabel) bool {
 	return c.SessionState != nil && slices.Contains(c.SessionState.Labels(), l)
 }
 
-// addLabelledFiles records the labelled files that an action of a file tool leaves behind.
-func (c *ActionCase) addLabelledFiles() {
+// recordFilesWithTaintLabels records the labelled files that an action of a file tool leaves behind.
+func (c *ActionCase) recordFilesWithTaintLabels() {
 	if c.Action.Type == "execute_command" {
 		return
 	}
-	var labels []effect.Label
+	var labels []effect.TaintLabel
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Kind {
 		case effect.HTTPRequest:
 			if c.Action.Type == "download_file" || strings.HasPrefix(c.Action.Type, "browser_") {
-				labels = appendNewLabels(labels, effect.LabelNetwork)
+				labels = appendNewLabels(labels, effect.LabelFromNetwork)
 			}
 		case effect.ReadFile, effect.MoveFile:
 			if effect.IsSecretPath(e.Path, e.PathIsPattern) {
-				labels = appendNewLabels(labels, effect.LabelSecret)
+				labels = appendNewLabels(labels, effect.LabelFromCredentialLocation)
 			}
 			if c.executionContext.OriginLabels != nil && !e.PathIsPattern {
 				labels = appendNewLabels(labels, c.executionContext.OriginLabels(e.Path)...)
@@ -91,7 +91,7 @@ func (c *ActionCase) addLabelledFiles() {
 	}
 }
 
-func appendNewLabels(to []effect.Label, more ...effect.Label) []effect.Label {
+func appendNewLabels(to []effect.TaintLabel, more ...effect.TaintLabel) []effect.TaintLabel {
 	for _, l := range more {
 		if !slices.Contains(to, l) {
 			to = append(to, l)

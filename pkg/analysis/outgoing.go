@@ -21,9 +21,8 @@ type OutgoingText struct {
 	IsSendUncertain  bool     // maybe not sent: typed into a page, put into a secret store, a program argument, or a URL in a file
 }
 
-// storesSecret reports whether a program is asked to store a secret, as the secret store of the user's own
-// service does.
-func (c *ActionCase) storesSecret() bool {
+// usesServiceSecretStore reports whether the action runs a command that stores a secret in a secret store.
+func (c *ActionCase) usesServiceSecretStore() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] })
 	})
@@ -35,8 +34,8 @@ var urlsInText = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`
 // maxURLs is the maximum number of URLs read in one text.
 const maxURLs = 256
 
-// urlPathsIn returns the paths and queries of the URLs in a text, except of this machine.
-func urlPathsIn(text string) string {
+// urlPathLines returns the paths and queries of the URLs in a text, except of this machine.
+func urlPathLines(text string) string {
 	if !strings.Contains(text, "://") {
 		return ""
 	}
@@ -56,30 +55,30 @@ var urlPartSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", "
 // maxOutgoingBytes is the maximum number of bytes of outgoing text that are read.
 const maxOutgoingBytes = 64 << 10
 
-// MayHaveOutgoingText reports, at little cost, whether [Case.Outgoing] may be other than nil.
+// MayHaveOutgoingText reports, at little cost, whether [ActionCase.FindOutgoingText] may be other than nil.
 func (c *ActionCase) MayHaveOutgoingText() bool {
 	raw := c.Action.Raw
 	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash as an escape
 		return true
 	}
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return slices.Contains(outgoingKinds, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
+		return slices.Contains(outgoingEffectKinds, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
 	})
 }
 
-// outgoingKinds are the effects by which data leaves the machine.
-var outgoingKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemoteSystem, effect.RemoteShell}
+// outgoingEffectKinds are the effects by which data leaves the machine.
+var outgoingEffectKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemoteSystem, effect.RemoteShell}
 
-// Outgoing returns the text that a case sends to others, nil if nothing leaves the machine.
-func (c *ActionCase) Outgoing() *OutgoingText {
+// FindOutgoingText returns the text that a case sends to others, nil if nothing leaves the machine.
+func (c *ActionCase) FindOutgoingText() *OutgoingText {
 	o := &OutgoingText{}
-	leaves, stays, stores := false, false, c.storesSecret()
+	leaves, stays, stores := false, false, c.usesServiceSecretStore()
 	uses := strings.HasPrefix(c.Action.Type, "browser_")
 	var text strings.Builder
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		uses = uses || e.Kind == effect.Execute && e.Class == effect.Network
-		if !slices.Contains(outgoingKinds, e.Kind) {
+		if !slices.Contains(outgoingEffectKinds, e.Kind) {
 			continue
 		}
 		if effect.Loopback(e.Host) {
@@ -98,7 +97,7 @@ func (c *ActionCase) Outgoing() *OutgoingText {
 		}
 	}
 	if !leaves && !stays && uses {
-		o.Hosts = c.loginHosts()
+		o.Hosts = c.loginTargetHosts()
 		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.Loopback(host) })
 	}
 	o.IsSendUncertain = !leaves || stores
@@ -108,7 +107,7 @@ func (c *ActionCase) Outgoing() *OutgoingText {
 	c.appendOutgoingTexts(o, &text, "", c.Action.Payload)
 	said := text.String()
 	if !leaves && (stays || !uses) {
-		if said = urlPathsIn(said); said == "" {
+		if said = urlPathLines(said); said == "" {
 			return nil
 		}
 		o.LoginCredentials = nil
@@ -180,10 +179,11 @@ func (c *ActionCase) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, f
 	}
 }
 
-// AddSessionCredentialSend adds the effect of sending a credential that the session has read. perhaps: the text has only
-// part of one, or the credential is so short that the match may be chance.
+// AddSessionCredentialSend adds the effect of sending a credential that the session has read.
+// isUncertainMatch means that the text has only part of a credential, or that the credential is so
+// short that the match may be chance.
 func (c *ActionCase) AddSessionCredentialSend(isUncertainMatch bool) {
-	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseValueReadInSession, Certainty: effect.CertainIf(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
+	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSecretReadEarlierInSession, Certainty: effect.CertainIf(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
 		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
 			e.Host = h

@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An ApprovalPage returns the address of this user's approval page as HOST:PORT, "" if it was never served, and
-// whether a question is waiting there for an answer.
+// An ApprovalPageStatus returns the address of this user's approval page as HOST:PORT, "" if it was
+// never served, and whether a question is waiting there for an answer.
 type ApprovalPageStatus func() (address string, waits bool)
 
 // addApprovalPageAccess adds an effect if an action contacts the approval page, whose requests answer questions, or if,
@@ -32,7 +32,7 @@ func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatus) {
 	if err != nil {
 		return
 	}
-	if isScreenTool(c.Action.Type) && c.containsPageAddress(host, port) {
+	if isScreenOrBrowserTool(c.Action.Type) && c.containsPageAddress(host, port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.TamperWithShield, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
@@ -44,7 +44,7 @@ func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatus) {
 			break
 		}
 	}
-	if waits && c.seesApprovalQuestion(port) {
+	if waits && c.canActionSeeApprovalQuestion(port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.TamperWithShield, Reason: "reads or clicks the screen, a page or a notification that can show shield's question"})
 	}
 }
@@ -52,12 +52,12 @@ func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatus) {
 // mayReachApprovalPage reports whether an effect could contact the page or see a question. It saves a lookup for all
 // other actions.
 func (c *ActionCase) mayReachApprovalPage() bool {
-	return isScreenTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+	return isScreenOrBrowserTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.KindForPolicies() {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
 			return true
 		case effect.Execute:
-			return readsScreen(&e) || mayConnect(&e) && c.hasPossiblePortInText()
+			return programReadsScreenOrTerminal(&e) || mayConnect(&e) && c.hasPossiblePortInText()
 		}
 		return false
 	})
@@ -80,7 +80,7 @@ var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": 
 // hasPossiblePortInText reports whether the action's text has a number long enough for an unprivileged port.
 func (c *ActionCase) hasPossiblePortInText() bool {
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
-	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return hasFourDigits(l.Text) }) || hasFourDigits(c.resolvedCommandText)
+	return slices.ContainsFunc(leaves, func(l action.PayloadLeaf) bool { return hasFourDigits(l.Text) }) || hasFourDigits(c.resolvedCommandText)
 }
 
 func hasFourDigits(text string) bool {
@@ -152,7 +152,7 @@ func (c *ActionCase) containsPageAddress(host, port string) bool {
 	}
 	page, err := regexp.Compile(`(?i)(?:\blocalhost\b|\b127\.[0-9.]*|::1|\b0\.0\.0\.0|` + regexp.QuoteMeta(host) + `)[^0-9]{1,12}0*` + regexp.QuoteMeta(port) + `(?:[^0-9]|$)`)
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
-	return err != nil || page.MatchString(c.resolvedCommandText) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
+	return err != nil || page.MatchString(c.resolvedCommandText) || slices.ContainsFunc(leaves, func(l action.PayloadLeaf) bool { return page.MatchString(l.Text) })
 }
 
 // actionTextContainsPort reports whether the action's own text contains a number.
@@ -186,17 +186,17 @@ func indexOfNumber(text, number string) int {
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// isScreenTool reports whether a tool's name says that it shows or controls the screen or a browser.
-func isScreenTool(name string) bool {
+// isScreenOrBrowserTool reports whether a tool's name says that it shows or controls the screen or a browser.
+func isScreenOrBrowserTool(name string) bool {
 	return strings.HasPrefix(name, "browser_") || strings.HasPrefix(name, "computer") || strings.HasPrefix(name, "mcp__") &&
 		(strings.Contains(name, "browser") || strings.Contains(name, "playwright") || strings.Contains(name, "chrome")) || strings.Contains(name, "screenshot") || strings.Contains(name, "click")
 }
 
-// screenToolWords are words in names of tools that return the content of a page or screen.
-var screenToolWords = [...]string{"screenshot", "snapshot", "content", "text", "html", "read", "extract", "source", "observe", "dom"}
+// screenReadingToolNameWords are words in names of tools that return the content of a page or screen.
+var screenReadingToolNameWords = [...]string{"screenshot", "snapshot", "content", "text", "html", "read", "extract", "source", "observe", "dom"}
 
-// readsScreen reports whether a program reads notifications, a terminal or the screen.
-func readsScreen(e *effect.Effect) bool {
+// programReadsScreenOrTerminal reports whether a program reads notifications, a terminal or the screen.
+func programReadsScreenOrTerminal(e *effect.Effect) bool {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(words, a) })
 	}
@@ -219,27 +219,27 @@ func readsScreen(e *effect.Effect) bool {
 	return false
 }
 
-// seesApprovalQuestion reports whether an action reads or clicks in a window that may show a question.
-func (c *ActionCase) seesApprovalQuestion(port string) bool {
+// canActionSeeApprovalQuestion reports whether an action reads or clicks in a window that may show a question.
+func (c *ActionCase) canActionSeeApprovalQuestion(approvalPagePort string) bool {
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && readsScreen(e) {
+		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && programReadsScreenOrTerminal(e) {
 			return true
 		}
 	}
 	name := c.Action.Type
 	switch {
-	case !isScreenTool(name):
+	case !isScreenOrBrowserTool(name):
 		return false
 	case strings.HasPrefix(name, "computer"):
 		return true
-	case slices.ContainsFunc(screenToolWords[:], func(word string) bool { return strings.Contains(name, word) }):
+	case slices.ContainsFunc(screenReadingToolNameWords[:], func(word string) bool { return strings.Contains(name, word) }):
 		return true
 	}
-	if c.actionTextContainsPort(port) {
+	if c.actionTextContainsPort(approvalPagePort) {
 		return true
 	}
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
-	return slices.ContainsFunc(leaves, func(l action.Leaf) bool {
+	return slices.ContainsFunc(leaves, func(l action.PayloadLeaf) bool {
 		text := strings.ToLower(l.Text)
 		return strings.Contains(text, "approve") || strings.Contains(text, "allow once") || strings.Contains(text, "shield")
 	})

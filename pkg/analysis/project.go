@@ -13,9 +13,9 @@ import (
 
 // Limits of a search of the workspace. Names outside them are not found.
 const (
-	maxSearchedFiles   = 3000     // files
-	maxSearchBytes     = 16 << 20 // total bytes
-	maxSearchFileBytes = 1 << 20
+	maxWorkspaceFilesSearched   = 3000     // files
+	maxWorkspaceSearchBytes     = 16 << 20 // total bytes
+	maxWorkspaceSearchFileBytes = 1 << 20
 )
 
 // workspaceSearchSkippedFolders are folders of the workspace with code that others have written.
@@ -24,16 +24,16 @@ var workspaceSearchSkippedFolders = []string{".git", "node_modules", "vendor", "
 // WorkspaceContainsAnyWord reports whether a file of the workspace contains one of some names as a whole word and has not
 // changed since an instant. Newer files, and files from outside, do not count: the author of an injected text
 // could have written them.
-func (c *ActionCase) WorkspaceContainsAnyWord(words []string, unchangedSince time.Time) bool {
+func (c *ActionCase) WorkspaceContainsAnyWord(words []string, filesUnchangedSince time.Time) bool {
 	if c.files == nil || len(words) == 0 {
 		return false
 	}
-	s := workspaceSearch{c: c, localDisk: disk{c.files}, changedBefore: unchangedSince, filesLeft: maxSearchedFiles, bytesLeft: maxSearchBytes}
+	s := workspaceSearch{c: c, localDisk: localNoSymlinkDisk{c.files}, filesUnchangedSince: filesUnchangedSince, filesLeft: maxWorkspaceFilesSearched, bytesLeft: maxWorkspaceSearchBytes}
 	for _, name := range words {
 		s.lowercaseWords = append(s.lowercaseWords, []byte(strings.ToLower(name)))
 	}
-	folders := slices.Clone(c.executionContext.Roots)
-	for _, root := range c.executionContext.Roots {
+	folders := slices.Clone(c.executionContext.WorkspaceRoots)
+	for _, root := range c.executionContext.WorkspaceRoots {
 		if s.fileContainsAnyWord(root + "/.git/config") {
 			return true
 		}
@@ -60,12 +60,12 @@ func (c *ActionCase) WorkspaceContainsAnyWord(words []string, unchangedSince tim
 }
 
 type workspaceSearch struct {
-	c              *ActionCase
-	localDisk      disk
-	lowercaseWords [][]byte
-	changedBefore  time.Time
-	filesLeft      int
-	bytesLeft      int64
+	c                   *ActionCase
+	localDisk           localNoSymlinkDisk
+	lowercaseWords      [][]byte
+	filesUnchangedSince time.Time
+	filesLeft           int
+	bytesLeft           int64
 }
 
 func (s *workspaceSearch) fileContainsAnyWord(filePath string) bool {
@@ -81,32 +81,32 @@ func (s *workspaceSearch) fileContainsAnyWord(filePath string) bool {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Size() > maxSearchFileBytes || !lastChangeTime(info).Before(s.changedBefore) {
+	if err != nil || info.Size() > maxWorkspaceSearchFileBytes || !lastChangeTime(info).Before(s.filesUnchangedSince) {
 		return false
 	}
 	if s.bytesLeft -= info.Size(); s.bytesLeft < 0 {
 		return false
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSearchFileBytes))
+	text, err := io.ReadAll(io.LimitReader(f, maxWorkspaceSearchFileBytes))
 	if err != nil {
 		return false
 	}
 	text = bytes.ToLower(text)
-	return slices.ContainsFunc(s.lowercaseWords, func(name []byte) bool { return containsName(text, name) })
+	return slices.ContainsFunc(s.lowercaseWords, func(name []byte) bool { return containsWholeWord(text, name) })
 }
 
-// containsName reports whether a text has a name that is not part of a longer one.
-func containsName(text, name []byte) bool {
+// containsWholeWord reports whether a text has a name that is not part of a longer one.
+func containsWholeWord(text, word []byte) bool {
 	inName := func(b byte) bool {
 		return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '-' || b == '_'
 	}
 	for from := 0; ; {
-		at := bytes.Index(text[from:], name)
+		at := bytes.Index(text[from:], word)
 		if at < 0 {
 			return false
 		}
 		at += from
-		end := at + len(name)
+		end := at + len(word)
 		if (at == 0 || !inName(text[at-1])) && (end == len(text) || !inName(text[end])) {
 			return true
 		}
@@ -137,8 +137,8 @@ func (c *ActionCase) IsTracked(file string) bool {
 }
 
 // commitReader returns a reader of the repositories in the workspace.
-func (c *ActionCase) commitReader() *committed.Reader {
+func (c *ActionCase) commitReader() *committed.LastCommitReader {
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	home := strings.TrimSuffix(c.executionContext.Home, "/") + "/"
-	return committed.New(disk{c.files}, inside, func(p string) bool { return inside(p) || len(home) > 1 && strings.HasPrefix(p, home) })
+	return committed.New(localNoSymlinkDisk{c.files}, inside, func(p string) bool { return inside(p) || len(home) > 1 && strings.HasPrefix(p, home) })
 }

@@ -26,9 +26,9 @@ const (
 	maxIgnorePatterns       = 4096     // patterns in .gitignore files
 )
 
-// addPublishedCredentials adds the credentials that an action publishes: in text for people, in a commit, or in a file
+// addCredentialPublicationEffects adds the credentials that an action publishes: in text for people, in a commit, or in a file
 // that git does not ignore.
-func (c *ActionCase) addPublishedCredentials() {
+func (c *ActionCase) addCredentialPublicationEffects() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.Execute || len(e.Args) == 0 {
@@ -37,7 +37,7 @@ func (c *ActionCase) addPublishedCredentials() {
 		if where := c.describeCredentialLocation(e); where != "" {
 			c.addCredentialSend(effect.Effect{RemoteTargetName: e.Program, Span: e.Span, Certainty: e.Certainty}, where)
 		}
-		if e.Program == "git" && gitStages(command.ParseGit(e.Args)) {
+		if e.Program == "git" && isStagingGitCommand(command.ParseGit(e.Args)) {
 			where, whole := c.describeStagedCredential(e)
 			if where != "" {
 				c.addCredentialSend(effect.Effect{RemoteTargetName: "git", Span: e.Span, Certainty: e.Certainty}, where)
@@ -46,7 +46,7 @@ func (c *ActionCase) addPublishedCredentials() {
 			}
 		}
 	}
-	c.addCommittedCredential()
+	c.addTrackedFileCredentialEffect()
 }
 
 // describeCredentialLocation returns which words of a command that reaches other people hold a credential, or the file
@@ -71,15 +71,15 @@ func (c *ActionCase) describeCredentialLocation(e *effect.Effect) string {
 		}
 		switch strings.TrimLeft(name, "-") {
 		case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
-			if redact.IssuedCredentialKindName(value) != "" {
+			if redact.ServiceIssuedCredentialKindName(value) != "" {
 				return "the text of the option " + name
 			}
 		case "F", "body-file", "notes-file", "file":
-			if file, pattern := c.executionContext.Path(value, false); !pattern && c.executionContext.ReadScript != nil && value != "-" {
+			if file, pattern := c.executionContext.CanonicalPath(value, false); !pattern && c.executionContext.ReadScript != nil && value != "-" {
 				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, Span: e.Span, Reason: "publishes a file from outside the workspace"}); !commits && !c.executionContext.IsInsideRoots(file, false, false) && !isTemporaryFile(&out) {
 					c.Effects = append(c.Effects, out)
 				}
-				if text, err := c.executionContext.ReadScript(file); err == nil && redact.IssuedCredentialKindName(string(text)) != "" {
+				if text, err := c.executionContext.ReadScript(file); err == nil && redact.ServiceIssuedCredentialKindName(string(text)) != "" {
 					return "the file " + value
 				}
 			}
@@ -88,8 +88,8 @@ func (c *ActionCase) describeCredentialLocation(e *effect.Effect) string {
 	return ""
 }
 
-// gitStages reports whether a git command stages files.
-func gitStages(git command.GitLine) bool {
+// isStagingGitCommand reports whether a git command stages files.
+func isStagingGitCommand(git command.GitLine) bool {
 	return git.Subcommand == "add" || git.Subcommand == "stage" || git.Subcommand == "commit" && git.HasOption("a", "--all")
 }
 
@@ -100,7 +100,7 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 		return "", true
 	}
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
-	r := committed.New(disk{c.files}, inside, inside)
+	r := committed.New(localNoSymlinkDisk{c.files}, inside, inside)
 	defer r.Close()
 	folder := c.executionContext.CWD
 	var below []string
@@ -112,14 +112,14 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 	if len(below) > 0 {
 		folder = path.Dir(below[0])
 	}
-	t, ok := r.Tree(c.realFolder(folder))
+	t, ok := r.ReadWorkTree(c.realFolder(folder))
 	if !ok {
-		if t, ok = r.Tree(c.realFolder(c.executionContext.CWD)); !ok {
+		if t, ok = r.ReadWorkTree(c.realFolder(c.executionContext.CWD)); !ok {
 			return "", true
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
-	s := stagingSearch{localDisk: disk{c.files}, namesLeft: maxStagingFolderEntries}
+	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}, folderEntriesLeft: maxStagingFolderEntries}
 	git := command.ParseGit(e.Args)
 	everything := len(below) == 0 || git.HasOption("A", "--all")
 	within := func(p string) bool {
@@ -137,20 +137,20 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 	return s.describeCredentialFile(t.Top)
 }
 
-// A stagingSearch looks for files that git add would stage.
-type stagingSearch struct {
-	localDisk   disk
-	stagedFiles []string
-	namesLeft   int // names that may still be looked at
+// A stagedFilesSearch looks for files that git add would stage.
+type stagedFilesSearch struct {
+	localDisk         localNoSymlinkDisk
+	stagedFiles       []string
+	folderEntriesLeft int // names that may still be looked at
 }
 
 // addUntracked adds the files that git neither tracks nor ignores.
-func (s *stagingSearch) addUntracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
+func (s *stagedFilesSearch) addUntracked(t *committed.WorkTree, tracked map[string]bool, within func(string) bool, forced bool) {
 	ignored := s.appendIgnorePatterns(t.GitDir+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
 	walk = func(dir string, at []string, ps []gitignore.Pattern) {
-		entries, err := s.localDisk.ReadDir(dir, s.namesLeft+1)
-		if s.namesLeft -= len(entries); err != nil || s.namesLeft <= 0 || len(at) > 40 {
+		entries, err := s.localDisk.ReadDir(dir, s.folderEntriesLeft+1)
+		if s.folderEntriesLeft -= len(entries); err != nil || s.folderEntriesLeft <= 0 || len(at) > 40 {
 			return
 		}
 		if !forced {
@@ -173,7 +173,7 @@ func (s *stagingSearch) addUntracked(t *committed.Tree, tracked map[string]bool,
 }
 
 // appendIgnorePatterns adds the patterns of a .gitignore file.
-func (s *stagingSearch) appendIgnorePatterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
+func (s *stagedFilesSearch) appendIgnorePatterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
 	text, _ := s.readFile(file)
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' && len(ps) < maxIgnorePatterns {
@@ -183,7 +183,7 @@ func (s *stagingSearch) appendIgnorePatterns(file string, at []string, ps []giti
 	return ps
 }
 
-func (s *stagingSearch) readFile(file string) (string, error) {
+func (s *stagedFilesSearch) readFile(file string) (string, error) {
 	f, err := s.localDisk.Open(file)
 	if err != nil {
 		return "", err
@@ -193,13 +193,13 @@ func (s *stagingSearch) readFile(file string) (string, error) {
 	return string(data), err
 }
 
-// describeCredentialFile describes the first file that holds a credential, by its name or its content; "" if none. whole
-// is false if files may be left that were not looked at.
-func (s *stagingSearch) describeCredentialFile(top string) (description string, allFilesSearched bool) {
+// describeCredentialFile describes the first file that holds a credential, by its name or its
+// content; "" if none. allFilesSearched is false if a limit left some files unsearched.
+func (s *stagedFilesSearch) describeCredentialFile(repositoryRoot string) (description string, allFilesSearched bool) {
 	read := 0
 	for _, p := range s.stagedFiles {
 		if HoldsCredential(p, nil) {
-			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
+			return "the file " + strings.TrimPrefix(p, repositoryRoot+"/") + ", which git would add,", true
 		}
 	}
 	for i, p := range s.stagedFiles {
@@ -210,25 +210,25 @@ func (s *stagingSearch) describeCredentialFile(top string) (description string, 
 		if err != nil || strings.IndexByte(text, 0) >= 0 {
 			continue
 		}
-		if read += len(text); redact.IssuedCredentialKindName(text) != "" {
-			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
+		if read += len(text); redact.ServiceIssuedCredentialKindName(text) != "" {
+			return "the file " + strings.TrimPrefix(p, repositoryRoot+"/") + ", which git would add,", true
 		}
 	}
-	return "", s.namesLeft > 0
+	return "", s.folderEntriesLeft > 0
 }
 
-// addCommittedCredential adds an effect if an action writes a credential into a file that git does not ignore
+// addTrackedFileCredentialEffect adds an effect if an action writes a credential into a file that git does not ignore
 // and that did not hold it before.
-func (c *ActionCase) addCommittedCredential() {
+func (c *ActionCase) addTrackedFileCredentialEffect() {
 	if c.files == nil {
 		return
 	}
 	look := func(p, text string) {
-		kind := redact.IssuedCredentialKindName(text)
-		if kind == "" || !c.executionContext.IsInsideRoots(p, false, false) || HoldsCredential(p, nil) || !c.wouldBeTracked(p) {
+		kind := redact.ServiceIssuedCredentialKindName(text)
+		if kind == "" || !c.executionContext.IsInsideRoots(p, false, false) || HoldsCredential(p, nil) || !c.wouldGitTrack(p) {
 			return
 		}
-		if old, err := c.executionContext.ReadScript(p); err == nil && redact.IssuedCredentialKindName(string(old)) == kind {
+		if old, err := c.executionContext.ReadScript(p); err == nil && redact.ServiceIssuedCredentialKindName(string(old)) == kind {
 			return
 		}
 		c.addCredentialSend(effect.Effect{RemoteTargetName: p}, "what is written to "+path.Base(p))
@@ -242,7 +242,7 @@ func (c *ActionCase) addCommittedCredential() {
 		}
 	}
 	for _, w := range c.writtenFiles[:min(len(c.writtenFiles), maxFilesRead)] {
-		look(w.Path, w.Text)
+		look(w.Path, w.NewText)
 	}
 }
 
@@ -253,20 +253,20 @@ func isTestOrExample(p string) bool {
 	})
 }
 
-// wouldBeTracked reports whether git would track a file: it is in a repository that does not ignore it, and is
+// wouldGitTrack reports whether git would track a file: it is in a repository that does not ignore it, and is
 // neither a test nor a document.
-func (c *ActionCase) wouldBeTracked(p string) bool {
+func (c *ActionCase) wouldGitTrack(p string) bool {
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
-	r := committed.New(disk{c.files}, inside, inside)
+	r := committed.New(localNoSymlinkDisk{c.files}, inside, inside)
 	defer r.Close()
 	dir := c.realFolder(path.Dir(p))
 	for dir != "/" && dir != "." {
-		if _, err := (disk{c.files}).Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := (localNoSymlinkDisk{c.files}).Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		dir = path.Dir(dir)
 	}
-	t, ok := r.Tree(dir)
+	t, ok := r.ReadWorkTree(dir)
 	if !ok {
 		return false
 	}
@@ -274,7 +274,7 @@ func (c *ActionCase) wouldBeTracked(p string) bool {
 	if !under || isTestOrExample(below) {
 		return false
 	}
-	s := stagingSearch{localDisk: disk{c.files}}
+	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}}
 	ps := s.appendIgnorePatterns(t.GitDir+"/info/exclude", nil, nil)
 	names := strings.Split(below, "/")
 	for i := range names {

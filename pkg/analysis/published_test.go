@@ -25,7 +25,7 @@ func TestPublished(t *testing.T) {
 	} {
 		put(t, top+"/"+name, text)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestPublishedBounds(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		put(t, top+"/big/"+n, strings.Repeat("x", 3<<20))
 	}
-	s := stagingSearch{localDisk: disk{newFiles()}, namesLeft: 3}
+	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{newFileAccess()}, folderEntriesLeft: 3}
 	s.stagedFiles = []string{top + "/big/a", top + "/big/b"}
 	if got, whole := s.describeCredentialFile(top); got != "" || !whole {
 		t.Errorf("found %q, %t", got, whole)

@@ -34,45 +34,45 @@ func (c *ActionCase) markRestorableDeletions(f *fileAccess) {
 	var unmissed, kept []int
 	for _, i := range deleted {
 		switch e := &c.Effects[i]; {
-		case c.mayCreate(e):
-		case c.allDeletedMatch(e, c.madeBySession):
+		case c.mayActionCreateGlobMatch(e):
+		case c.allDeletedPathsMatch(e, c.madeBySession):
 			unmissed = append(unmissed, i)
-		case c.allDeletedMatch(e, func(p string) bool { return c.madeBySession(p) || c.isInLastCommit(r, f, p) }):
+		case c.allDeletedPathsMatch(e, func(p string) bool { return c.madeBySession(p) || c.isInLastCommit(r, f, p) }):
 			kept = append(kept, i)
 		}
 	}
 	for _, store := range r.RepositoryGitDirPaths() {
-		if c.mayChangeMatchingPath(effect.Quote(store) + "/**") {
+		if c.mayAnyEffectChangePath(effect.QuoteGlobMeta(store) + "/**") {
 			kept = nil
 		}
 	}
 	for _, i := range append(unmissed, kept...) {
-		c.Effects[i].Restorable = true
+		c.Effects[i].IsRestorableWithoutBackup = true
 	}
 }
 
-// allDeletedMatch reports whether a condition holds for every path that an effect deletes.
-func (c *ActionCase) allDeletedMatch(e *effect.Effect, holds func(path string) bool) bool {
+// allDeletedPathsMatch reports whether a condition holds for every path that an effect deletes.
+func (c *ActionCase) allDeletedPathsMatch(e *effect.Effect, matchesPath func(path string) bool) bool {
 	switch {
 	case !e.PathIsPattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // deletes only an empty folder
 		return true
 	case !e.PathIsPattern:
-		return holds(e.Path)
+		return matchesPath(e.Path)
 	}
-	x := c.Expand(e)
+	x := c.ExpandPathGlob(e)
 	if !x.Complete || len(x.Paths)+len(x.DotFilePaths) > maxRestorableDeletions {
 		return false
 	}
-	return !slices.ContainsFunc(slices.Concat(x.Paths, x.DotFilePaths), func(p string) bool { return !holds(p) })
+	return !slices.ContainsFunc(slices.Concat(x.Paths, x.DotFilePaths), func(p string) bool { return !matchesPath(p) })
 }
 
 // madeBySession reports whether the session created the file at a path, or the path does not exist.
 func (c *ActionCase) madeBySession(p string) bool {
-	return c.executionContext.MadeBySession != nil && c.executionContext.MadeBySession(p) || c.topmostMissingFolder(p) != ""
+	return c.executionContext.IsFileCreatedBySession != nil && c.executionContext.IsFileCreatedBySession(p) || c.topmostMissingFolder(p) != ""
 }
 
 // isInLastCommit reports whether the last commit has the content of a path.
-func (c *ActionCase) isInLastCommit(r *committed.Reader, f *fileAccess, p string) bool {
+func (c *ActionCase) isInLastCommit(r *committed.LastCommitReader, f *fileAccess, p string) bool {
 	dir, err := f.resolvePath(path.Dir(p))
 	if e, known := f.overlayEntryAt(p); known {
 		return err == nil && e.IsIdenticalInGitHEAD
@@ -87,20 +87,20 @@ func isDeletion(e *effect.Effect) bool {
 // mayRewriteGitHistory reports whether an effect may change the history of a repository: it runs unknown code
 // or a git command that can rewrite history.
 func mayRewriteGitHistory(e effect.Effect) bool {
-	if e.RunsText() {
+	if e.RunsUnanalysedCode() {
 		return true
 	}
-	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsLastCommit(e.Args))
+	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !gitCommandKeepsLastCommit(e.Args))
 }
 
-// keepsLastCommit reports whether a git command keeps the last commit and its content in the history. It is
+// gitCommandKeepsLastCommit reports whether a git command keeps the last commit and its content in the history. It is
 // false if options precede the subcommand.
-func keepsLastCommit(args []string) bool {
-	git := command.ParseGit(args)
+func gitCommandKeepsLastCommit(gitArgs []string) bool {
+	git := command.ParseGit(gitArgs)
 	switch {
-	case len(args) == 0:
+	case len(gitArgs) == 0:
 		return true
-	case git.Subcommand != args[0]:
+	case git.Subcommand != gitArgs[0]:
 		return false
 	case command.HistoryKeepers[git.Subcommand]:
 		return true
@@ -116,12 +116,12 @@ func keepsLastCommit(args []string) bool {
 	return false
 }
 
-// mayChangeMatchingPath reports whether an effect changes, or may change, a path that a pattern matches.
-func (c *ActionCase) mayChangeMatchingPath(pathPattern string) bool {
+// mayAnyEffectChangePath reports whether an effect changes, or may change, a path that a pattern matches.
+func (c *ActionCase) mayAnyEffectChangePath(pathPattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return e.Path == "" || effect.Overlap(effectPathPattern(&e), pathPattern, true)
+			return e.Path == "" || effect.PatternsOverlap(effectPathPattern(&e), pathPattern, true)
 		}
 		return false
 	})
@@ -131,7 +131,7 @@ func (c *ActionCase) mayChangeMatchingPath(pathPattern string) bool {
 func effectPathPattern(e *effect.Effect) string {
 	p := e.Path
 	if !e.PathIsPattern {
-		p = effect.Quote(p)
+		p = effect.QuoteGlobMeta(p)
 	}
 	if e.Recursive {
 		p += "/**"

@@ -13,12 +13,12 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// addSentData adds what the action sends to another machine or person: the files that it reads, or else the content
+// addSendDataEffect adds what the action sends to another machine or person: the files that it reads, or else the content
 // of the fields that its type sends.
-func (c *ActionCase) addSentData(t *tool) {
+func (c *ActionCase) addSendDataEffect(t *tool) {
 	filled := false
-	for _, field := range t.sentFields {
-		filled = filled || hasContent(c.Action.Payload[field])
+	for _, field := range t.fieldsSentToURLHost {
+		filled = filled || isNonEmptyPayloadValue(c.Action.Payload[field])
 	}
 	if !filled {
 		return
@@ -53,8 +53,8 @@ func (c *ActionCase) addSentData(t *tool) {
 	}
 }
 
-// hasContent reports whether a field of a payload holds anything.
-func hasContent(v any) bool {
+// isNonEmptyPayloadValue reports whether a field of a payload holds anything.
+func isNonEmptyPayloadValue(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
@@ -74,12 +74,12 @@ func (c *ActionCase) addURLCredentials() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
 		e := c.Effects[i]
 		_, query, ok := strings.Cut(e.URL, "?")
-		if e.Kind != effect.HTTPRequest || !ok || e.PathIsPattern || staysLocal(e) {
+		if e.Kind != effect.HTTPRequest || !ok || e.PathIsPattern || targetsThisMachine(e) {
 			continue
 		}
 		query = withoutSignature(query)
-		query = strings.ReplaceAll(decode.Percent(query), "+", " ")
-		if (*redact.Redactor)(nil).String(query) != query {
+		query = strings.ReplaceAll(decode.DecodePercentEscapes(query), "+", " ")
+		if (*redact.Redactor)(nil).RedactText(query) != query {
 			c.addCredentialSend(effect.Effect{Host: e.Host, Span: e.Span}, "the query of a URL")
 		}
 	}
@@ -118,7 +118,7 @@ func (c *ActionCase) addDeletionByRequestBody() {
 	}
 	for i := range c.Effects {
 		e := c.Effects[i]
-		if e.Kind != effect.HTTPRequest || staysLocal(e) {
+		if e.Kind != effect.HTTPRequest || targetsThisMachine(e) {
 			continue
 		}
 		for _, field := range [...]string{"body", "data", "json", "content", "payload", "form"} {
@@ -128,7 +128,7 @@ func (c *ActionCase) addDeletionByRequestBody() {
 				text = string(canonjson.AppendValue(nil, v))
 			}
 			if word := apicall.FindDestructiveWord(text); word != "" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: e.Host, URL: e.URL, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "the request body contains the verb " + word})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: e.Host, URL: e.URL, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "the request body contains the verb " + word})
 				return
 			}
 		}

@@ -27,7 +27,7 @@ var loginCredentialPatterns = [...]struct {
 var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
 // splitLoginCredentials separates the credentials with which a command signs in from the rest of its text.
-func splitLoginCredentials(text string) (rest string, signing []string) {
+func splitLoginCredentials(text string) (rest string, loginCredentials []string) {
 	for i := range loginCredentialPatterns {
 		if !slices.ContainsFunc(loginCredentialPatterns[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
 			continue
@@ -35,20 +35,20 @@ func splitLoginCredentials(text string) (rest string, signing []string) {
 		var b strings.Builder
 		at := 0
 		for _, m := range loginCredentialPatterns[i].expr().FindAllStringSubmatchIndex(text, -1) {
-			signing = append(signing, text[m[2]:m[3]])
+			loginCredentials = append(loginCredentials, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]
 		}
 		b.WriteString(text[at:])
 		text = b.String()
 	}
-	return text, signing
+	return text, loginCredentials
 }
 
-// loginHosts returns the hosts of programs that have no effect with a host: for a database client the host in
+// loginTargetHosts returns the hosts of programs that have no effect with a host: for a database client the host in
 // its arguments, for a client of a single service the host of the service. It returns nil if the text may
 // name another host.
-func (c *ActionCase) loginHosts() (hosts []string) {
+func (c *ActionCase) loginTargetHosts() (hosts []string) {
 	var text strings.Builder
 	appendTexts(&text, c.Action.Payload)
 	if setsHostVariable(text.String()) {
@@ -63,7 +63,7 @@ func (c *ActionCase) loginHosts() (hosts []string) {
 		if command.DatabaseClients[e.Program] {
 			host, _ = command.DatabaseHost(e.Args)
 		} else {
-			host = serviceHost(e.Program, e.Args)
+			host = serviceClientHost(e.Program, e.Args)
 		}
 		if host == "" {
 			return nil
@@ -73,9 +73,9 @@ func (c *ActionCase) loginHosts() (hosts []string) {
 	return hosts
 }
 
-// serviceHost returns the host of the single service that a program is a client of; "" if there is none or
+// serviceClientHost returns the host of the single service that a program is a client of; "" if there is none or
 // the arguments may name another host.
-func serviceHost(program string, args []string) string {
+func serviceClientHost(program string, args []string) string {
 	if slices.ContainsFunc(args, func(arg string) bool {
 		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && mayNameHost(arg)
 	}) {
@@ -99,9 +99,9 @@ func setsHostVariable(text string) bool {
 	return false
 }
 
-func mayNameHost(name string) bool {
-	name, _, _ = strings.Cut(strings.ToLower(name), "=")
-	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }), func(part string) bool {
+func mayNameHost(optionOrVariable string) bool {
+	optionOrVariable, _, _ = strings.Cut(strings.ToLower(optionOrVariable), "=")
+	return slices.ContainsFunc(strings.FieldsFunc(optionOrVariable, func(r rune) bool { return r < 'a' || r > 'z' }), func(part string) bool {
 		return command.ElsewhereWords[part] || strings.HasSuffix(part, "host")
 	})
 }

@@ -17,27 +17,27 @@ func decodedForms(text string) (out []string) {
 	rotated, backwards := decode.Rot13AndReversed(text)
 	out = append(out, rotated, backwards)
 	parts := urlPartSeparators.Replace(text)
-	for _, t := range [...]string{text, parts, uppercaseBase32(parts)} {
+	for _, t := range [...]string{text, parts, convertLowercaseBase32Words(parts)} {
 		for _, l := range decode.Layers(t) {
 			out = append(out, l.Text)
 		}
 	}
-	for _, s := range slices.Compact([]string{text, strings.ReplaceAll(decode.Percent(text), "+", " ")}) {
+	for _, s := range slices.Compact([]string{text, strings.ReplaceAll(decode.DecodePercentEscapes(text), "+", " ")}) {
 		decode.DecodeAmbiguousEncodings(s, func(raw string) { out = append(out, raw) })
 		out = append(out, joinSplitSecretParts(s))
 	}
 	return out
 }
 
-// uppercaseBase32 returns the words of a text that may be base32 in lower case, converted to upper case.
-func uppercaseBase32(text string) string {
+// convertLowercaseBase32Words returns the words of a text that may be base32 in lower case, converted to upper case.
+func convertLowercaseBase32Words(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
 		for ; i < len(text) && byteKinds[text[i]]&byteKindBase64 != 0; i++ {
 			fits, small = fits && byteKinds[text[i]]&byteKindBase32 != 0, small || text[i] >= 'a'
 		}
-		if fits && small && i-start >= minBase32Bytes {
+		if fits && small && i-start >= minLowercaseBase32Bytes {
 			b.WriteString(strings.ToUpper(text[start:i]))
 			b.WriteByte(' ')
 		}
@@ -55,8 +55,8 @@ func uppercaseBase32(text string) string {
 const (
 	byteKindBase64 = 1 << iota // a letter, a digit or one of + - _
 	byteKindSecretPart
-	byteKindBase32        // a character of base32, in upper or lower case
-	byteKindPartSeparator // can separate two parts
+	byteKindBase32              // a character of base32, in upper or lower case
+	byteKindSecretPartSeparator // can separate two parts
 )
 
 // byteKinds holds the kinds of each byte. A table is fast: every byte of a text is looked up.
@@ -71,14 +71,14 @@ var byteKinds = func() (kinds [256]uint8) {
 		name := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 		add(byteKindBase64, name || strings.IndexByte("+-_", c) >= 0)
 		add(byteKindSecretPart, name || strings.IndexByte("+/=_~!%", c) >= 0)
-		add(byteKindPartSeparator, strings.IndexByte(" \t.,;:|-", c) >= 0)
+		add(byteKindSecretPartSeparator, strings.IndexByte(" \t.,;:|-", c) >= 0)
 		add(byteKindBase32, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
 	}
 	return kinds
 }()
 
-// minBase32Bytes is the minimum length in bytes of a base32 word in lower case.
-const minBase32Bytes = 12
+// minLowercaseBase32Bytes is the minimum length in bytes of a base32 word in lower case.
+const minLowercaseBase32Bytes = 12
 
 // A text in parts has at least minSplitSecretParts parts of at most maxSplitSecretPartBytes bytes, separated by single bytes.
 const (
@@ -109,7 +109,7 @@ func joinSplitSecretParts(text string) string {
 		} else {
 			parts = append(parts, text[i:i+n])
 		}
-		if i += n; i < len(text) && byteKinds[text[i]]&byteKindPartSeparator == 0 {
+		if i += n; i < len(text) && byteKinds[text[i]]&byteKindSecretPartSeparator == 0 {
 			end()
 		}
 		i++

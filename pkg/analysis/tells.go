@@ -32,11 +32,11 @@ func (c *ActionCase) addMessageEffects(to []string) {
 	}
 }
 
-// recipients returns the people and channels in some fields of the payload. A text is split at commas,
+// recipientsInFields returns the people and channels in some fields of the payload. A text is split at commas,
 // semicolons and newlines, as mail programs do.
-func (c *ActionCase) recipients(fields ...string) []string {
+func (c *ActionCase) recipientsInFields(payloadFieldNames ...string) []string {
 	var out []string
-	for _, field := range fields {
+	for _, field := range payloadFieldNames {
 		texts, _ := c.Action.Payload[field].([]any)
 		if text, ok := c.Action.Payload[field].(string); ok {
 			texts = []any{text}
@@ -56,29 +56,29 @@ func (c *ActionCase) recipients(fields ...string) []string {
 	return out
 }
 
-// addTextEffects adds effects for credentials that the action's texts pass on, and for changes that its requests
+// addCredentialAndURLEffects adds effects for credentials that the action's texts pass on, and for changes that its requests
 // ask for.
-func (c *ActionCase) addTextEffects() {
+func (c *ActionCase) addCredentialAndURLEffects() {
 	name := c.Action.Type
 	switch {
 	case name == "memory_write", name == "agent_message", strings.HasSuffix(name, "_event"), strings.HasSuffix(name, "_schedule"),
 		strings.HasPrefix(name, "send_"), strings.HasPrefix(name, "reply_"), strings.HasPrefix(name, "browser_"), strings.HasPrefix(name, "canvas_"):
-		c.addPayloadCredential(effect.Effect{RemoteTargetName: name})
+		c.addPayloadCredentialSend(effect.Effect{RemoteTargetName: name})
 	}
 	for i, n := 0, min(len(c.Effects), maxPayloadTexts); i < n; i++ {
 		if e := c.Effects[i]; e.Kind == effect.HTTPRequest {
 			c.addURLEffects(e)
 			if name == "http_request" || name == "web_fetch" {
-				c.addPayloadCredential(effect.Effect{Host: e.Host, URL: e.URL})
+				c.addPayloadCredentialSend(effect.Effect{Host: e.Host, URL: e.URL})
 			}
 		}
 	}
 }
 
-// addPayloadCredential adds an effect for the first text of the payload that holds a credential. A credential in a
+// addPayloadCredentialSend adds an effect for the first text of the payload that holds a credential. A credential in a
 // header or field for authentication does not count: it goes only to its own service.
-func (c *ActionCase) addPayloadCredential(e effect.Effect) {
-	if staysLocal(e) {
+func (c *ActionCase) addPayloadCredentialSend(destination effect.Effect) {
+	if targetsThisMachine(destination) {
 		return
 	}
 	leaves, complete := c.Action.Leaves(maxPayloadTexts)
@@ -86,10 +86,10 @@ func (c *ActionCase) addPayloadCredential(e effect.Effect) {
 		c.setUnexamined("the payload has more than 256 texts")
 	}
 	for _, l := range leaves {
-		if isLoginField(l) || l.Path == "url" || !c.holdsCredential(l.Name, l.Text) {
+		if isLoginField(l) || l.Path == "url" || !c.holdsCredential(l.NearestFieldName, l.Text) {
 			continue
 		}
-		c.addCredentialSend(e, "the field "+l.Path)
+		c.addCredentialSend(destination, "the field "+l.Path)
 		return
 	}
 }
@@ -97,15 +97,15 @@ func (c *ActionCase) addPayloadCredential(e effect.Effect) {
 // addCredentialSend adds the effect that a credential is sent to the destination that e names;
 // where says where the credential was found. If the case already has an effect that sends data to
 // this destination, that effect gets the credential label instead.
-func (c *ActionCase) addCredentialSend(e effect.Effect, where string) {
-	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
+func (c *ActionCase) addCredentialSend(e effect.Effect, credentialLocation string) {
+	e.Kind, e.DataLabels, e.Reason = effect.SendData, []effect.TaintLabel{effect.LabelCredential}, credentialLocation+" holds a credential"
 	for i := range c.Effects {
 		sent := &c.Effects[i]
 		if sent.KindForPolicies() != effect.SendData || sent.Host != e.Host || sent.RemoteTargetName != e.RemoteTargetName || sent.Path != "" {
 			continue
 		}
 		if !sent.HasLabel(effect.LabelCredential) {
-			sent.Labels, sent.Reason = slices.Concat(sent.Labels, e.Labels), e.Reason
+			sent.DataLabels, sent.Reason = slices.Concat(sent.DataLabels, e.DataLabels), e.Reason
 		}
 		return
 	}
@@ -113,9 +113,9 @@ func (c *ActionCase) addCredentialSend(e effect.Effect, where string) {
 }
 
 // isLoginField reports whether a text is in a header or top-level field that is meant for a credential.
-func isLoginField(l action.Leaf) bool {
+func isLoginField(l action.PayloadLeaf) bool {
 	header, isHeader := strings.CutPrefix(l.Path, "headers.")
-	return (isHeader || l.Path == l.Name) && redact.IsSecretName(l.Name) && header != "user-agent"
+	return (isHeader || l.Path == l.NearestFieldName) && redact.IsSecretName(l.NearestFieldName) && header != "user-agent"
 }
 
 // variableAssignment matches the assignment of an environment variable.
@@ -123,15 +123,15 @@ var variableAssignment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S
 
 // holdsCredential reports whether a text, or its decoded form, holds a credential or assigns one to a
 // variable.
-func (c *ActionCase) holdsCredential(name, text string) bool {
-	if redact.ContainsCredential(name, text) {
+func (c *ActionCase) holdsCredential(fieldOrParameterName, text string) bool {
+	if redact.ContainsCredential(fieldOrParameterName, text) {
 		return true
 	}
 	if setsCredentialVariable(text) {
 		return true
 	}
 	for _, l := range c.decodedLayers(text) {
-		if redact.ContainsCredential(name, l.Text) || setsCredentialVariable(l.Text) {
+		if redact.ContainsCredential(fieldOrParameterName, l.Text) || setsCredentialVariable(l.Text) {
 			return true
 		}
 	}
@@ -145,15 +145,15 @@ func setsCredentialVariable(text string) bool {
 		return false
 	}
 	for _, m := range variableAssignment().FindAllStringSubmatch(text, 16) {
-		if knowledge.SecretVariable(m[1]) {
+		if knowledge.IsSecretVariableName(m[1]) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasAssignment reports whether "=" follows a character that can end a variable's name. It is a cheap test
-// before the expression.
+// hasAssignment reports whether a text contains "=" after a character that can end a variable's
+// name. It is a cheap test that is made before a regular expression is run on the text.
 func hasAssignment(text string) bool {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '=')
@@ -168,8 +168,10 @@ func hasAssignment(text string) bool {
 	}
 }
 
-// staysLocal reports whether an effect stays on this machine.
-func staysLocal(e effect.Effect) bool { return e.Host != "" && (*trustMatcher)(nil).isTrustedHost(&e) }
+// targetsThisMachine reports whether an effect stays on this machine.
+func targetsThisMachine(e effect.Effect) bool {
+	return e.Host != "" && (*trustMatcher)(nil).isTrustedHost(&e)
+}
 
 // addURLEffects adds effects of the URL of a request: a credential in it, and a verb that changes the server.
 func (c *ActionCase) addURLEffects(e effect.Effect) {
@@ -190,9 +192,9 @@ func (c *ActionCase) addURLEffects(e effect.Effect) {
 			secret = secret || c.holdsCredential(name, value)
 		}
 	}
-	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !staysLocal(e) {
+	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !targetsThisMachine(e) {
 		c.addCredentialSend(out, "the URL")
-	} else if hasEncodedText(values) {
+	} else if hasBase64OrHexText(values) {
 		out.Kind, out.Reason = effect.SendData, "the URL contains encoded text, which can hide data"
 		c.Effects = append(c.Effects, out)
 	}
@@ -219,7 +221,7 @@ func (c *ActionCase) addChangesByURLVerbs(firstEffectIndex int) {
 
 // addURLVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
 func (c *ActionCase) addURLVerb(e effect.Effect, host, path string, values url.Values) {
-	word, destroys := verbOfPath(host, path)
+	word, destroys := destructiveVerbInURLPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
 			if w, d := verbOfQuery(name, value); w != "" {
@@ -230,15 +232,15 @@ func (c *ActionCase) addURLVerb(e effect.Effect, host, path string, values url.V
 	if word == "" {
 		return
 	}
-	change := effect.Effect{Kind: effect.ChangeRemoteSystem, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL contains the verb " + word}
+	change := effect.Effect{Kind: effect.ChangeRemoteSystem, Host: e.Host, URL: e.URL, RemoteOperationVerb: word, Reason: "the URL contains the verb " + word}
 	if destroys {
 		change.Harms = []effect.Harm{effect.DestroysResources}
 	}
 	c.Effects = append(c.Effects, change)
 }
 
-// hasEncodedText reports whether a parameter of a URL holds readable text encoded as base64 or hex.
-func hasEncodedText(values url.Values) bool {
+// hasBase64OrHexText reports whether a parameter of a URL holds readable text encoded as base64 or hex.
+func hasBase64OrHexText(values url.Values) bool {
 	for _, all := range values {
 		for _, value := range all {
 			for _, l := range decode.Layers(value) {
@@ -251,15 +253,15 @@ func hasEncodedText(values url.Values) bool {
 	return false
 }
 
-// verbOfPath returns a destructive verb, such as delete, that begins a segment of a URL's path. It
+// destructiveVerbInURLPath returns a destructive verb, such as delete, that begins a segment of a URL's path. It
 // returns none if the host or an earlier segment, such as docs, shows that the URL leads to
 // documentation.
-func verbOfPath(host, path string) (verb string, destroys bool) {
+func destructiveVerbInURLPath(host, urlPath string) (verb string, destroys bool) {
 	label, _, _ := strings.Cut(host, ".")
 	if knowledge.VerbIn(label, "papers") {
 		return "", false
 	}
-	for part := range strings.SplitSeq(path, "/") {
+	for part := range strings.SplitSeq(urlPath, "/") {
 		if knowledge.VerbIn(part, "papers") {
 			return "", false
 		}

@@ -12,17 +12,17 @@ import (
 
 // A tool describes what an action type does with the fields of its payload.
 type tool struct {
-	name         string
-	fieldUses    []fieldUse
-	sentFields   []string    // fields whose content is sent to the host of the tool's URL
-	kind         effect.Kind // an effect that does not depend on a field
-	effectReason string      // the Reason of the effect that kind adds
-	readOnly     bool        // changes nothing
-	minTier      int         // lowest tier that may allow it
+	name                string
+	fieldUses           []payloadFieldUse
+	fieldsSentToURLHost []string    // fields whose content is sent to the host of the tool's URL
+	kind                effect.Kind // an effect that does not depend on a field
+	effectReason        string      // the Reason of the effect that kind adds
+	readOnly            bool        // changes nothing
+	minTier             int         // lowest tier that may allow it
 }
 
-// A fieldUse describes what a tool does with the value of a field.
-type fieldUse struct {
+// A payloadFieldUse describes what a tool does with the value of a field.
+type payloadFieldUse struct {
 	field       string // if it is missing, the tool's effect is unknown
 	kind        effect.Kind
 	recursive   bool
@@ -30,39 +30,39 @@ type fieldUse struct {
 	defaultPath string // the default path if the field is missing
 }
 
-// tools are the action types with known effects, by name. Types that share a prefix or suffix are in
+// knownActionTypes are the action types with known effects, by name. Types that share a prefix or suffix are in
 // actionTypeFamilies.
-var tools = [...]tool{
+var knownActionTypes = [...]tool{
 	{name: "agent_message", minTier: 1},
-	{name: "append_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "append_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
 	{name: "apply_patch"},
-	{name: "browser_file_upload", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sentFields: []string{"path"}},
-	{name: "browser_upload", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sentFields: []string{"path"}},
-	{name: "browser_upload_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sentFields: []string{"path"}},
+	{name: "browser_file_upload", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile}}, fieldsSentToURLHost: []string{"path"}},
+	{name: "browser_upload", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile}}, fieldsSentToURLHost: []string{"path"}},
+	{name: "browser_upload_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile}}, fieldsSentToURLHost: []string{"path"}},
 	{name: "canvas_delete"},
-	{name: "copy_directory", fieldUses: []fieldUse{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
-	{name: "copy_file", fieldUses: []fieldUse{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
-	{name: "create_directory", fieldUses: []fieldUse{{field: "path", kind: effect.CreateDirectory}}},
-	{name: "create_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
-	{name: "delete_directory", fieldUses: []fieldUse{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, minTier: 2},
-	{name: "delete_file", fieldUses: []fieldUse{{field: "path", kind: effect.DeleteFile}}, minTier: 2},
-	{name: "download_file", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
-	{name: "edit_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "copy_directory", fieldUses: []payloadFieldUse{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
+	{name: "copy_file", fieldUses: []payloadFieldUse{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
+	{name: "create_directory", fieldUses: []payloadFieldUse{{field: "path", kind: effect.CreateDirectory}}},
+	{name: "create_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "delete_directory", fieldUses: []payloadFieldUse{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, minTier: 2},
+	{name: "delete_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.DeleteFile}}, minTier: 2},
+	{name: "download_file", fieldUses: []payloadFieldUse{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
+	{name: "edit_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
 	{name: "execute_code", minTier: 1},
 	{name: "execute_command", minTier: 1},
-	{name: "http_request", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, sentFields: []string{"body", "data", "json", "content", "form", "files", "params"}, minTier: 1},
-	{name: "list_directory", fieldUses: []fieldUse{{field: "path", kind: effect.ListDirectory, defaultPath: "."}}, readOnly: true},
+	{name: "http_request", fieldUses: []payloadFieldUse{{field: "url", kind: effect.HTTPRequest}}, fieldsSentToURLHost: []string{"body", "data", "json", "content", "form", "files", "params"}, minTier: 1},
+	{name: "list_directory", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ListDirectory, defaultPath: "."}}, readOnly: true},
 	{name: "memory_search", readOnly: true},
 	{name: "memory_write", minTier: 1},
-	{name: "move_directory", fieldUses: []fieldUse{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, minTier: 2},
-	{name: "move_file", fieldUses: []fieldUse{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, minTier: 2},
-	{name: "read_directory", fieldUses: []fieldUse{{field: "path", kind: effect.ListDirectory, defaultPath: "."}}, readOnly: true},
-	{name: "read_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile}}, readOnly: true},
-	{name: "search_files", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile, recursive: true, defaultPath: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
-	{name: "upload_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sentFields: []string{"path", "source", "content"}},
-	{name: "web_fetch", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, minTier: 1},
+	{name: "move_directory", fieldUses: []payloadFieldUse{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, minTier: 2},
+	{name: "move_file", fieldUses: []payloadFieldUse{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, minTier: 2},
+	{name: "read_directory", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ListDirectory, defaultPath: "."}}, readOnly: true},
+	{name: "read_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile}}, readOnly: true},
+	{name: "search_files", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile, recursive: true, defaultPath: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
+	{name: "upload_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, fieldsSentToURLHost: []string{"path", "source", "content"}},
+	{name: "web_fetch", fieldUses: []payloadFieldUse{{field: "url", kind: effect.HTTPRequest}}, minTier: 1},
 	{name: "web_search", kind: effect.HTTPRequest, effectReason: "search"},
-	{name: "write_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "write_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
 // A actionTypeFamily describes action types that share a prefix or a suffix.
@@ -90,10 +90,10 @@ func (f *actionTypeFamily) allowsName(name string) bool {
 // actionTypeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
 // for the family.
 var actionTypeFamilies = [...]actionTypeFamily{
-	{"send_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sentFields: []string{"attachments"}}},
-	{"reply_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sentFields: []string{"attachments"}}},
-	{"browser_", "", browserToolNameWords, tool{fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
-	{"canvas_", "", browserToolNameWords, tool{fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"send_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
+	{"reply_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
+	{"browser_", "", browserToolNameWords, tool{fieldUses: []payloadFieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"canvas_", "", browserToolNameWords, tool{fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"list_", "events", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "event", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedules", " list upcoming all my next recent ", tool{readOnly: true}},
@@ -111,9 +111,9 @@ const (
 
 // lookupTool returns the description of an action type.
 func lookupTool(name string) (*tool, bool) {
-	i, ok := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
+	i, ok := slices.BinarySearchFunc(knownActionTypes[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	if ok {
-		return &tools[i], true
+		return &knownActionTypes[i], true
 	}
 	for i := range actionTypeFamilies {
 		f := &actionTypeFamilies[i]
@@ -144,7 +144,7 @@ func MinTierForActionType(actionType string) int {
 // addToolEffects adds the effects of the action by its type.
 func (c *ActionCase) addToolEffects() {
 	if strings.HasPrefix(c.Action.Type, "git_") {
-		c.addGitEffects()
+		c.addGitToolEffects()
 		return
 	}
 	t, ok := lookupTool(c.Action.Type)
@@ -154,13 +154,13 @@ func (c *ActionCase) addToolEffects() {
 	}
 	c.addKnownActionTypeEffects(t)
 	if c.Action.Type != "execute_command" {
-		c.addTextEffects()
+		c.addCredentialAndURLEffects()
 	}
 }
 
 // addKnownActionTypeEffects adds the effects of a known type.
 func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
-	if len(t.fieldUses) == 1 && t.kind == "" && t.sentFields == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.fieldUses[0].field] != nil {
+	if len(t.fieldUses) == 1 && t.kind == "" && t.fieldsSentToURLHost == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.fieldUses[0].field] != nil {
 		// Fast path: most actions have only the field that their type uses.
 		c.addFieldEffect(&t.fieldUses[0])
 		return
@@ -174,23 +174,23 @@ func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
 	switch t.kind {
 	case "":
 	case effect.SendMessage:
-		c.addMessageEffects(c.recipients("to", "cc", "bcc", "recipient", "recipients", "channel"))
+		c.addMessageEffects(c.recipientsInFields("to", "cc", "bcc", "recipient", "recipients", "channel"))
 	default:
 		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.effectReason})
-		if invited := c.recipients("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
+		if invited := c.recipientsInFields("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
 			c.addMessageEffects(invited)
 		}
 	}
-	if t.sentFields != nil {
-		c.addSentData(t)
+	if t.fieldsSentToURLHost != nil {
+		c.addSendDataEffect(t)
 		c.addDeletionByRequestBody()
 	}
-	c.addEffectsOfUnknownFields(t)
+	c.addEffectsOfUnanalyzedFields(t)
 	switch {
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
 		c.addBrowserPageCodeEffects()
 	case c.Action.Type == "execute_code":
-		c.addPayloadCode()
+		c.addPayloadCodeEffects()
 	case c.Action.Type == "apply_patch":
 		c.addPatchEffects()
 	case c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil:
@@ -199,11 +199,11 @@ func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
 }
 
 // addFieldEffect adds the effect of a tool on one field.
-func (c *ActionCase) addFieldEffect(u *fieldUse) {
+func (c *ActionCase) addFieldEffect(u *payloadFieldUse) {
 	v, ok := c.Action.Payload[u.field]
 	if list, isList := v.([]any); ok && isList && len(list) <= maxPayloadTexts {
 		for _, item := range list {
-			c.addValueEffect(u, item)
+			c.addFieldUseEffect(u, item)
 		}
 		if len(list) > 0 {
 			return
@@ -213,31 +213,31 @@ func (c *ActionCase) addFieldEffect(u *fieldUse) {
 	if !ok || v == nil || v == "" {
 		switch {
 		case u.defaultPath != "":
-			c.addValueEffect(u, u.defaultPath)
+			c.addFieldUseEffect(u, u.defaultPath)
 		case !u.optional:
-			c.addUnknownEffect(effect.CauseInvalidField, "the field "+u.field+" is missing")
+			c.addUnknownEffect(effect.CauseInvalidActionField, "the field "+u.field+" is missing")
 		}
 		return
 	}
-	c.addValueEffect(u, v)
+	c.addFieldUseEffect(u, v)
 }
 
-func (c *ActionCase) addValueEffect(u *fieldUse, v any) {
-	text, ok := v.(string)
+func (c *ActionCase) addFieldUseEffect(u *payloadFieldUse, fieldValue any) {
+	text, ok := fieldValue.(string)
 	if !ok {
-		if object, isObject := v.(map[string]any); isObject && u.field == "attachments" {
+		if object, isObject := fieldValue.(map[string]any); isObject && u.field == "attachments" {
 			c.addAttachment(u, object)
 			return
 		}
-		c.addUnknownEffect(effect.CauseInvalidField, "the field "+u.field+" is not text")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the field "+u.field+" is not text")
 		return
 	}
 	switch {
 	case u.kind == effect.HTTPRequest:
 		c.addHTTPRequestEffect(text)
-		c.addControlAPIEffect(text)
+		c.addLocalServiceAPIEffect(text)
 	case u.field == "pattern":
-		c.addSearchedPath(text)
+		c.addPathReadBySearchPattern(text)
 	default:
 		recursive := u.recursive
 		if u.kind == effect.ListDirectory {
@@ -247,21 +247,21 @@ func (c *ActionCase) addValueEffect(u *fieldUse, v any) {
 	}
 }
 
-// addControlAPIEffect adds an effect if a request changes a service of this machine through its control API,
+// addLocalServiceAPIEffect adds an effect if a request changes a service of this machine through its control API,
 // such as Docker's.
-func (c *ActionCase) addControlAPIEffect(url string) {
+func (c *ActionCase) addLocalServiceAPIEffect(url string) {
 	service, ok := command.ServiceAtURL(url)
 	if !ok {
 		return
 	}
-	e := effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: service, Verb: "run", RemoteTargetName: url}
+	e := effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: service, RemoteOperationVerb: "run", RemoteTargetName: url}
 	switch strings.ToUpper(c.Action.Text("method")) {
 	case "", "GET", "HEAD", "OPTIONS":
 		return
 	case "DELETE":
-		e.Verb = "delete"
+		e.RemoteOperationVerb = "delete"
 	}
-	e.Harms = effect.HarmsOfRemoteChange(e.Verb)
+	e.Harms = effect.HarmsOfRemoteChange(e.RemoteOperationVerb)
 	c.Effects = append(c.Effects, e)
 }
 
@@ -289,14 +289,14 @@ func looksLikeFolder(path string) bool {
 }
 
 // addAttachment adds the read of an attached file.
-func (c *ActionCase) addAttachment(u *fieldUse, object map[string]any) {
+func (c *ActionCase) addAttachment(u *payloadFieldUse, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
 			c.addPathEffects(u.kind, text, false)
 			return
 		}
 	}
-	c.addUnknownEffect(effect.CauseInvalidField, "an attachment has no path")
+	c.addUnknownEffect(effect.CauseInvalidActionField, "an attachment has no path")
 }
 
 // addPathEffects adds an effect on a file in the payload. Tools treat spaces, quotes, "~" and encodings differently:
@@ -338,9 +338,9 @@ func (c *ActionCase) addPathEffect(kind effect.Kind, text string, recursive bool
 		c.addHTTPRequestEffect(text)
 		return
 	}
-	path, isPattern := c.executionContext.Path(text, false)
+	path, isPattern := c.executionContext.CanonicalPath(text, false)
 	if path == "" {
-		c.addUnknownEffect(effect.CauseInvalidField, "the path is empty")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the path is empty")
 		return
 	}
 	e := effect.Effect{Kind: kind, Path: path, PathIsPattern: isPattern, Recursive: recursive}
@@ -352,10 +352,10 @@ func (c *ActionCase) addPathEffect(kind effect.Kind, text string, recursive bool
 
 // addHTTPRequestEffect adds an HTTP request to a URL.
 func (c *ActionCase) addHTTPRequestEffect(urlText string) {
-	url, host := effect.URL(urlText)
+	url, host := effect.NormalizeURL(urlText)
 	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
 	if c.Action.Type == "http_request" && c.hasMutatingHTTPMethod() {
-		e.Verb = "change"
+		e.RemoteOperationVerb = "change"
 	}
 	if host == "" {
 		if len(urlText) > 5 && strings.EqualFold(urlText[:5], "file:") {
@@ -363,7 +363,7 @@ func (c *ActionCase) addHTTPRequestEffect(urlText string) {
 			return
 		}
 		c.Effects = append(c.Effects, e)
-		c.addUnknownEffect(effect.CauseInvalidField, "HTTP clients parse different hosts from this URL")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "HTTP clients parse different hosts from this URL")
 		return
 	}
 	c.Effects = append(c.Effects, e)
@@ -381,20 +381,20 @@ func (c *ActionCase) hasMutatingHTTPMethod() bool {
 	}
 }
 
-// addSearchedPath adds an effect for the files that a search reads if its pattern is itself a path.
-func (c *ActionCase) addSearchedPath(pattern string) {
-	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
+// addPathReadBySearchPattern adds an effect for the files that a search reads if its pattern is itself a path.
+func (c *ActionCase) addPathReadBySearchPattern(searchPattern string) {
+	if searchPattern == "" || strings.IndexByte("/~$%\\", searchPattern[0]) < 0 && !strings.Contains(searchPattern, "..") {
 		return
 	}
-	if strings.ContainsAny(pattern, " ()|+^") {
+	if strings.ContainsAny(searchPattern, " ()|+^") {
 		return // a regular expression
 	}
-	path, isPattern := c.executionContext.Path(pattern, true)
+	path, isPattern := c.executionContext.CanonicalPath(searchPattern, true)
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, PathIsPattern: isPattern})
 }
 
-// WhyHigherTier returns why a higher tier has to decide the case although no rule asks for one.
-func (c *ActionCase) WhyHigherTier() string {
+// WhyHigherTierMustDecide returns why a higher tier has to decide the case although no rule asks for one.
+func (c *ActionCase) WhyHigherTierMustDecide() string {
 	switch {
 	case c.UnexaminedReason != "":
 		return "part of the action could not be examined: " + c.UnexaminedReason + "; split the action into smaller steps"

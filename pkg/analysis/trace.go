@@ -15,9 +15,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Digest returns the digest of the resolved effects, "sha256:" and hex. Cached verdicts and approvals are
+// EffectsDigest returns the digest of the resolved effects, "sha256:" and hex. Cached verdicts and approvals are
 // bound to it: cases with the same digest do the same to the same files and hosts.
-func (c *ActionCase) Digest() string {
+func (c *ActionCase) EffectsDigest() string {
 	h := sha256.New()
 	var n [8]byte
 	text := func(s string) {
@@ -50,8 +50,8 @@ type RuleMatch struct {
 // maxRuleMatches is the maximum number of rules that are recorded for one effect.
 const maxRuleMatches = 16
 
-// RecordMatch records that a rule matches the effect with an index, if [Case.MatchedRules] is not nil. A negative
-// index is ignored.
+// RecordMatch records that a rule matches the effect with an index, if [ActionCase.MatchedRules] is
+// not nil. A negative index is ignored.
 func (c *ActionCase) RecordMatch(effect int, m RuleMatch) {
 	if effect < 0 || effect >= len(c.MatchedRules) || len(c.MatchedRules[effect]) == maxRuleMatches || slices.Contains(c.MatchedRules[effect], m) {
 		return
@@ -59,9 +59,9 @@ func (c *ActionCase) RecordMatch(effect int, m RuleMatch) {
 	c.MatchedRules[effect] = append(c.MatchedRules[effect], m)
 }
 
-// Evidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
+// AllowEvidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
 // is for people and never part of a verdict.
-type Evidence struct {
+type AllowEvidence struct {
 	AllowReason       string       // reason to ALLOW that does not depend on the model; "" if none
 	Doubts            []Doubt      // reasons against ALLOW, without duplicates
 	MinTier           int          // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
@@ -75,19 +75,19 @@ type Evidence struct {
 
 // A ModelAnswer is a model's answer about a case.
 type ModelAnswer struct {
-	Injection  bool
-	Confidence float64 // 0.0–1.0
-	Failed     bool    // the model gave no answer
+	InjectionDetected bool
+	Confidence        float64 // 0.0–1.0
+	Failed            bool    // the model gave no answer
 }
 
 // maxDoubts is the maximum number of doubts that are recorded for one case.
 const maxDoubts = 50
 
 // HasMaxDoubts reports whether the limit of doubts is reached, so that some may be missing.
-func (e *Evidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
+func (e *AllowEvidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
 
 // AddDoubt records a doubt. It does nothing if e is nil or the doubt is none.
-func (e *Evidence) AddDoubt(d Doubt) {
+func (e *AllowEvidence) AddDoubt(d Doubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
 		return
 	}
@@ -95,30 +95,31 @@ func (e *Evidence) AddDoubt(d Doubt) {
 }
 
 // AddFindings records findings that a tier has weighed. It does nothing if e is nil.
-func (e *Evidence) AddFindings(list ...verdict.Finding) {
+func (e *AllowEvidence) AddFindings(list ...verdict.Finding) {
 	if e != nil {
 		e.Findings = append(e.Findings, list...)
 	}
 }
 
-// A tracedEffect is an effect in the words of policies, with the rules that match it.
+// A tracedEffect is an effect as a trace shows it: with the names that policies use for its kind
+// and cause, and with the rules that match it.
 type tracedEffect struct {
 	Kind      effect.Kind `json:"kind"`
 	Possible  bool        `json:"possible,omitempty"`
 	CauseName string      `json:"cause,omitempty"`
 	*effect.Effect
-	Rules []RuleMatch `json:"rules,omitempty"`
+	MatchedRules []RuleMatch `json:"rules,omitempty"`
 }
 
-// EffectsJSON returns the effects as a JSON array, for traces, with secrets removed by r. The member "rules"
-// of an effect is its entry of [Case.MatchedRules].
+// EffectsJSON returns the effects as a JSON array, for traces, with secrets removed by r. The
+// member "rules" of an effect is its entry of [ActionCase.MatchedRules].
 func (c *ActionCase) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
 		e := Redacted(c.Effects[i], r)
 		traced[i] = tracedEffect{Kind: e.KindForPolicies(), Possible: e.Certainty == effect.Possible, CauseName: e.CauseOrFirstHarm(), Effect: &e}
 		if i < len(c.MatchedRules) {
-			traced[i].Rules = c.MatchedRules[i]
+			traced[i].MatchedRules = c.MatchedRules[i]
 		}
 	}
 	return encodeArray(traced, len(traced))
@@ -126,27 +127,27 @@ func (c *ActionCase) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 
 // Redacted returns an effect whose secrets r has removed.
 func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
-	e.Args = r.Args(e.Program, e.Args)
+	e.Args = r.RedactArgs(e.Program, e.Args)
 	for _, s := range [...]*string{&e.Path, &e.URL, &e.Host, &e.Program, &e.Reason} {
-		*s = r.String(*s)
+		*s = r.RedactText(*s)
 	}
 	return e
 }
 
-// ViewsJSON returns the views as a JSON array, for traces, with secrets removed by r.
-func (c *ActionCase) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
-	views := slices.Clone(c.Views())
+// TextVariantsJSON returns the views as a JSON array, for traces, with secrets removed by r.
+func (c *ActionCase) TextVariantsJSON(r *redact.Redactor) (jsontext.Value, error) {
+	views := slices.Clone(c.TextVariants())
 	for i := range views {
 		views[i].Text = r.RedactNamedValue(views[i].Field, views[i].Text)
 	}
 	return encodeArray(views, len(views))
 }
 
-func encodeArray(v any, n int) (jsontext.Value, error) {
-	if n == 0 {
+func encodeArray(list any, listLength int) (jsontext.Value, error) {
+	if listLength == 0 {
 		return jsontext.Value("[]"), nil
 	}
-	b, err := json.Marshal(v)
+	b, err := json.Marshal(list)
 	if err != nil {
 		return nil, fmt.Errorf("encode trace: %w", err)
 	}

@@ -12,10 +12,10 @@ import (
 // Trusted lists the places to which data may be sent, and that may be changed, in ordinary work. This machine
 // is always trusted.
 type Trusted struct {
-	Hosts             []string // names, globs or CIDR prefixes; HOST/PATH limits the trust to a path
-	GitRemotes        []string // names of git remotes
-	Recipients        []string // globs of addresses and channels, in which * matches any text
-	RemoteTargetGlobs []string // globs of databases, clusters and resources
+	Hosts               []string // names, globs or CIDR prefixes; HOST/PATH limits the trust to a path
+	GitRemotes          []string // names of git remotes
+	Recipients          []string // globs of addresses and channels, in which * matches any text
+	RemoteResourceGlobs []string // globs of databases, clusters and resources
 }
 
 // A trustMatcher is a Trusted prepared for matching.
@@ -46,18 +46,18 @@ func (t Trusted) compile() (*trustMatcher, error) {
 	return out, nil
 }
 
-// markTrusted marks those effects of a command as trusted that send to, or change, a trusted host or repository.
-func (t *trustMatcher) markTrusted(effects []effect.Effect, text string) {
+// markTrustedDestinations marks those effects of a command as trusted that send to, or change, a trusted host or repository.
+func (t *trustMatcher) markTrustedDestinations(effects []effect.Effect, commandText string) {
 	for i := range effects {
 		e := &effects[i]
 		switch e.KindForPolicies() {
 		case effect.SendData, effect.ChangeRemoteSystem, effect.HTTPRequest, effect.Connect, effect.SendMessage:
-			e.Trusted = t.allDestinationsTrusted(e)
+			e.IsTargetTrusted = t.allDestinationsTrusted(e)
 		}
 	}
 	for i := range effects {
-		if e := &effects[i]; e.Kind == effect.ChangeRemoteSystem && e.Verb == "change" && e.Host+e.RemoteTargetName+e.URL+e.CauseOrFirstHarm() == "" && !e.PathIsPattern {
-			e.Trusted = t.isTrustedRemoteChange(effects, e, text)
+		if e := &effects[i]; e.Kind == effect.ChangeRemoteSystem && e.RemoteOperationVerb == "change" && e.Host+e.RemoteTargetName+e.URL+e.CauseOrFirstHarm() == "" && !e.PathIsPattern {
+			e.IsTargetTrusted = t.isTrustedRemoteChange(effects, e, commandText)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (t *trustMatcher) isTrustedRemoteChange(effects []effect.Effect, change *ef
 		}
 		switch e.KindForPolicies() {
 		case effect.SendData, effect.Connect, effect.HTTPRequest:
-			if !e.Trusted {
+			if !e.IsTargetTrusted {
 				return false
 			}
 			sends = sends || e.Kind == effect.SendData
@@ -121,7 +121,7 @@ func (t *trustMatcher) allDestinationsTrusted(e *effect.Effect) bool {
 	case e.Host != "" && !t.isTrustedHost(e):
 		return false
 	case e.RemoteTargetName != "":
-		return t != nil && (slices.Contains(t.GitRemotes, e.RemoteTargetName) && e.Program == "git" || t.isTrustedRecipient(e.RemoteTargetName) || matchesAnyGlob(t.RemoteTargetGlobs, e.RemoteTargetName))
+		return t != nil && (slices.Contains(t.GitRemotes, e.RemoteTargetName) && e.Program == "git" || t.isTrustedRecipient(e.RemoteTargetName) || matchesAnyGlob(t.RemoteResourceGlobs, e.RemoteTargetName))
 	}
 	return e.Host != ""
 }

@@ -10,7 +10,7 @@ func TestTrusted(t *testing.T) {
 	t.Parallel()
 	settings := Trusted{
 		Hosts:      []string{"git.example.com", "*.corp.example.com", "10.0.0.0/8", "github.com/acme"},
-		GitRemotes: []string{"origin"}, Recipients: []string{"*@example.com"}, RemoteTargetGlobs: []string{"*-dev"},
+		GitRemotes: []string{"origin"}, Recipients: []string{"*@example.com"}, RemoteResourceGlobs: []string{"*-dev"},
 	}
 	tests := []struct {
 		e    effect.Effect
@@ -48,9 +48,9 @@ func TestTrusted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		list := []effect.Effect{tt.e}
-		trust.markTrusted(list, "")
-		if list[0].Trusted != tt.want {
-			t.Errorf("%+v: trusted %v", tt.e, list[0].Trusted)
+		trust.markTrustedDestinations(list, "")
+		if list[0].IsTargetTrusted != tt.want {
+			t.Errorf("%+v: trusted %v", tt.e, list[0].IsTargetTrusted)
 		}
 	}
 	for _, host := range []string{"", "a b", "example.com:443", "ex ample.com/x"} {
@@ -69,7 +69,7 @@ func TestTrustedRecipients(t *testing.T) {
 		t.Fatal(err)
 	}
 	an := *testAnalyzer
-	an.trust = trust
+	an.trustedDestinations = trust
 	for _, to := range []any{
 		"ann@example.com, eve@evil.test",
 		"ann@example.com;eve@evil.test",
@@ -80,7 +80,7 @@ func TestTrustedRecipients(t *testing.T) {
 		all := true
 		for _, e := range an.Case(act("send_email", obj{"to": to, "body": "x", "attachments": []any{"report.csv"}})).Effects {
 			if e.Kind == effect.SendData {
-				all = all && e.Trusted
+				all = all && e.IsTargetTrusted
 			}
 		}
 		if all {

@@ -19,25 +19,25 @@ import (
 // a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
 func (c *ActionCase) addUnknownToolEffects() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
-		c.addUnknownEffect(effect.CauseInvalidField, "a field that "+name+" needs is missing")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "a field that "+name+" needs is missing")
 	}
 	name := withoutServerName(c.Action.Type)
 	word, list := knowledge.ToolNameVerb(name)
-	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, onlyReads: list == "reads", name: name}
+	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, isToolReadOnly: list == "reads", name: name}
 	s.examineTexts("", c.Action.Payload)
 	if s.textsLeft < 0 {
 		c.setUnexamined("the payload has more than 256 texts")
 	}
 	if s.payloadVerb != "" && list == "reads" {
-		word, list, s.onlyReads = s.payloadVerb, s.payloadVerbCategory, false
+		word, list, s.isToolReadOnly = s.payloadVerb, s.payloadVerbCategory, false
 	}
 	if list == "" {
 		c.unknownToolPayloadVerbCategory = s.payloadVerbCategory
 	}
 	s.addVerbEffects(word, list)
-	c.addTextEffects()
-	if s.onlyReads && c.UnexaminedReason == "" && !slices.ContainsFunc(c.Effects, doesMoreThanRead) {
-		c.addUnknownEffect(effect.CauseUnknownReadingTool, unknownReadOnlyToolReason)
+	c.addCredentialAndURLEffects()
+	if s.isToolReadOnly && c.UnexaminedReason == "" && !slices.ContainsFunc(c.Effects, doesMoreThanRead) {
+		c.addUnknownEffect(effect.CauseUnknownReadOnlyTool, unknownReadOnlyToolReason)
 		return
 	}
 	c.addUnknownEffect(effect.CauseUnknownTool, unknownToolReason)
@@ -51,7 +51,7 @@ const (
 // IsUnknownToolEffect reports whether an effect says only that the action's type is unknown. A rule that names the
 // type, or the user's class for the tool, replaces it.
 func (c *ActionCase) IsUnknownToolEffect(e *effect.Effect) bool {
-	return e.Certainty == effect.Unknown && (e.Cause == effect.CauseUnknownTool && e.Reason == unknownToolReason || e.Cause == effect.CauseUnknownReadingTool && e.Reason == unknownReadOnlyToolReason) && !IsKnownActionType(c.Action.Type)
+	return e.Certainty == effect.Unknown && (e.Cause == effect.CauseUnknownTool && e.Reason == unknownToolReason || e.Cause == effect.CauseUnknownReadOnlyTool && e.Reason == unknownReadOnlyToolReason) && !IsKnownActionType(c.Action.Type)
 }
 
 // withoutServerName returns a tool's own name, without the name of its server.
@@ -71,7 +71,7 @@ func doesMoreThanRead(e effect.Effect) bool {
 	case effect.ReadFile, effect.ListDirectory, effect.HTTPRequest:
 		return false
 	case effect.Execute:
-		return e.Class != effect.ReadOnly && (e.Program != queryClient || e.Class != effect.Network)
+		return e.Class != effect.ReadOnly && (e.Program != databaseClientProgram || e.Class != effect.Network)
 	}
 	return true
 }
@@ -81,13 +81,13 @@ type toolExaminer struct {
 	*ActionCase
 	name                  string
 	textsLeft             int  // texts that may still be examined
-	onlyReads             bool // the name says that the tool only reads
+	isToolReadOnly        bool // the name says that the tool only reads
 	messageRecipients     []string
 	hasMoneyAmount        bool // the payload has an amount of money
 	setsPermissions       bool // the payload has roles, members or visibility
-	hasQuery              bool // the payload has a database query
+	hasDatabaseQuery      bool // the payload has a database query
 	hasCode               bool // the payload has commands or code
-	language              string
+	declaredCodeLanguage  string
 	readsPathsRecursively bool // paths are read recursively
 	runsCommands          bool // the action's type runs commands
 	isActionTypeKnown     bool // the action's type is known; only the fields it does not use are examined
@@ -121,9 +121,9 @@ func (s *toolExaminer) examineTexts(field string, v any) {
 			s.examineTexts(field, item)
 		}
 	case map[string]any:
-		outer := s.language
-		if text := languageOf(v); text != "" {
-			s.language = text
+		outer := s.declaredCodeLanguage
+		if text := payloadCodeLanguage(v); text != "" {
+			s.declaredCodeLanguage = text
 		}
 		for _, name := range sorted.Keys(v) {
 			if words := knowledge.SplitNameWords(name); s.isActionTypeKnown && len(words) > 0 && proseFieldWords[words[len(words)-1]] {
@@ -131,7 +131,7 @@ func (s *toolExaminer) examineTexts(field string, v any) {
 			}
 			s.examineTexts(name, v[name])
 		}
-		s.language = outer
+		s.declaredCodeLanguage = outer
 	default:
 		s.hasMoneyAmount = s.hasMoneyAmount || v != nil && fieldNameEndsWithAny(field, "amount")
 	}
@@ -145,16 +145,16 @@ func (s *toolExaminer) examineText(field, text string) {
 	if fieldNameEndsWithAny(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
 		s.setPayloadVerb(text)
 	}
-	if s.onlyReads && (text == strings.ToUpper(text) && len(text) <= 64 && isSingleWord(text) && knowledge.SecretVariable(text) || fieldNameEndsWithAny(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
+	if s.isToolReadOnly && (text == strings.ToUpper(text) && len(text) <= 64 && isSingleWord(text) && knowledge.IsSecretVariableName(text) || fieldNameEndsWithAny(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: s.Action.Type, Reason: "the field " + field + " names a secret"})
 	}
-	if appendedSQL().MatchString(text) {
+	if appendedSQLStatementPattern().MatchString(text) {
 		s.payloadVerb, s.payloadVerbCategory = "drop", "destroys"
 	}
 	switch {
 	case fieldNameEndsWithAny(field, "sql", "query", "statement") && isSQL(text):
-		s.hasQuery = true
-		s.addShellEffects(queryClient+" -c "+command.QuoteWordIfNeeded(text), &s.executionContext, false)
+		s.hasDatabaseQuery = true
+		s.addShellEffects(databaseClientProgram+" -c "+command.QuoteWordIfNeeded(text), &s.executionContext, false)
 	case isCodeField(field):
 		s.hasCode = true
 		if s.addCodeEffects(text, s.codeLanguage()); s.isActionTypeKnown && s.runsCommands {
@@ -200,12 +200,12 @@ func (s *toolExaminer) addCommandLine(text string) bool {
 // addFileEffects adds the effect of a tool on the file, or the files of a pattern, in a field.
 func (s *toolExaminer) addFileEffects(text string) {
 	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
-	if s.onlyReads {
+	if s.isToolReadOnly {
 		kinds = kinds[:1]
 	}
 	for _, kind := range kinds {
 		if strings.ContainsAny(text, "*?[") {
-			path, isPattern := s.executionContext.Path(text, true)
+			path, isPattern := s.executionContext.CanonicalPath(text, true)
 			s.Effects = append(s.Effects, effect.Effect{Kind: kind, Path: path, PathIsPattern: isPattern, Recursive: s.readsPathsRecursively})
 			continue
 		}
@@ -213,8 +213,8 @@ func (s *toolExaminer) addFileEffects(text string) {
 	}
 }
 
-// appendedSQL matches an SQL statement appended to a value.
-var appendedSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
+// appendedSQLStatementPattern matches an SQL statement appended to a value.
+var appendedSQLStatementPattern = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
 // setPayloadVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.
@@ -229,7 +229,7 @@ func (s *toolExaminer) setPayloadVerb(text string) {
 // addVerbEffects adds the effects suggested by the verb in the tool's name, and by fields such as amounts and
 // recipients.
 func (s *toolExaminer) addVerbEffects(verb, verbListName string) {
-	change := effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: verb, RemoteTargetName: s.Action.Type}
+	change := effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: verb, RemoteTargetName: s.Action.Type}
 	switch verbListName {
 	case "reads":
 		if knowledge.ToolReturnsSecret(s.Action.Type) {
@@ -237,38 +237,39 @@ func (s *toolExaminer) addVerbEffects(verb, verbListName string) {
 		}
 		return
 	case "destroys", "pays":
-		change.Verb, change.Harms = "delete", []effect.Harm{effect.DestroysResources}
+		change.RemoteOperationVerb, change.Harms = "delete", []effect.Harm{effect.DestroysResources}
 		change.Reason = "the tool's name contains " + strconv.Quote(verb)
 	case "grants":
-		change.Verb = "grant"
+		change.RemoteOperationVerb = "grant"
 	case "runs":
-		if s.hasQuery && !s.hasMoneyAmount && !s.setsPermissions && len(s.messageRecipients) == 0 && !slices.ContainsFunc(s.Effects, doesMoreThanRead) {
-			s.onlyReads = true // the tool runs a query that only reads
+		if s.hasDatabaseQuery && !s.hasMoneyAmount && !s.setsPermissions && len(s.messageRecipients) == 0 && !slices.ContainsFunc(s.Effects, doesMoreThanRead) {
+			s.isToolReadOnly = true // the tool runs a query that only reads
 			return
 		}
-		if change.Verb = "run"; s.hasCode && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
+		if change.RemoteOperationVerb = "run"; s.hasCode && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
 			verbListName = "" // the tool runs analysed code and names no other machine
 		}
 	}
 	if s.hasMoneyAmount && !change.DestroysRemoteResource() {
-		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.DestroysResources}, "the arguments contain an amount of money"
+		change.RemoteOperationVerb, change.Harms, change.Reason = "pay", []effect.Harm{effect.DestroysResources}, "the arguments contain an amount of money"
 	}
 	if s.setsPermissions && !change.DestroysRemoteResource() {
-		change.Verb, change.Reason = "grant", "the arguments set roles, members or visibility"
+		change.RemoteOperationVerb, change.Reason = "grant", "the arguments set roles, members or visibility"
 	}
 	if verbListName == "sends" || len(s.messageRecipients) > 0 {
 		s.addMessageEffects(s.messageRecipients)
 	}
 	if verbListName != "" && verbListName != "sends" || s.hasMoneyAmount || s.setsPermissions {
 		if !change.DestroysRemoteResource() {
-			change.Harms = effect.HarmsOfRemoteChange(change.Verb)
+			change.Harms = effect.HarmsOfRemoteChange(change.RemoteOperationVerb)
 		}
 		s.Effects = append(s.Effects, change)
 	}
 }
 
-// queryClient is the program as which queries are analysed, for any database.
-const queryClient = "psql"
+// databaseClientProgram is the database client assumed for queries to any database, so that they can be
+// analysed.
+const databaseClientProgram = "psql"
 
 // isSQL reports whether a text may be an SQL query or a command of a database shell, rather than search
 // words.
@@ -294,19 +295,19 @@ func isCodeField(fieldName string) bool {
 // codeLanguage returns the language of the code that a tool runs, as given in the payload or else in the
 // tool's name.
 func (s *toolExaminer) codeLanguage() string {
-	if s.language != "" {
-		return s.language
+	if s.declaredCodeLanguage != "" {
+		return s.declaredCodeLanguage
 	}
 	for _, w := range knowledge.SplitNameWords(s.name) {
-		if _, known := interpreters[w]; known {
+		if _, known := interpreterCommandByLanguage[w]; known {
 			return w
 		}
 	}
 	return ""
 }
 
-// languageOf returns the language that a payload names for its code.
-func languageOf(payload map[string]any) (language string) {
+// payloadCodeLanguage returns the language that a payload names for its code.
+func payloadCodeLanguage(payload map[string]any) (language string) {
 	for _, name := range [...]string{"language", "lang", "kernel", "runtime"} {
 		if text, ok := payload[name].(string); ok {
 			language = text
@@ -315,13 +316,13 @@ func languageOf(payload map[string]any) (language string) {
 	return language
 }
 
-// interpreters maps languages to the command that runs code in them. Python code may contain shell lines as
+// interpreterCommandByLanguage maps languages to the command that runs code in them. Python code may contain shell lines as
 // in notebooks, hence ipython.
-var interpreters = map[string]string{
+var interpreterCommandByLanguage = map[string]string{
 	"bash": "bash -c", "shell": "sh -c", "sh": "sh -c", "zsh": "zsh -c", "powershell": "powershell -Command", "pwsh": "pwsh -Command",
 	"python": "ipython -c", "ipython": "ipython -c", "py": "ipython -c",
 	"javascript": "node -e", "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e",
-	"ruby": "ruby -e", "perl": "perl -e", "php": "php -r", "lua": "lua -e", "r": "Rscript -e", "julia": "julia -e", "sql": queryClient + " -c",
+	"ruby": "ruby -e", "perl": "perl -e", "php": "php -r", "lua": "lua -e", "r": "Rscript -e", "julia": "julia -e", "sql": databaseClientProgram + " -c",
 }
 
 // InterpreterCommandLine returns the command that is equivalent to an action that runs code; ok is false if the language is
@@ -331,7 +332,7 @@ func InterpreterCommandLine(a *action.Action) (line string, ok bool) {
 	if a.Type != "execute_code" || text == "" {
 		return "", false
 	}
-	starts, known := interpreterCommandPrefix(languageOf(a.Payload))
+	starts, known := interpreterCommandPrefix(payloadCodeLanguage(a.Payload))
 	return strings.Replace(starts, "ipython", "python3", 1) + " " + command.QuoteWordIfNeeded(text), known
 }
 
@@ -342,7 +343,7 @@ func interpreterCommandPrefix(language string) (commandPrefix string, known bool
 	if name == "" {
 		name = "python"
 	}
-	commandPrefix, known = interpreters[name]
+	commandPrefix, known = interpreterCommandByLanguage[name]
 	return commandPrefix, known
 }
 

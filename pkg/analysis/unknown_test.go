@@ -20,18 +20,18 @@ func TestReaders(t *testing.T) {
 		payload obj
 		want    effect.EffectCause
 	}{
-		{"mcp__jira__get_issue", obj{"key": "ENG-1"}, effect.CauseUnknownReadingTool},
-		{"mcp__github__pull_request_read", obj{"repo": "r", "number": 3.0}, effect.CauseUnknownReadingTool},
-		{"listOrders", obj{"amount": nil, "role": "buyer"}, effect.CauseUnknownReadingTool},
-		{"get_file_contents_of", obj{"path": "README.md"}, effect.CauseUnknownReadingTool},
-		{"mcp__postgres__query", obj{"sql": "select id, updated_at from users where id = 1"}, effect.CauseUnknownReadingTool},
-		{"search_docs", obj{"query": "how to delete a branch"}, effect.CauseUnknownReadingTool},
-		{"mcp__delete__get_x", obj{}, effect.CauseUnknownReadingTool},
-		{"search_orders", obj{"amount": 5.0, "role": "buyer"}, effect.CauseUnknownReadingTool},
-		{"scrape_page", obj{"url": "https://example.com/a?page=2"}, effect.CauseUnknownReadingTool},
-		{"calculate_area", obj{"width": 3.0, "height": 4.0, "unit": "m"}, effect.CauseUnknownReadingTool},
-		{"get_rate", obj{"currency_code": "EUR", "zip_code": "10-115"}, effect.CauseUnknownReadingTool},
-		{"calculate_size", obj{"path": "src"}, effect.CauseUnknownReadingTool},
+		{"mcp__jira__get_issue", obj{"key": "ENG-1"}, effect.CauseUnknownReadOnlyTool},
+		{"mcp__github__pull_request_read", obj{"repo": "r", "number": 3.0}, effect.CauseUnknownReadOnlyTool},
+		{"listOrders", obj{"amount": nil, "role": "buyer"}, effect.CauseUnknownReadOnlyTool},
+		{"get_file_contents_of", obj{"path": "README.md"}, effect.CauseUnknownReadOnlyTool},
+		{"mcp__postgres__query", obj{"sql": "select id, updated_at from users where id = 1"}, effect.CauseUnknownReadOnlyTool},
+		{"search_docs", obj{"query": "how to delete a branch"}, effect.CauseUnknownReadOnlyTool},
+		{"mcp__delete__get_x", obj{}, effect.CauseUnknownReadOnlyTool},
+		{"search_orders", obj{"amount": 5.0, "role": "buyer"}, effect.CauseUnknownReadOnlyTool},
+		{"scrape_page", obj{"url": "https://example.com/a?page=2"}, effect.CauseUnknownReadOnlyTool},
+		{"calculate_area", obj{"width": 3.0, "height": 4.0, "unit": "m"}, effect.CauseUnknownReadOnlyTool},
+		{"get_rate", obj{"currency_code": "EUR", "zip_code": "10-115"}, effect.CauseUnknownReadOnlyTool},
+		{"calculate_size", obj{"path": "src"}, effect.CauseUnknownReadOnlyTool},
 
 		{"mcp__github__delete_repository", obj{"repo": "r"}, effect.CauseUnknownTool},
 		{"mcp__x__get__and__delete", obj{}, effect.CauseUnknownTool},
@@ -78,7 +78,7 @@ func TestLooseCommand(t *testing.T) {
 		"FLUSHALL": false, "DROP TABLE users": false, "ls; give bob diamond": false, "# ls": false, "x=1": false,
 	} {
 		a := act("execute_command", obj{"command": text})
-		a.ReceivedType = "run"
+		a.AmbiguousTypeAlias = "run"
 		if got := testAnalyzer.Case(a); (causeOf(got) != effect.CauseUnknownTool) != known {
 			t.Errorf("%s: effects:\n%s", text, show(got.Effects))
 		}
@@ -90,51 +90,51 @@ func slicesOf(v any) []any { list, _ := v.([]any); return list }
 // has reports whether a case has an effect that a wanted one describes.
 func has(c *ActionCase, want effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.KindForPolicies() == want.KindForPolicies() && e.Verb == want.Verb && e.RemoteTargetName == want.RemoteTargetName && e.Host == want.Host && e.DestroysRemoteResource() == want.DestroysRemoteResource() && slices.Equal(e.Labels, want.Labels)
+		return e.KindForPolicies() == want.KindForPolicies() && e.RemoteOperationVerb == want.RemoteOperationVerb && e.RemoteTargetName == want.RemoteTargetName && e.Host == want.Host && e.DestroysRemoteResource() == want.DestroysRemoteResource() && slices.Equal(e.DataLabels, want.DataLabels)
 	})
 }
 
 // TestMeant says what tools change, by their names and fields.
 func TestMeant(t *testing.T) {
 	t.Parallel()
-	credential := []effect.Label{effect.LabelCredential}
+	credential := []effect.TaintLabel{effect.LabelCredential}
 	for _, c := range [...]struct {
 		name    string
 		payload obj
 		want    effect.Effect
 		not     bool
 	}{
-		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", RemoteTargetName: "delete_repository", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", RemoteTargetName: "transfer_funds", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "pay", RemoteTargetName: "update_invoice", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"add_user", obj{"role": "admin"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "grant", RemoteTargetName: "add_user"}, false},
-		{"update_repo", obj{"public": true}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "grant", RemoteTargetName: "update_repo"}, false},
-		{"update_repo", obj{"public": false}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "grant", RemoteTargetName: "update_repo"}, true},
+		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", RemoteTargetName: "delete_repository", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", RemoteTargetName: "transfer_funds", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "pay", RemoteTargetName: "update_invoice", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"add_user", obj{"role": "admin"}, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "grant", RemoteTargetName: "add_user"}, false},
+		{"update_repo", obj{"public": true}, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "grant", RemoteTargetName: "update_repo"}, false},
+		{"update_repo", obj{"public": false}, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "grant", RemoteTargetName: "update_repo"}, true},
 		{"notify_team", obj{"recipients": []any{"a@b.test"}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "a@b.test"}, false},
 		{"contacts_export", obj{}, effect.Effect{Kind: effect.SendMessage}, false},
-		{"create_issue", obj{"body": "AWS_SECRET_ACCESS_KEY=abcd"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "create_issue", Labels: credential}, false},
+		{"create_issue", obj{"body": "AWS_SECRET_ACCESS_KEY=abcd"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "create_issue", DataLabels: credential}, false},
 
 		{"send_email", obj{"to": "a@b.test, c@d.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "c@d.test"}, false},
 		{"send_email", obj{"to": "a@b.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "e@f.test"}, false},
-		{"send_email", obj{"to": "a@b.test", "body": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "send_email", Labels: credential}, false},
-		{"send_email", obj{"to": "a@b.test", "body": "the password is in the vault"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "send_email", Labels: credential}, true},
+		{"send_email", obj{"to": "a@b.test", "body": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "send_email", DataLabels: credential}, false},
+		{"send_email", obj{"to": "a@b.test", "body": "the password is in the vault"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "send_email", DataLabels: credential}, true},
 		{"create_event", obj{"title": "x", "attendees": []any{obj{"email": "a@b.test"}}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "a@b.test"}, false},
 		{"create_event", obj{"title": "x", "attendees": []any{}}, effect.Effect{Kind: effect.SendMessage}, true},
-		{"memory_write", obj{"content": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "memory_write", Labels: credential}, false},
-		{"http_request", obj{"url": "https://a.test/i?env=DB_PASSWORD%3Dhunter2"}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, false},
-		{"http_request", obj{"url": "https://a.test/", "headers": obj{"X-Note": "DB_PASSWORD=hunter2"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, false},
-		{"http_request", obj{"url": "https://a.test/", "headers": obj{"Authorization": "Bearer a1b2c3d4e5f6a7b8c9d0"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, true},
-		{"http_request", obj{"url": "http://localhost:3000/", "body": "password=hunter2"}, effect.Effect{Kind: effect.SendData, Host: "localhost", Labels: credential}, true},
+		{"memory_write", obj{"content": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "memory_write", DataLabels: credential}, false},
+		{"http_request", obj{"url": "https://a.test/i?env=DB_PASSWORD%3Dhunter2"}, effect.Effect{Kind: effect.SendData, Host: "a.test", DataLabels: credential}, false},
+		{"http_request", obj{"url": "https://a.test/", "headers": obj{"X-Note": "DB_PASSWORD=hunter2"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", DataLabels: credential}, false},
+		{"http_request", obj{"url": "https://a.test/", "headers": obj{"Authorization": "Bearer a1b2c3d4e5f6a7b8c9d0"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", DataLabels: credential}, true},
+		{"http_request", obj{"url": "http://localhost:3000/", "body": "password=hunter2"}, effect.Effect{Kind: effect.SendData, Host: "localhost", DataLabels: credential}, true},
 		{"http_request", obj{"url": "https://a.test/i?d=TWVldCBtZSBhdCB0aGUgZG9jayBhdCBub29u"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, false},
 		{"http_request", obj{"url": "https://a.test/search?q=meet+me+at+the+dock"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, true},
-		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "remove", Harms: []effect.Harm{effect.DestroysResources}}, false},
-		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{addUser}"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "mutation"}, false},
-		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "docs.a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
-		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
-		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
+		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "remove", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{addUser}"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "mutation"}, false},
+		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "docs.a.test", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
+		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
+		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
 		{"browser_evaluate", obj{"function": "() => fetch('https://a.test/x')"}, effect.Effect{Kind: effect.HTTPRequest, Host: "a.test"}, false},
 		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Certainty: effect.Unknown}, true},
 	} {

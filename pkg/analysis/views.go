@@ -8,7 +8,8 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A View is one text that rules and models read.
+// A PayloadTextVariant is one text that rules and models read, in one form, such as decoded from
+// Base64.
 type PayloadTextVariant struct {
 	TransformationName string `json:"view"`  // raw, folded, base64, …, words
 	Field              string `json:"field"` // canonical payload field the text came from, such as "command"
@@ -16,139 +17,139 @@ type PayloadTextVariant struct {
 }
 
 const (
-	maxViews     = 8
-	maxViewBytes = 64 << 10
+	maxTextVariants           = 8
+	maxTextVariantsTotalBytes = 64 << 10
 )
 
-// defaultViewFields are the payload's fields that rules read by default.
-var defaultViewFields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
+// defaultTextVariantFields are the payload's fields that rules read by default.
+var defaultTextVariantFields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
 
-// Views returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They are
-// computed on first use. If there is more text, Views sets Unexamined.
-func (c *ActionCase) Views() []PayloadTextVariant {
-	if c.cachedTextViews == nil {
-		c.cachedTextViews = c.collectViews(defaultViewFields[:], c.resolvedCommandText)
+// TextVariants returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They
+// are computed on first use. If there is more text, Views sets [ActionCase.UnexaminedReason].
+func (c *ActionCase) TextVariants() []PayloadTextVariant {
+	if c.cachedTextVariants == nil {
+		c.cachedTextVariants = c.collectTextVariants(defaultTextVariantFields[:], c.resolvedCommandText)
 	}
-	return c.cachedTextViews
+	return c.cachedTextVariants
 }
 
-// FieldViews returns the views of other payload fields, within the same limits. A field that is not text is read as
+// FieldTextVariants returns the views of other payload fields, within the same limits. A field that is not text is read as
 // the texts in it, one per line. The new text of edits is the field content, and their diff is the field
 // change, see [diffOfEdits]. The views are computed on first use; the caller must not change fields
 // afterwards.
-func (c *ActionCase) FieldViews(fields ...string) []PayloadTextVariant {
-	for i := range c.fieldViewCache {
-		if slices.Equal(c.fieldViewCache[i].fields, fields) {
-			return c.fieldViewCache[i].views
+func (c *ActionCase) FieldTextVariants(fieldNames ...string) []PayloadTextVariant {
+	for i := range c.cachedFieldTextVariants {
+		if slices.Equal(c.cachedFieldTextVariants[i].fields, fieldNames) {
+			return c.cachedFieldTextVariants[i].variants
 		}
 	}
-	t := fieldViews{fields, c.collectViews(fields, "")}
-	c.fieldViewCache = append(c.fieldViewCache, t)
-	return t.views
+	t := fieldTextVariants{fieldNames, c.collectTextVariants(fieldNames, "")}
+	c.cachedFieldTextVariants = append(c.cachedFieldTextVariants, t)
+	return t.variants
 }
 
-// fieldViews caches the views of some fields.
-type fieldViews struct {
-	fields []string
-	views  []PayloadTextVariant
+// fieldTextVariants caches the views of some fields.
+type fieldTextVariants struct {
+	fields   []string
+	variants []PayloadTextVariant
 }
 
 // A decodedText caches the decoded layers of a text.
 type decodedText struct {
 	text   string
-	layers []decode.Layer
+	layers []decode.DecodedLayer
 }
 
-// A foldedText caches the result of [decode.FoldUnicodeLookalikes].
-type foldedText struct{ text, folded string }
+// A lookalikeFoldedText caches the result of [decode.FoldUnicodeLookalikes].
+type lookalikeFoldedText struct{ text, lookalikesReplaced string }
 
-// maxCachedTexts is the maximum number of texts in these caches.
-const maxCachedTexts = 16
+// maxCachedDecodedOrFoldedTexts is the maximum number of texts in each cache of decoded or folded texts.
+const maxCachedDecodedOrFoldedTexts = 16
 
 // decodedLayers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
-func (c *ActionCase) decodedLayers(text string) []decode.Layer {
+func (c *ActionCase) decodedLayers(text string) []decode.DecodedLayer {
 	for i := range c.decodedCache {
 		if c.decodedCache[i].text == text {
 			return c.decodedCache[i].layers
 		}
 	}
 	layers := decode.Layers(text)
-	if len(c.decodedCache) < maxCachedTexts {
+	if len(c.decodedCache) < maxCachedDecodedOrFoldedTexts {
 		c.decodedCache = append(c.decodedCache, decodedText{text, layers})
 	}
 	return layers
 }
 
-// foldText returns [decode.FoldUnicodeLookalikes] of a text, cached because several lists of fields may contain it.
-func (c *ActionCase) foldText(text string) string {
-	for i := range c.foldedCache {
-		if c.foldedCache[i].text == text {
-			return c.foldedCache[i].folded
+// foldUnicodeLookalikes returns [decode.FoldUnicodeLookalikes] of a text, cached because several lists of fields may contain it.
+func (c *ActionCase) foldUnicodeLookalikes(text string) string {
+	for i := range c.lookalikeFoldedCache {
+		if c.lookalikeFoldedCache[i].text == text {
+			return c.lookalikeFoldedCache[i].lookalikesReplaced
 		}
 	}
 	folded := decode.FoldUnicodeLookalikes(text)
-	if folded != text && len(c.foldedCache) < maxCachedTexts {
-		c.foldedCache = append(c.foldedCache, foldedText{text, folded})
+	if folded != text && len(c.lookalikeFoldedCache) < maxCachedDecodedOrFoldedTexts {
+		c.lookalikeFoldedCache = append(c.lookalikeFoldedCache, lookalikeFoldedText{text, folded})
 	}
 	return folded
 }
 
-// collectViews returns the views of some fields: first the raw texts, then the command's words, then the folded and
+// collectTextVariants returns the views of some fields: first the raw texts, then the command's words, then the folded and
 // decoded texts.
-func (c *ActionCase) collectViews(fieldNames []string, resolvedCommandText string) []PayloadTextVariant {
-	r := viewCollector{c: c, views: make([]PayloadTextVariant, 0, 4)}
+func (c *ActionCase) collectTextVariants(fieldNames []string, resolvedCommandText string) []PayloadTextVariant {
+	r := textVariantCollector{c: c, variants: make([]PayloadTextVariant, 0, 4)}
 	for _, field := range fieldNames {
 		if field == "change" {
-			r.add("raw", field, diffOfEdits(c.Action.Payload))
+			r.addVariant("raw", field, diffOfEdits(c.Action.Payload))
 			continue
 		}
 		if v, ok := c.Action.Payload[field]; ok {
-			r.add("raw", field, joinTexts(v))
+			r.addVariant("raw", field, joinTexts(v))
 		}
 		if field == "content" {
-			r.add("raw", field, editedText(c.Action.Payload))
+			r.addVariant("raw", field, newTextOfEdits(c.Action.Payload))
 			if c.Action.Type == "write_file" && c.Action.Payload["content"] == nil {
-				r.add("raw", field, unknownFieldsText(c.Action.Payload))
+				r.addVariant("raw", field, unknownFieldsText(c.Action.Payload))
 			}
 		}
 	}
-	raw := len(r.views)
+	raw := len(r.variants)
 	if resolvedCommandText != "" {
-		r.add("words", "command", resolvedCommandText)
+		r.addVariant("words", "command", resolvedCommandText)
 	}
-	for _, v := range r.views[:raw] {
-		r.add("folded", v.Field, c.foldText(v.Text))
+	for _, v := range r.variants[:raw] {
+		r.addVariant("folded", v.Field, c.foldUnicodeLookalikes(v.Text))
 	}
-	for _, v := range slices.Clip(r.views) {
+	for _, v := range slices.Clip(r.variants) {
 		for _, l := range c.decodedLayers(v.Text) {
-			r.add(l.Name, v.Field, l.Text)
-			if folded := c.foldText(l.Text); folded != l.Text {
-				r.add(l.Name+"+folded", v.Field, folded)
+			r.addVariant(l.Name, v.Field, l.Text)
+			if folded := c.foldUnicodeLookalikes(l.Text); folded != l.Text {
+				r.addVariant(l.Name+"+folded", v.Field, folded)
 			}
 		}
 	}
-	return r.views
+	return r.variants
 }
 
-// A viewCollector collects views up to the limits.
-type viewCollector struct {
+// A textVariantCollector collects views up to the limits.
+type textVariantCollector struct {
 	c              *ActionCase
-	views          []PayloadTextVariant
+	variants       []PayloadTextVariant
 	collectedBytes int
 }
 
-func (r *viewCollector) add(name, field, text string) {
+func (r *textVariantCollector) addVariant(transformationName, field, text string) {
 	if text == "" {
 		return
 	}
-	for _, v := range r.views {
-		if v.Text == text && (name != "raw" || v.Field == field) {
+	for _, v := range r.variants {
+		if v.Text == text && (transformationName != "raw" || v.Field == field) {
 			return
 		}
 	}
-	room := maxViewBytes - r.collectedBytes
+	room := maxTextVariantsTotalBytes - r.collectedBytes
 	switch {
-	case len(r.views) == maxViews:
+	case len(r.variants) == maxTextVariants:
 		r.c.setUnexamined("the action has more than 8 texts to scan")
 		return
 	case len(text) > room:
@@ -158,7 +159,7 @@ func (r *viewCollector) add(name, field, text string) {
 		}
 	}
 	r.collectedBytes += len(text)
-	r.views = append(r.views, PayloadTextVariant{TransformationName: name, Field: field, Text: text})
+	r.variants = append(r.variants, PayloadTextVariant{TransformationName: transformationName, Field: field, Text: text})
 }
 
 // joinTexts returns the texts in a value, one per line.

@@ -31,20 +31,21 @@ var permissionGrantFileGlobs = sync.OnceValue(func() *effect.Globs {
 
 var permissionChangeRuleIndexByGlob []int // for each glob of permissionGrantFileGlobs, the index of its entry in knowledge.GrantForms
 
-// permissionChangeRuleIndexes returns the indexes of the forms that apply to a file.
+// permissionChangeRuleIndexes returns the indexes of the permission-change rules that apply to a
+// file.
 func permissionChangeRuleIndexes(file string) (out []int) {
-	for _, i := range permissionGrantFileGlobs().AppendTouched(nil, file, false, false) {
+	for _, i := range permissionGrantFileGlobs().AppendTouchedGlobIndices(nil, file, false, false) {
 		out = append(out, permissionChangeRuleIndexByGlob[i])
 	}
 	return slices.Compact(out)
 }
 
-// maxComparedPermissionFiles is the maximum number of files of an action that are compared with their old content.
-const maxComparedPermissionFiles = 32
+// maxFilesComparedWithOldContent is the maximum number of files of an action that are compared with their old content.
+const maxFilesComparedWithOldContent = 32
 
-// markSecurityWeakenings marks written and deleted files that hold security checks or permissions with the harm of
+// markSecurityWeakeningEffects marks written and deleted files that hold security checks or permissions with the harm of
 // the change: a check is weakened, or access is granted.
-func (c *ActionCase) markSecurityWeakenings() {
+func (c *ActionCase) markSecurityWeakeningEffects() {
 	read := c.executionContext.ReadScript
 	if read == nil {
 		read = alwaysNotExistScriptReader
@@ -59,14 +60,14 @@ func (c *ActionCase) markSecurityWeakenings() {
 		if len(forms) == 0 && path.Base(e.Path) != "CODEOWNERS" {
 			continue
 		}
-		if compared++; compared > maxComparedPermissionFiles {
+		if compared++; compared > maxFilesComparedWithOldContent {
 			c.addUnknownEffect(effect.CauseAnalysisLimitExceeded, "the action changes more than 32 files that contain security checks or permissions")
 			return
 		}
 		old, err := read(e.Path)
 		was := err == nil
 		unread := err != nil && !errors.Is(err, fs.ErrNotExist) && c.files != nil
-		if unread && !grants.IsSecurityOnlyFile(e.Path) && len(forms) > 0 {
+		if unread && !grants.IsCIOrCodeOwnersFile(e.Path) && len(forms) > 0 {
 			if gone, come, whole := c.removedAndAddedText(e.Path); grants.ChangeConcernsGrantRule(forms, gone, come) || whole && grants.TextMatchesGrantRule(forms, come) {
 				c.addUnknownSecurityWeakeningEffect(i, true)
 			}
@@ -76,33 +77,33 @@ func (c *ActionCase) markSecurityWeakenings() {
 		if !known {
 			text, known = c.contentAfterAction(e.Path, string(old), was)
 		}
-		if !was && e.Kind != effect.WriteFile && c.executionContext.ReadScript == nil && grants.IsSecurityOnlyFile(e.Path) { // shield looks at no files
-			e.Harms = append(slices.Clip(e.Harms), effect.WeakensProtection)
+		if !was && e.Kind != effect.WriteFile && c.executionContext.ReadScript == nil && grants.IsCIOrCodeOwnersFile(e.Path) { // shield looks at no files
+			e.Harms = append(slices.Clip(e.Harms), effect.WeakensSecurityControls)
 			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which security checks it contained"
 			continue
 		}
-		if unread && grants.IsSecurityOnlyFile(e.Path) {
+		if unread && grants.IsCIOrCodeOwnersFile(e.Path) {
 			c.addUnknownSecurityWeakeningEffect(i, true)
 			continue
 		}
-		if !known && grants.IsSecurityOnlyFile(e.Path) && slices.ContainsFunc(c.writtenFiles, func(w effect.FileText) bool { return w.Path == e.Path && w.PositionUnknown }) {
+		if !known && grants.IsCIOrCodeOwnersFile(e.Path) && slices.ContainsFunc(c.writtenFiles, func(w effect.WrittenFileText) bool { return w.Path == e.Path && w.IsTextPositionUnknown }) {
 			c.addUnknownSecurityWeakeningEffect(i, false)
 			continue
 		}
 		if !known || !was && e.Kind != effect.WriteFile {
 			continue
 		}
-		facts, err := grants.FindWeakenings(e.Path, string(old), text, was, forms)
+		facts, err := grants.FindSecurityWeakenings(e.Path, string(old), text, was, forms)
 		if err != nil {
 			gone, come := patch.DifferentLines(string(old), text)
-			if grants.IsSecurityOnlyFile(e.Path) || grants.TextMatchesGrantRule(forms, text+"\n"+string(old)) && grants.ChangeConcernsGrantRule(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
+			if grants.IsCIOrCodeOwnersFile(e.Path) || grants.TextMatchesGrantRule(forms, text+"\n"+string(old)) && grants.ChangeConcernsGrantRule(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
 				c.addUnknownSecurityWeakeningEffect(i, errors.Is(err, grants.ErrLimit))
 			}
 		}
 		e = &c.Effects[i]
 		for _, f := range facts {
-			if !e.HasHarm(effect.Harm(f.EffectHarmName)) {
-				e.Harms = append(slices.Clip(e.Harms), effect.Harm(f.EffectHarmName))
+			if !e.HasHarm(effect.Harm(f.HarmName)) {
+				e.Harms = append(slices.Clip(e.Harms), effect.Harm(f.HarmName))
 			}
 			if e.Reason != "" {
 				e.Reason += "; "
@@ -112,11 +113,11 @@ func (c *ActionCase) markSecurityWeakenings() {
 	}
 }
 
-// addUnknownSecurityWeakeningEffect adds an unknown effect: it is not known whether the change of effect i weakens checks or
-// permissions.
+// addUnknownSecurityWeakeningEffect adds an unknown effect, which says that it is not known whether
+// the change by the effect effectIndex weakens checks or permissions.
 func (c *ActionCase) addUnknownSecurityWeakeningEffect(effectIndex int, isLimitExceeded bool) {
 	e := &c.Effects[effectIndex]
-	d := effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, Span: e.Span, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
+	d := effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseUnparseableText, Path: e.Path, Span: e.Span, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
 	if isLimitExceeded {
 		d.Cause, d.Reason = effect.CauseAnalysisLimitExceeded, path.Base(e.Path)+" is too large or nested too deeply to tell whether the change weakens its checks or permissions"
 	}
@@ -127,12 +128,12 @@ func (c *ActionCase) addUnknownSecurityWeakeningEffect(effectIndex int, isLimitE
 // stated, and whether the new text is the whole file.
 func (c *ActionCase) removedAndAddedText(file string) (removed, added string, isWholeFile bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
-		removed = replacedText(c.Action.Payload)
+		removed = oldTextOfEdits(c.Action.Payload)
 		return removed, writtenText(c.Action.Payload), removed == ""
 	}
 	for _, w := range c.writtenFiles {
 		if w.Path == file {
-			removed, added, isWholeFile = removed+w.OldText+"\n", added+w.Text+"\n", isWholeFile || w.IsWholeContent
+			removed, added, isWholeFile = removed+w.OldText+"\n", added+w.NewText+"\n", isWholeFile || w.IsWholeContent
 		}
 	}
 	return removed, added, isWholeFile
@@ -152,16 +153,16 @@ func (c *ActionCase) contentAfterAction(file, oldContent string, existedBefore b
 			continue
 		}
 		switch {
-		case w.PositionUnknown, w.FullContentAfterWrite != "" && known && w.FullContentAfterWrite != text: // ContentAfter was computed from the file on disk, without earlier writes of this command
+		case w.IsTextPositionUnknown, w.FullContentAfterWrite != "" && known && w.FullContentAfterWrite != text: // computed from the file on disk, without earlier writes of this command
 			return "", false
 		case w.IsWholeContent:
-			text = w.Text
+			text = w.NewText
 		case w.IsAppended:
-			text += w.Text
+			text += w.NewText
 		case w.FullContentAfterWrite != "":
 			text = w.FullContentAfterWrite
 		case w.OldText != "" && strings.Contains(text, w.OldText):
-			text = strings.ReplaceAll(text, w.OldText, w.Text)
+			text = strings.ReplaceAll(text, w.OldText, w.NewText)
 		default:
 			return "", false
 		}

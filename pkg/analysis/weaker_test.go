@@ -30,7 +30,7 @@ func TestWeaker(t *testing.T) {
 	put(t, top+"/compose.yml", compose)
 	put(t, top+"/long/compose.yml", compose+strings.Repeat("# x\n", 40_000))
 	put(t, top+"/chart/a.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- with .x }} a: [ {{ . }}\n  image: a\n  runAsNonRoot: true\n")
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,9 @@ func TestWeaker(t *testing.T) {
 		got := nothing
 		for _, e := range an.Case(c.a).Effects {
 			switch {
-			case e.HasHarm(effect.WeakensProtection):
+			case e.HasHarm(effect.WeakensSecurityControls):
 				got = weakens
-			case e.Certainty == effect.Unknown && got == nothing && (e.Cause == effect.CauseAnalysisLimitExceeded || e.Cause == effect.CauseSyntax) && e.Path != "":
+			case e.Certainty == effect.Unknown && got == nothing && (e.Cause == effect.CauseAnalysisLimitExceeded || e.Cause == effect.CauseUnparseableText) && e.Path != "":
 				got = unknown
 			}
 		}

@@ -11,36 +11,36 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A pageLanguage is a server-side page language: PHP, JSP or ASP(.NET).
-type pageLanguage struct {
-	pageStart          func() *regexp.Regexp // matches a file of the language
-	requestInput       func() *regexp.Regexp // matches code that reads request input
-	commandCall        func() *regexp.Regexp // matches code that runs a command or code, up to the opening parenthesis
-	assignment         func() *regexp.Regexp // matches the assignment of a variable: its name and value
-	functionDefinition func() *regexp.Regexp // matches the definition of a function: its name and parameters
+// A serverPageLanguage is a server-side page language: PHP, JSP or ASP(.NET).
+type serverPageLanguage struct {
+	languageMarkerPattern func() *regexp.Regexp // matches a file of the language
+	requestInputPattern   func() *regexp.Regexp // matches code that reads request input
+	commandCall           func() *regexp.Regexp // matches code that runs a command or code, up to the opening parenthesis
+	assignment            func() *regexp.Regexp // matches the assignment of a variable: its name and value
+	functionDefinition    func() *regexp.Regexp // matches the definition of a function: its name and parameters
 }
 
-var pageLanguages = [...]pageLanguage{
+var pageLanguages = [...]serverPageLanguage{
 	{
-		pageStart:          prefilter.Lazy(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
-		requestInput:       prefilter.Lazy(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
-		commandCall:        prefilter.Lazy(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
-		assignment:         prefilter.Lazy(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
-		functionDefinition: prefilter.Lazy(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
+		languageMarkerPattern: prefilter.Lazy(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
+		requestInputPattern:   prefilter.Lazy(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
+		commandCall:           prefilter.Lazy(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
+		assignment:            prefilter.Lazy(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
+		functionDefinition:    prefilter.Lazy(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
 	},
 	{
-		pageStart:          prefilter.Lazy(`(?i)<%@?\s*page\b|<jsp:`),
-		requestInput:       prefilter.Lazy(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
-		commandCall:        prefilter.Lazy(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
-		assignment:         prefilter.Lazy(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
-		functionDefinition: prefilter.Lazy(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
+		languageMarkerPattern: prefilter.Lazy(`(?i)<%@?\s*page\b|<jsp:`),
+		requestInputPattern:   prefilter.Lazy(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
+		commandCall:           prefilter.Lazy(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
+		assignment:            prefilter.Lazy(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
+		functionDefinition:    prefilter.Lazy(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
 	},
 	{
-		pageStart:          prefilter.Lazy(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
-		requestInput:       prefilter.Lazy(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
-		commandCall:        prefilter.Lazy(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
-		assignment:         prefilter.Lazy(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
-		functionDefinition: prefilter.Lazy(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
+		languageMarkerPattern: prefilter.Lazy(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
+		requestInputPattern:   prefilter.Lazy(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
+		commandCall:           prefilter.Lazy(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
+		assignment:            prefilter.Lazy(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
+		functionDefinition:    prefilter.Lazy(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
 	},
 }
 
@@ -49,7 +49,7 @@ var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval
 
 // Limits for one file.
 const (
-	maxPageBytes            = 256 << 10
+	maxServerPageBytes      = 256 << 10
 	maxFunctionCallsPerFile = 64
 	maxFunctionCallBytes    = 600 // bytes of one call
 	maxTaintedVariables     = 64
@@ -107,7 +107,7 @@ func (b *reverseShellForm) isInFile(name, text string) bool {
 // a request as a command or code (web shell), or source of a reverse shell. Tests and documents are skipped:
 // they only show such code.
 func remoteShellEffects(name, text string) []effect.Effect {
-	if len(text) > maxPageBytes || isTestOrDocument(name) {
+	if len(text) > maxServerPageBytes || isTestOrDocument(name) {
 		return nil
 	}
 	for i := range reverseShells {
@@ -115,19 +115,19 @@ func remoteShellEffects(name, text string) []effect.Effect {
 			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "reverse shell: source that connects a shell to a network connection"}}
 		}
 	}
-	if !mayBePage(text) {
+	if !mayBeServerPage(text) {
 		return nil
 	}
 	for i := range pageLanguages {
-		if d := &pageLanguages[i]; d.pageStart().MatchString(text) && d.runsRequestInput(text) {
+		if d := &pageLanguages[i]; d.languageMarkerPattern().MatchString(text) && d.runsRequestInput(text) {
 			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "web shell: the page runs request input as a command"}}
 		}
 	}
 	return nil
 }
 
-// mayBePage reports whether a text has a "<" that a file of a page language may begin with.
-func mayBePage(text string) bool {
+// mayBeServerPage reports whether a text has a "<" that a file of a page language may begin with.
+func mayBeServerPage(text string) bool {
 	for _, rest, ok := strings.Cut(text, "<"); ok; _, rest, ok = strings.Cut(rest, "<") {
 		if rest != "" && (rest[0] >= utf8.RuneSelf || strings.IndexByte("?%sSjJ", rest[0]) >= 0) {
 			return true
@@ -153,8 +153,8 @@ func isTestOrDocument(name string) bool {
 
 // runsRequestInput reports whether a page runs text of a request, directly or through variables or parameters of
 // its functions.
-func (d *pageLanguage) runsRequestInput(text string) bool {
-	if !d.requestInput().MatchString(text) {
+func (d *serverPageLanguage) runsRequestInput(text string) bool {
+	if !d.requestInputPattern().MatchString(text) {
 		return false
 	}
 	names := map[string]bool{}
@@ -162,7 +162,7 @@ func (d *pageLanguage) runsRequestInput(text string) bool {
 		if inputValidation().MatchString(part) {
 			return false
 		}
-		if d.requestInput().MatchString(part) {
+		if d.requestInputPattern().MatchString(part) {
 			return true
 		}
 		for _, word := range identifier().FindAllString(part, maxTaintedVariables) {
@@ -181,7 +181,7 @@ func (d *pageLanguage) runsRequestInput(text string) bool {
 		}
 		for _, m := range d.functionDefinition().FindAllStringSubmatch(text, maxFunctionCallsPerFile) {
 			call := regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\s*\(`)
-			if !callHasArgument(call.FindAllStringIndex(text, maxFunctionCallsPerFile), text, said) {
+			if !hasCallWithMatchingArgument(call.FindAllStringIndex(text, maxFunctionCallsPerFile), text, said) {
 				continue
 			}
 			for _, word := range identifier().FindAllString(m[2], 8) {
@@ -192,12 +192,12 @@ func (d *pageLanguage) runsRequestInput(text string) bool {
 			break
 		}
 	}
-	return callHasArgument(d.commandCall().FindAllStringIndex(text, maxFunctionCallsPerFile), text, said)
+	return hasCallWithMatchingArgument(d.commandCall().FindAllStringIndex(text, maxFunctionCallsPerFile), text, said)
 }
 
-// callHasArgument reports whether a condition holds for the arguments of one of some calls.
-func callHasArgument(calls [][]int, text string, holds func(string) bool) bool {
-	for _, at := range calls {
+// hasCallWithMatchingArgument reports whether a condition holds for the arguments of one of some calls.
+func hasCallWithMatchingArgument(callRanges [][]int, text string, matchesArgument func(string) bool) bool {
+	for _, at := range callRanges {
 		args := text[at[1]:min(len(text), at[1]+maxFunctionCallBytes)]
 		depth := 1
 		for i := 0; i < len(args) && depth > 0; i++ {
@@ -215,7 +215,7 @@ func callHasArgument(calls [][]int, text string, holds func(string) bool) bool {
 				args = args[:i]
 			}
 		}
-		if holds(args) {
+		if matchesArgument(args) {
 			return true
 		}
 	}

@@ -48,7 +48,7 @@ func TestServesShell(t *testing.T) {
 		}
 	}
 	long := "<?php " + strings.Repeat("$a = $_GET['x']; f($a); function f($a) { ", 5000)
-	if remoteShellEffects("/w/a.php", long[:min(len(long), maxPageBytes)]) != nil {
+	if remoteShellEffects("/w/a.php", long[:min(len(long), maxServerPageBytes)]) != nil {
 		t.Error("no command is run")
 	}
 }

@@ -19,8 +19,8 @@ func TestAnswersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			a := AdvanceApproval{Name: fmt.Sprint("allow-", i), By: "ann", ApprovedActionText: "x\"\n  - name: forged", Kind: facts.ActionKind{ActionFactTexts: []string{"run a: \"b\"\n# c"}, Findings: []string{"é\u2028"}}}
-			if err := AddAnswer(t.Context(), file, &a, "a comment\n- name: forged"); err != nil {
+			a := AdvanceApproval{Name: fmt.Sprint("allow-", i), By: "ann", ApprovedActionText: "x\"\n  - name: forged", Kind: facts.ActionKind{ActionFactTexts: []string{"run a: \"b\"\n# c"}, MatchedRuleAndClassifierIDs: []string{"é\u2028"}}}
+			if err := AddAdvanceApprovalToFile(t.Context(), file, &a, "a comment\n- name: forged"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -35,12 +35,12 @@ func TestAnswersAtOnce(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	if err := AddAnswer(t.Context(), file, &list[0], ""); err == nil {
+	if err := AddAdvanceApprovalToFile(t.Context(), file, &list[0], ""); err == nil {
 		t.Error("a name is there twice")
 	}
 	for range 2 {
-		wg.Go(func() { _, _ = RemoveAnswer(t.Context(), file, "allow-3") })
-		wg.Go(func() { _, _ = RemoveAnswer(t.Context(), file, "allow-5") })
+		wg.Go(func() { _, _ = RemoveAdvanceApprovalsFromFile(t.Context(), file, "allow-3") })
+		wg.Go(func() { _, _ = RemoveAdvanceApprovalsFromFile(t.Context(), file, "allow-5") })
 	}
 	wg.Wait()
 	if list, err := ReadAdvanceApprovals(file); err != nil || len(list) != 6 {

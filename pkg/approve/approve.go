@@ -19,9 +19,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Store keeps data that approvals share between processes. TakeApproval counts one request. If
-// max requests were already counted within the last hour, it returns an error that says when the
-// next request is allowed. Get and Put keep remembered answers.
+// An ApprovalStateStore keeps data that approvals share between processes. ChargeApprovalRequest
+// counts one request. If max requests were already counted within the last hour, it returns an
+// error that says when the next request is allowed. Get and Put keep remembered answers.
 type ApprovalStateStore interface {
 	ChargeApprovalRequest(ctx context.Context, max int) error
 	Get(ctx context.Context, binding string) (value []byte, ok bool, err error)
@@ -59,18 +59,18 @@ type Options struct {
 	// Then the page's code is not printed either.
 	CheckTerminalUserIsPerson func() error
 
-	// CheckPageUserReachable returns why no user can notice a question on the approval page, or nil if a
+	// UserCannotNoticePageReason returns why no user can notice a question on the approval page, or nil if a
 	// user can. Only the setting "auto" for the channels uses it; a nil function means that a user
 	// can.
-	CheckPageUserReachable func() error
+	UserCannotNoticePageReason func() error
 
 	// MustShieldAsk reports whether shield asks about a case itself, even where the host
 	// could; nil means no.
 	MustShieldAsk func(*analysis.ActionCase) bool
 
-	// UndoHint returns a line for the page about files that were kept before actions deleted or
+	// DescribeBackedUpFiles returns a line for the page about files that were kept before actions deleted or
 	// overwrote them, "" if there are none; nil says nothing.
-	UndoHint func() string
+	DescribeBackedUpFiles func() string
 
 	// HostCannotAskReason returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
@@ -79,19 +79,19 @@ type Options struct {
 	ApprovalProgramWorkingDir string // working folder of the program of channel "command"; "": the current folder
 
 	StateDir                 string              // folder for the locks of terminals and the inbox of the page
-	PersonName               string              // name of the user at the terminal; "" if unknown
+	AnsweringPersonName      string              // name of the user at the terminal; "" if unknown
 	AskingProgramDescription string              // the asking program and the one that started it, for the user; "" if unknown
 	NoBoldText               bool                // show questions on the terminal without bold text
 	Getenv                   func(string) string // reads an environment variable; nil: none is set
-	OnInterrupt              func()              // called when the user presses ^C at a question; may be nil
-	Environ                  []string            // environment of the program of channel "command"
+	OnUserInterrupt          func()              // called when the user presses ^C at a question; may be nil
+	ApprovalProgramEnv       []string            // environment of the program of channel "command"
 	Redactor                 *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
 	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if ParentProgramMayUseTerminal; nil discards both
 	Clock                    func() time.Time    // nil: the system's clock
 }
 
 // A Channel is one way to ask a person, such as the terminal or the page.
-type Channel interface {
+type ApprovalChannel interface {
 	Name() string
 
 	// Usable returns why no person can be asked on the channel now, or nil.
@@ -105,14 +105,14 @@ type Channel interface {
 
 // An Answer is what a person said to one request.
 type Answer struct {
-	ID                  string             // ID of the request
-	Approve             bool               // false denies
-	RememberFor         time.Duration      // approve this exact action for this long; 0 means once
-	IsAdvanceApproval   bool               // approve this kind of action for the session
-	Class               analysis.ToolClass // class of the unknown tool; "" if the person did not choose one
-	Reason              string             // reason of the person, for the agent
-	AnsweringPersonName string             // name of the person, as the channel knows it
-	StopAsking          bool               // the person wants no more questions
+	RequestID            string             // ID of the request
+	Approve              bool               // false denies
+	RememberFor          time.Duration      // approve this exact action for this long; 0 means once
+	IsAdvanceApproval    bool               // approve this kind of action for the session
+	Class                analysis.ToolClass // class of the unknown tool; "" if the person did not choose one
+	Reason               string             // reason of the person, for the agent
+	AnsweringPersonName  string             // name of the person, as the channel knows it
+	WantsNoMoreQuestions bool               // the person wants no more questions
 }
 
 // Limits of answers.
@@ -121,21 +121,21 @@ const (
 	defaultMaxQuestionsPerHour = 60
 	maxRememberDuration        = time.Hour
 	maxReasonBytes             = 500             // bytes
-	maxTerminalWait            = time.Hour       // how long to wait for a terminal that another process uses
+	maxTerminalLockWait        = time.Hour       // how long to wait for a terminal that another process uses
 	questionWithdrawTimeout    = 3 * time.Second // how long a channel may take to clean up
 )
 
 // An Approver puts cases to people. Goroutines may share it.
 type Approver struct {
-	options          Options
-	channels         []Channel
-	firstChannelOnly bool        // ask only the first channel that is usable
-	interrupted      atomic.Bool // the user pressed ^C
+	options                    Options
+	channels                   []ApprovalChannel
+	asksFirstUsableChannelOnly bool        // ask only the first channel that is usable
+	interruptedByUser          atomic.Bool // the user pressed ^C
 
-	// unattendedWait is how long a question waits on the approval page if no channel can be used; 0
+	// unattendedQuestionWait is how long a question waits on the approval page if no channel can be used; 0
 	// denies the question at once.
-	unattendedWait time.Duration
-	pageChannel    Channel
+	unattendedQuestionWait time.Duration
+	pageChannel            ApprovalChannel
 }
 
 // New returns an Approver. An unknown channel is an error.
@@ -155,9 +155,9 @@ func New(o Options) (*Approver, error) {
 	if len(o.Channels) > 0 && (o.Store == nil || o.RememberedAnswerKey == nil) {
 		return nil, errors.New("approval needs a state folder for its hourly limit; set HOME or --state")
 	}
-	a := &Approver{options: o, firstChannelOnly: o.Channels.Auto()}
+	a := &Approver{options: o, asksFirstUsableChannelOnly: o.Channels.IsChosenByShield()}
 	var err error
-	if a.unattendedWait, err = o.UnattendedWaitDuration(); err != nil {
+	if a.unattendedQuestionWait, err = o.UnattendedWaitDuration(); err != nil {
 		return nil, fmt.Errorf("approval.unattended %w", err)
 	}
 	for _, name := range o.channelNames() {
@@ -180,7 +180,7 @@ func New(o Options) (*Approver, error) {
 // usable one is asked.
 func (o *Options) channelNames() []string {
 	switch {
-	case !o.Channels.Auto():
+	case !o.Channels.IsChosenByShield():
 		return o.Channels
 	case o.ParentProgramMayUseTerminal:
 		return []string{HostChannel, "web"}
@@ -189,27 +189,27 @@ func (o *Options) channelNames() []string {
 	}
 }
 
-// Usable reports whether a person can be asked now, and if not, why.
-func (a *Approver) Usable() (bool, string) {
-	usable, _, why := a.usableChannelsOrApprovalPage(false)
+// CanAskUser reports whether a person can be asked now, and if not, why.
+func (a *Approver) CanAskUser() (bool, string) {
+	usable, _, why := a.channelsToAsk(false)
 	return len(usable) > 0, why
 }
 
-// usableChannelsOrApprovalPage returns the channels to ask now, how long a question waits there, and why other
-// channels cannot be asked. If itself is set, shield asks instead of the host.
-func (a *Approver) usableChannelsOrApprovalPage(mustShieldAsk bool) (usable []Channel, patience time.Duration, why string) {
-	usable, why = a.configuredUsableChannels(mustShieldAsk)
-	if len(usable) > 0 || a.unattendedWait == 0 || len(a.channels) == 0 {
-		return usable, a.options.Timeout.Std(), why
+// channelsToAsk returns the channels to ask now, how long a question waits there,
+// and why other channels cannot be asked. If mustShieldAsk is set, shield asks instead of the host.
+func (a *Approver) channelsToAsk(mustShieldAsk bool) (usable []ApprovalChannel, answerTimeout time.Duration, unusableReason string) {
+	usable, unusableReason = a.configuredUsableChannels(mustShieldAsk)
+	if len(usable) > 0 || a.unattendedQuestionWait == 0 || len(a.channels) == 0 {
+		return usable, a.options.Timeout.AsTimeDuration(), unusableReason
 	}
 	if err := a.pageChannel.Usable(); err != nil {
-		return nil, 0, why + "; " + err.Error()
+		return nil, 0, unusableReason + "; " + err.Error()
 	}
-	return []Channel{a.pageChannel}, a.unattendedWait, ""
+	return []ApprovalChannel{a.pageChannel}, a.unattendedQuestionWait, ""
 }
 
 // configuredUsableChannels returns the channels that work now, and why the others do not.
-func (a *Approver) configuredUsableChannels(mustShieldAsk bool) (usable []Channel, why string) {
+func (a *Approver) configuredUsableChannels(mustShieldAsk bool) (usable []ApprovalChannel, why string) {
 	if len(a.channels) == 0 {
 		if a.options.NoChannelReason != "" {
 			return nil, a.options.NoChannelReason
@@ -222,14 +222,14 @@ func (a *Approver) configuredUsableChannels(mustShieldAsk bool) (usable []Channe
 		if err == nil && mustShieldAsk && ch.Name() == HostChannel {
 			err = errAskedByShield
 		}
-		if err == nil && a.firstChannelOnly && ch.Name() == "web" && a.options.CheckPageUserReachable != nil {
-			err = a.options.CheckPageUserReachable()
+		if err == nil && a.asksFirstUsableChannelOnly && ch.Name() == "web" && a.options.UserCannotNoticePageReason != nil {
+			err = a.options.UserCannotNoticePageReason()
 		}
 		if err != nil {
 			reasons = append(reasons, ch.Name()+": "+err.Error())
 			continue
 		}
-		if usable = append(usable, ch); a.firstChannelOnly {
+		if usable = append(usable, ch); a.asksFirstUsableChannelOnly {
 			break
 		}
 	}
@@ -251,16 +251,16 @@ func (a *Approver) Close() error {
 // some minutes. It answers ALLOW or BLOCK, or ESCALATE on the [HostChannel]; an error
 // means that ctx was cancelled.
 func (a *Approver) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
-	remember := len(a.channels) > 0 && isRememberable(c)
+	remember := len(a.channels) > 0 && isApprovalRememberable(c)
 	if remember {
 		if v, ok := a.recallApproval(ctx, c); ok {
 			return v, nil
 		}
 	}
-	if a.interrupted.Load() {
+	if a.interruptedByUser.Load() {
 		return blockVerdict("interrupted", "the user interrupted shield (^C), so it asks no more questions; start the command again"), nil
 	}
-	channels, patience, why := a.usableChannelsOrApprovalPage(a.mustAskItself(c))
+	channels, patience, why := a.channelsToAsk(a.mustShieldAsk(c))
 	if len(channels) == 0 {
 		return blockVerdict("nobody", "the user must decide, but cannot be asked ("+why+"); tell the user to run 'shield doctor'"), nil
 	}
@@ -271,20 +271,20 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.V
 	if err != nil {
 		return blockVerdict("request", "the user must decide, but the question cannot be shown ("+err.Error()+"); tell the user to run 'shield doctor'"), nil
 	}
-	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
-		return hostVerdict(r), nil
+	if slices.ContainsFunc(channels, func(ch ApprovalChannel) bool { return ch.Name() == HostChannel }) {
+		return verdictForHostToAsk(r), nil
 	}
 	if a.options.OfferAdvanceApproval != nil {
 		var text string
 		text, r.storeAdvanceApproval = a.options.OfferAdvanceApproval(ctx, c)
-		r.AdvanceApprovalText = escapedSingleLineText(a.options.Redactor.String(text), maxAdvanceApprovalTextChars)
+		r.AdvanceApprovalText = escapedSingleLineText(a.options.Redactor.RedactText(text), maxAdvanceApprovalTextChars)
 	}
 	if a.options.PrepareToolClassQuestion != nil {
 		var about string
 		about, r.storeToolClass = a.options.PrepareToolClassQuestion(c)
-		r.UnknownToolDescription = escapedMultilineText(a.options.Redactor.String(about), maxAdvanceApprovalTextChars)
+		r.UnknownToolDescription = escapedMultilineText(a.options.Redactor.RedactText(about), maxAdvanceApprovalTextChars)
 	}
-	r.PageAddressAndCode = printPageInstructions(ctx, channels)
+	r.PageAddressAndCode = printedPageAddressAndCode(ctx, channels)
 	ans, from, err := a.askChannels(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):
@@ -298,20 +298,20 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.V
 }
 
 // verdictOf turns an answer into a verdict and remembers it if asked to.
-func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Request, ans Answer, from string) verdict.Verdict {
-	who := from
+func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Request, ans Answer, channelName string) verdict.Verdict {
+	who := channelName
 	if ans.AnsweringPersonName != "" {
-		who = fmt.Sprintf("%s (%s)", escapedSingleLineText(ans.AnsweringPersonName, 80), from)
+		who = fmt.Sprintf("%s (%s)", escapedSingleLineText(ans.AnsweringPersonName, 80), channelName)
 	}
 	said := ""
 	if ans.Reason != "" {
 		said = ": " + escapedSingleLineText(ans.Reason, maxReasonBytes)
 	}
 	if !ans.Approve {
-		if ans.StopAsking {
-			a.interrupted.Store(true)
-			if a.options.OnInterrupt != nil {
-				a.options.OnInterrupt()
+		if ans.WantsNoMoreQuestions {
+			a.interruptedByUser.Store(true)
+			if a.options.OnUserInterrupt != nil {
+				a.options.OnUserInterrupt()
 			}
 		}
 		if ans.Class == analysis.ToolClassForbidden && r.UnknownToolDescription != "" {
@@ -320,12 +320,12 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Req
 			}
 		}
 		v := blockVerdict("", "denied by "+who+said)
-		v.AnswerChannel, v.AnsweredBy = from, ans.AnsweringPersonName
+		v.AnswerChannel, v.AnsweredBy = channelName, ans.AnsweringPersonName
 		return v
 	}
-	v := verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
-	v.AnswerChannel, v.AnsweredBy = from, ans.AnsweringPersonName
-	if ans.RememberFor > 0 && r.CanRemember {
+	v := verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
+	v.AnswerChannel, v.AnsweredBy = channelName, ans.AnsweringPersonName
+	if ans.RememberFor > 0 && r.OffersTimedApproval {
 		span := min(ans.RememberFor, maxRememberDuration)
 		if err := a.storeApproval(ctx, c, r.actionText, who, span); err != nil {
 			v.Reasoning += "; the approval could not be saved: " + err.Error()
@@ -353,14 +353,15 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Req
 // ToolClassDescriptions describe the classes of tools.
 var ToolClassDescriptions = map[analysis.ToolClass]string{
 	analysis.ToolClassReadOnly: "only reads", analysis.ToolClassChangesWorkspace: "changes this workspace only",
-	analysis.ToolClassChangesOutside: "changes or sends something outside this workspace", analysis.ToolClassForbidden: "is never used",
+	analysis.ToolClassChangesOutsideWorkspace: "changes or sends something outside this workspace", analysis.ToolClassForbidden: "is never used",
 }
 
-// maxAdvanceApprovalTextChars is how much of a kind is shown, in bytes.
+// maxAdvanceApprovalTextChars is the maximum number of characters shown of the text that offers an
+// advance approval, and of a tool's description.
 const maxAdvanceApprovalTextChars = 1000
 
 func blockVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(3)
 }
 
 // Reasons to withdraw a request: the time is up, or another channel has the answer.
@@ -379,7 +380,7 @@ type channelReply struct {
 // askChannels puts a request to channels and returns the first answer and the name of
 // its channel. One goroutine takes the answers, so there is one decision even
 // if two arrive together.
-func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
+func (a *Approver) askChannels(ctx context.Context, r *Request, channels []ApprovalChannel) (Answer, string, error) {
 	asking, withdraw := context.WithCancelCause(ctx)
 	replies := make(chan channelReply, len(channels))
 	for _, ch := range channels {
@@ -391,7 +392,7 @@ func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Chann
 		withdraw(why)
 		drainReplies(replies, open)
 	}()
-	queue := time.NewTimer(maxTerminalWait)
+	queue := time.NewTimer(maxTerminalLockWait)
 	defer queue.Stop()
 	shown, late := r.timerStarted, (<-chan time.Time)(nil)
 	var failures []string
@@ -428,7 +429,7 @@ func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Chann
 }
 
 // askChannel asks one channel. Anything but an answer to this request is an error.
-func askChannel(ctx context.Context, ch Channel, r *Request) (got channelReply) {
+func askChannel(ctx context.Context, ch ApprovalChannel, r *Request) (got channelReply) {
 	got.channel = ch.Name()
 	defer func() {
 		if x := recover(); x != nil {
@@ -436,7 +437,7 @@ func askChannel(ctx context.Context, ch Channel, r *Request) (got channelReply) 
 		}
 	}()
 	got.answer, got.err = ch.Ask(ctx, r)
-	if got.err == nil && !equalSecrets(got.answer.ID, r.ID) {
+	if got.err == nil && !equalSecrets(got.answer.RequestID, r.ID) {
 		got.err = errors.New("the answer has the ID of another question, so this one is denied; try again")
 	}
 	return got
@@ -444,10 +445,10 @@ func askChannel(ctx context.Context, ch Channel, r *Request) (got channelReply) 
 
 // drainReplies waits until the channels have cleaned up: a process that exits earlier would leave the
 // terminal in raw mode.
-func drainReplies(replies <-chan channelReply, open int) {
+func drainReplies(replies <-chan channelReply, pendingReplyCount int) {
 	limit := time.NewTimer(questionWithdrawTimeout)
 	defer limit.Stop()
-	for range open {
+	for range pendingReplyCount {
 		select {
 		case <-replies:
 		case <-limit.C:

@@ -93,7 +93,7 @@ func (f *fake) Ask(ctx context.Context, r *Request) (Answer, error) {
 
 func says(a Answer) func(context.Context, *Request) (Answer, error) {
 	return func(_ context.Context, r *Request) (Answer, error) {
-		a.ID = r.ID
+		a.RequestID = r.ID
 		return a, nil
 	}
 }
@@ -104,10 +104,10 @@ func silent(ctx context.Context, _ *Request) (Answer, error) {
 }
 
 func testBinding(c *analysis.ActionCase) string {
-	return strings.Join([]string{c.Action.Hash, c.Action.Session, c.ExecutionContext().CWD, c.Digest()}, " ")
+	return strings.Join([]string{c.Action.Hash, c.Action.Session, c.ExecutionContext().CWD, c.EffectsDigest()}, " ")
 }
 
-func newTest(t testing.TB, store *memory, chs ...Channel) *Approver {
+func newTest(t testing.TB, store *memory, chs ...ApprovalChannel) *Approver {
 	t.Helper()
 	a, err := New(Options{Store: store, RememberedAnswerKey: testBinding, Approval: config.Approval{Timeout: config.Duration(time.Minute)}, StateDir: t.TempDir()})
 	if err != nil {
@@ -136,7 +136,7 @@ func parseCase(record []byte) (*analysis.ActionCase, error) {
 		return nil, err
 	}
 	c := an.Case(act)
-	c.EarlierSteps = []verdict.Step{{Tier: 1, Source: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
+	c.EarlierTierSteps = []verdict.Step{{Tier: 1, JudgeName: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
 	return c, nil
 }
 
@@ -154,31 +154,31 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name     string
-		channels []Channel
+		channels []ApprovalChannel
 		refuse   error
 		want     verdict.Decision
 		reason   string
 	}{
-		{"approved", []Channel{&fake{name: "a", say: says(Answer{Approve: true, AnsweringPersonName: "ann"})}}, nil, verdict.Allow, "approved once by ann (a)"},
-		{"denied", []Channel{&fake{name: "a", say: says(Answer{})}}, nil, verdict.Block, "denied by a"},
-		{"denied with a reason", []Channel{&fake{name: "a", say: says(Answer{Reason: "push to a branch", AnsweringPersonName: "ann"})}}, nil, verdict.Block, "denied by ann (a): push to a branch"},
-		{"the reason cannot steer a terminal", []Channel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
-		{"forged", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
-			return Answer{ID: strings.Repeat("0", 32), Approve: true}, nil
+		{"approved", []ApprovalChannel{&fake{name: "a", say: says(Answer{Approve: true, AnsweringPersonName: "ann"})}}, nil, verdict.Allow, "approved once by ann (a)"},
+		{"denied", []ApprovalChannel{&fake{name: "a", say: says(Answer{})}}, nil, verdict.Block, "denied by a"},
+		{"denied with a reason", []ApprovalChannel{&fake{name: "a", say: says(Answer{Reason: "push to a branch", AnsweringPersonName: "ann"})}}, nil, verdict.Block, "denied by ann (a): push to a branch"},
+		{"the reason cannot steer a terminal", []ApprovalChannel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
+		{"forged", []ApprovalChannel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
+			return Answer{RequestID: strings.Repeat("0", 32), Approve: true}, nil
 		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied; try again"},
-		{"without an id", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
+		{"without an id", []ApprovalChannel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{Approve: true}, nil
 		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied; try again"},
-		{"one fails, the other answers", []Channel{
+		{"one fails, the other answers", []ApprovalChannel{
 			&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { return Answer{}, errors.New("broken") }},
 			&fake{name: "b", say: says(Answer{Approve: true})}}, nil, verdict.Allow, "approved once by b"},
-		{"an approval with an error is none", []Channel{&fake{name: "a", say: func(_ context.Context, r *Request) (Answer, error) {
-			return Answer{ID: r.ID, Approve: true}, errors.New("broken")
+		{"an approval with an error is none", []ApprovalChannel{&fake{name: "a", say: func(_ context.Context, r *Request) (Answer, error) {
+			return Answer{RequestID: r.ID, Approve: true}, errors.New("broken")
 		}}}, nil, verdict.Block, "a: broken"},
-		{"panic", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { panic("oh") }}}, nil, verdict.Block, "panic"},
+		{"panic", []ApprovalChannel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { panic("oh") }}}, nil, verdict.Block, "panic"},
 		{"no channel", nil, nil, verdict.Block, "no approval channel is configured"},
-		{"none usable", []Channel{&fake{name: "a", broken: errors.New("no terminal")}}, nil, verdict.Block, "a: no terminal"},
-		{"limit", []Channel{&fake{name: "a", say: says(Answer{Approve: true})}}, errors.New("hourly approval limit reached"), verdict.Block, "hourly approval limit reached"},
+		{"none usable", []ApprovalChannel{&fake{name: "a", broken: errors.New("no terminal")}}, nil, verdict.Block, "a: no terminal"},
+		{"limit", []ApprovalChannel{&fake{name: "a", say: says(Answer{Approve: true})}}, errors.New("hourly approval limit reached"), verdict.Block, "hourly approval limit reached"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +212,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		at := func(ans Answer) func(context.Context, *Request) (Answer, error) {
 			return func(ctx context.Context, r *Request) (Answer, error) {
 				<-start
-				ans.ID = r.ID
+				ans.RequestID = r.ID
 				return ans, nil
 			}
 		}
@@ -244,7 +244,7 @@ func TestTimeout(t *testing.T) {
 	a := newTest(t, &memory{}, ch)
 	a.options.Timeout = config.Duration(20 * time.Millisecond)
 	v, err := a.Judge(t.Context(), command1(t, push, "s"))
-	if err != nil || v.Decision != verdict.Block || v.Error != "timeout" || ch.withdrawn.Load() != 1 {
+	if err != nil || v.Decision != verdict.Block || v.ErrorCode != "timeout" || ch.withdrawn.Load() != 1 {
 		t.Errorf("got %+v, %v, withdrawn %d times", v, err, ch.withdrawn.Load())
 	}
 }
@@ -277,7 +277,7 @@ func TestCallersDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	v, err := a.Judge(ctx, command1(t, push, "s"))
-	if err != nil || v.Decision != verdict.Block || v.Error != "timeout" {
+	if err != nil || v.Decision != verdict.Block || v.ErrorCode != "timeout" {
 		t.Errorf("deadline: got %+v, %v", v, err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
@@ -289,10 +289,10 @@ func TestCallersDeadline(t *testing.T) {
 
 func TestInterruptStopsAsking(t *testing.T) {
 	t.Parallel()
-	ch := &fake{name: "a", say: says(Answer{StopAsking: true, Reason: "interrupted with ^C"})}
+	ch := &fake{name: "a", say: says(Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"})}
 	a := newTest(t, &memory{}, ch)
 	var calls int
-	a.options.OnInterrupt = func() { calls++ }
+	a.options.OnUserInterrupt = func() { calls++ }
 	for range 2 {
 		v, err := a.Judge(t.Context(), command1(t, push, "s"))
 		if err != nil || v.Decision != verdict.Block {
@@ -435,7 +435,7 @@ func TestReceipt(t *testing.T) {
 		{t.Context(), yes, nil, "approved once"},
 		{t.Context(), Answer{Approve: true, RememberFor: 10 * time.Minute}, nil, "approved for 10 min"},
 		{t.Context(), Answer{Reason: "no"}, nil, "denied"},
-		{t.Context(), Answer{StopAsking: true}, nil, "interrupted"},
+		{t.Context(), Answer{WantsNoMoreQuestions: true}, nil, "interrupted"},
 		{t.Context(), Answer{}, errUnanswered, "not answered"},
 		{ended(errAnswered), Answer{}, context.Canceled, "answered on another channel"},
 		{ended(errAnswered), yes, nil, "answered on another channel"}, // by whom it was denied
@@ -452,12 +452,12 @@ func TestReceipt(t *testing.T) {
 // TestReason takes what tells a person most of what the tiers said.
 func TestReason(t *testing.T) {
 	t.Parallel()
-	policy := verdict.Step{Source: "policy", Decision: verdict.Escalate, Rule: "ask", Reasoning: "policy verify [ask]: This deletes; do not (delete_file x)"}
-	rule := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Rule: "XP-1", Reasoning: "heuristic [x, high]: SSH keys leave; in x"}
-	none := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
-	passed := verdict.Step{Source: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
-	judge := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
-	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
+	policy := verdict.Step{JudgeName: "policy", Decision: verdict.Escalate, Rule: "ask", Reasoning: "policy verify [ask]: This deletes; do not (delete_file x)"}
+	rule := verdict.Step{JudgeName: "heuristic", Decision: verdict.Escalate, Rule: "XP-1", Reasoning: "heuristic [x, high]: SSH keys leave; in x"}
+	none := verdict.Step{JudgeName: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
+	passed := verdict.Step{JudgeName: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
+	judge := verdict.Step{JudgeName: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
+	broken := verdict.Step{JudgeName: "evaluator", Decision: verdict.Escalate, ErrorCode: "unavailable", Reasoning: "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
 	for want, trail := range map[string][]verdict.Step{
 		"this deletes [ask]":           {policy, none, passed, broken},
 		"SSH keys leave [XP-1]":        {policy, rule, broken},
@@ -466,7 +466,7 @@ func TestReason(t *testing.T) {
 		"no earlier tier judged it":    {},
 		"no earlier tier judged it ":   {passed},
 	} {
-		if got := askingReason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
+		if got := reasonToAskUser(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -535,9 +535,9 @@ func TestReasonOnce(t *testing.T) {
 	t.Parallel()
 	c := command1(t, push, "s")
 	step := func(tier int, source, why string) verdict.Step {
-		return verdict.Step{Tier: tier, Source: source, Decision: verdict.Escalate, Confidence: 1, Rule: "r", Reasoning: why}
+		return verdict.Step{Tier: tier, JudgeName: source, Decision: verdict.Escalate, Confidence: 1, Rule: "r", Reasoning: why}
 	}
-	c.EarlierSteps = []verdict.Step{step(0, "policy", "policy verify [r]: overwrites commits"), step(1, "heuristic", "heuristic [x, high]: overwrites commits"), step(1, "model", "model: something else")}
+	c.EarlierTierSteps = []verdict.Step{step(0, "policy", "policy verify [r]: overwrites commits"), step(1, "heuristic", "heuristic [x, high]: overwrites commits"), step(1, "model", "model: something else")}
 	r, err := newTest(t, &memory{}).newRequest(t.Context(), c, true, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -573,8 +573,8 @@ func TestCutIsOnlyDenied(t *testing.T) {
 	} {
 		r := request(c.content)
 		_, whole := requestLines(r, 80)
-		if whole != c.here || r.Truncated == c.all {
-			t.Errorf("%.20v: whole %v, cut %v", c.content, whole, r.Truncated)
+		if whole != c.here || r.IsPayloadTruncated == c.all {
+			t.Errorf("%.20v: whole %v, cut %v", c.content, whole, r.IsPayloadTruncated)
 		}
 		if text, isText := c.content.(string); isText && len(text) > 1000 && !strings.HasSuffix(r.Payload[1].Value, "the end") {
 			t.Errorf("the end is missing of %d bytes", len(r.Payload[1].Value))

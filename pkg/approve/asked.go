@@ -12,11 +12,11 @@ import (
 )
 
 // hostQuestionsFolder is the folder of questions that hosts were told to ask their users: one file for each question,
-// and hostsNotAskingFile.
+// and hostVersionsNotAskingFileName.
 const hostQuestionsFolder = "asked"
 
-// hostsNotAskingFile lists versions of hosts that ran a call at once although they were told to ask.
-const hostsNotAskingFile = "unasked"
+// hostVersionsNotAskingFileName lists versions of hosts that ran a call at once although they were told to ask.
+const hostVersionsNotAskingFileName = "unasked"
 
 // Limits of hostQuestionsFolder.
 const (
@@ -24,17 +24,18 @@ const (
 	maxHostsNotAsking  = 256
 )
 
-// minAnswerDelay is the time after a question within which no person can have answered.
-const minAnswerDelay = 400 * time.Millisecond
+// minQuestionToAnswerDelay is the time after a question within which no person can have answered.
+const minQuestionToAnswerDelay = 400 * time.Millisecond
 
 // A HostQuestion is what a host was told to ask its user.
 type HostQuestion struct {
-	Host    string    `json:"host"`
-	Version string    `json:"version,omitempty"` // version of the host; "" if it does not matter
-	At      time.Time `json:"at"`
+	Host        string    `json:"host"`
+	HostVersion string    `json:"version,omitempty"` // version of the host; "" if it does not matter
+	At          time.Time `json:"at"`
 }
 
-// RecordHostQuestion keeps a question for a day. key names the actions that it is about.
+// RecordHostQuestion keeps a question for a day. actionsKey identifies the actions that the
+// question is about.
 func RecordHostQuestion(stateDir, actionsKey string, q HostQuestion) error {
 	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	if err != nil {
@@ -45,7 +46,7 @@ func RecordHostQuestion(stateDir, actionsKey string, q HostQuestion) error {
 		return err
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && f.Name() != hostsNotAskingFile && time.Since(info.ModTime()) > maxHostQuestionAge {
+		if info, err := f.Info(); err == nil && f.Name() != hostVersionsNotAskingFileName && time.Since(info.ModTime()) > maxHostQuestionAge {
 			_ = os.Remove(b.path(f.Name())) // if this fails, the next question tries again
 		}
 	}
@@ -54,21 +55,21 @@ func RecordHostQuestion(stateDir, actionsKey string, q HostQuestion) error {
 
 // FindHostQuestion returns the question about some actions that a host was told to ask.
 func FindHostQuestion(stateDir, key string) (q HostQuestion, asked bool) {
-	b, there := openExistingHostQuestions(stateDir, key)
+	b, there := openHostQuestionsFolderWithFile(stateDir, key)
 	return q, there && b.read(key, &q) == nil
 }
 
-// HostSkippedQuestion deletes the question about some actions, which ran at time now. It reports whether
+// TakeHostQuestion deletes the question about some actions, which ran at time now. It reports whether
 // the host cannot have asked a user.
-func HostSkippedQuestion(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
-	b, there := openExistingHostQuestions(stateDir, key)
+func TakeHostQuestion(stateDir, actionsKey string, actionsRanAt time.Time) (q HostQuestion, hostCannotHaveAsked bool) {
+	b, there := openHostQuestionsFolderWithFile(stateDir, actionsKey)
 	if !there {
 		return q, false
 	}
-	err := b.read(key, &q)
-	_ = os.Remove(b.path(key)) // if this fails, the host's question about the same call stays recorded for a day
-	since := now.Sub(q.At)
-	return q, err == nil && since >= 0 && since < minAnswerDelay
+	err := b.read(actionsKey, &q)
+	_ = os.Remove(b.path(actionsKey)) // if this fails, the host's question about the same call stays recorded for a day
+	since := actionsRanAt.Sub(q.At)
+	return q, err == nil && since >= 0 && since < minQuestionToAnswerDelay
 }
 
 // RecordNonAskingHost records that a version of a host does not ask its user.
@@ -78,36 +79,36 @@ func RecordNonAskingHost(stateDir string, q HostQuestion) error {
 		return err
 	}
 	var list []string
-	if err := b.read(hostsNotAskingFile, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := b.read(hostVersionsNotAskingFileName, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if list = append(list, q.fileName()); len(list) > maxHostsNotAsking {
 		list = list[1:]
 	}
-	return b.write(hostsNotAskingFile, list)
+	return b.write(hostVersionsNotAskingFileName, list)
 }
 
 // HostNotAsking reports whether a version of a host is known not to ask its user, or whether the
 // record cannot be read.
 func HostNotAsking(stateDir, host, version string) bool {
-	b, there := openExistingHostQuestions(stateDir, hostsNotAskingFile)
+	b, there := openHostQuestionsFolderWithFile(stateDir, hostVersionsNotAskingFileName)
 	if !there {
 		return false
 	}
 	var list []string
-	err := b.read(hostsNotAskingFile, &list)
-	q := HostQuestion{Host: host, Version: version}
+	err := b.read(hostVersionsNotAskingFileName, &list)
+	q := HostQuestion{Host: host, HostVersion: version}
 	return err != nil || slices.Contains(list, q.fileName())
 }
 
 func (q *HostQuestion) fileName() string {
-	text, _ := json.Marshal([]string{q.Host, q.Version}) // the list contains strings only
+	text, _ := json.Marshal([]string{q.Host, q.HostVersion}) // the list contains strings only
 	return string(text)
 }
 
-// openExistingHostQuestions opens the folder of host questions if it has a file of this name, and creates
+// openHostQuestionsFolderWithFile opens the folder of host questions if it has a file of this name, and creates
 // nothing.
-func openExistingHostQuestions(stateDir, fileName string) (*sealedFolder, bool) {
+func openHostQuestionsFolderWithFile(stateDir, fileName string) (*sealedFolder, bool) {
 	if _, err := os.Lstat(filepath.Join(stateDir, hostQuestionsFolder, fileName)); err != nil {
 		return nil, false
 	}

@@ -38,14 +38,14 @@ func TestAuto(t *testing.T) {
 		{"no hook, but the host of another is claimed", false, yes, no, "", "", 0, "tty: "},
 	} {
 		a, err := New(Options{
-			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), ParentProgramMayUseTerminal: c.hosted, HostCannotAskReason: c.host, CheckPageUserReachable: c.reachable,
+			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), ParentProgramMayUseTerminal: c.hosted, HostCannotAskReason: c.host, UserCannotNoticePageReason: c.reachable,
 			Approval: config.Approval{Channels: config.Channels{config.AutoChannels}, Timeout: config.Duration(time.Minute), UnattendedDenyOrWait: c.unattended},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.channels = replaceTTY(a.channels)
-		usable, patience, why := a.usableChannelsOrApprovalPage(false)
+		usable, patience, why := a.channelsToAsk(false)
 		var names []string
 		for _, ch := range usable {
 			names = append(names, ch.Name())
@@ -54,7 +54,7 @@ func TestAuto(t *testing.T) {
 			t.Errorf("%s: %v for %v, %q", c.name, names, patience, why)
 		}
 		if c.channels == "" {
-			if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block || v.Error != "nobody" {
+			if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block || v.ErrorCode != "nobody" {
 				t.Errorf("%s: %+v, %v", c.name, v, err)
 			}
 		}
@@ -69,7 +69,7 @@ func TestAuto(t *testing.T) {
 
 // replaceTTY puts a terminal that is missing in the place of the real one, which the test
 // may have or not.
-func replaceTTY(list []Channel) []Channel {
+func replaceTTY(list []ApprovalChannel) []ApprovalChannel {
 	for i, ch := range list {
 		if ch.Name() == "tty" {
 			list[i] = &fake{name: "tty", broken: errors.New("no terminal"), say: func(context.Context, *Request) (Answer, error) { return Answer{}, nil }}

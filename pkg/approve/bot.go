@@ -30,10 +30,10 @@ type chatBot struct {
 
 // Limits of a bot's requests and answers.
 const (
-	maxBotAnswerBytes  = 1 << 20 // bytes
-	botTimeout         = 5 * time.Second
-	maxRetryPause      = 30 * time.Second // between attempts to reach the service
-	messageEditTimeout = time.Second      // time to update the message of a question
+	maxBotAnswerBytes         = 1 << 20 // bytes
+	chatServiceRequestTimeout = 5 * time.Second
+	maxRetryPause             = 30 * time.Second // between attempts to reach the service
+	messageEditTimeout        = time.Second      // time to update the message of a question
 )
 
 // newBotClient returns a client that follows no redirect: the token is in the request.
@@ -42,7 +42,7 @@ func newBotClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    botTimeout,
+			TLSHandshakeTimeout:    chatServiceRequestTimeout,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxConnsPerHost:        16,
@@ -73,14 +73,14 @@ func (t tokenFormat) readToken(file string) (string, error) {
 	return text, nil
 }
 
-// A serviceCall is a request to a service.
-type serviceCall struct {
-	name     string // name of the call, for errors
-	method   string
-	path     string
-	header   http.Header
-	formBody url.Values // body that is sent unchanged
-	jsonBody any        // value that is sent as JSON; nil: none
+// A chatServiceCall is a request to a service.
+type chatServiceCall struct {
+	operationDescription string // name of the call, for errors
+	method               string
+	path                 string
+	header               http.Header
+	formBody             url.Values // body that is sent unchanged
+	jsonBody             any        // value that is sent as JSON; nil: none
 }
 
 // A rateLimitError is the error of a service that limits requests (rate limit).
@@ -94,7 +94,7 @@ func (e *rateLimitError) Error() string {
 }
 
 // send sends a request and returns the service's answer.
-func (b *chatBot) send(ctx context.Context, patience time.Duration, c serviceCall) (status int, data []byte, err error) {
+func (b *chatBot) send(ctx context.Context, patience time.Duration, c chatServiceCall) (status int, data []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var body []byte
@@ -119,24 +119,25 @@ func (b *chatBot) send(ctx context.Context, patience time.Duration, c serviceCal
 	}
 	resp, err := b.client.Do(req)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", c.name, withoutURL(err))
+		return 0, nil, fmt.Errorf("%s: %w", c.operationDescription, withoutURL(err))
 	}
 	defer resp.Body.Close()
 	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAnswerBytes+1))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s: %w", c.name, withoutURL(err))
+		err = fmt.Errorf("%s: %w", c.operationDescription, withoutURL(err))
 	case len(data) > maxBotAnswerBytes:
-		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.name, maxBotAnswerBytes)
+		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.operationDescription, maxBotAnswerBytes)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow; check the proxy and the URL", c.name)
+		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow; check the proxy and the URL", c.operationDescription)
 	case resp.StatusCode == http.StatusTooManyRequests:
-		err = &rateLimitError{c.name, retryAfter(resp.Header)}
+		err = &rateLimitError{c.operationDescription, retryAfter(resp.Header)}
 	}
 	return resp.StatusCode, data, err
 }
 
-// retryAfter returns how long a service wants no request.
+// retryAfter returns how long to wait before the next request to a service, by its Retry-After
+// header.
 func retryAfter(h http.Header) time.Duration {
 	n, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
 	if err != nil || !(n > 0) {
@@ -176,8 +177,8 @@ func buttonLabel(choice string) string {
 	}
 }
 
-// outcomeText returns the text that replaces a question after a choice.
-func outcomeText(choice string) string {
+// choiceOutcomeText returns the text that replaces a question after a choice.
+func choiceOutcomeText(choice string) string {
 	switch choice {
 	case choiceDeny:
 		return "Denied"
@@ -187,7 +188,7 @@ func outcomeText(choice string) string {
 		return "Approved for 10 minutes"
 	case choiceAdvanceApproval:
 		return "Actions of this kind approved for this session"
-	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutside:
+	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutsideWorkspace:
 		return "Approved once, and the tool " + ToolClassDescriptions[classOfChoice(choice)] + ":"
 	case choiceToolForbidden:
 		return "Denied, and the tool is never used:"
@@ -196,14 +197,14 @@ func outcomeText(choice string) string {
 	}
 }
 
-// possibleChoices returns the possible answers to a question, the strongest first. An action that is not shown in
+// possibleAnswerChoices returns the possible answers to a question, the strongest first. An action that is not shown in
 // full cannot be approved.
-func possibleChoices(r *Request, isWholeActionShown bool) []string {
+func possibleAnswerChoices(r *Request, isWholeActionShown bool) []string {
 	list := []string{choiceDeny}
 	if isWholeActionShown {
 		list = append(list, choiceOnce)
 	}
-	if isWholeActionShown && r.CanRemember {
+	if isWholeActionShown && r.OffersTimedApproval {
 		list = append(list, choiceRemember)
 	}
 	if isWholeActionShown && r.AdvanceApprovalText != "" {
@@ -214,10 +215,10 @@ func possibleChoices(r *Request, isWholeActionShown bool) []string {
 
 // questionText returns the question as plain text of about most bytes, and whether the action is complete in
 // it.
-func questionText(r *Request, most int) (text string, whole bool) {
+func questionText(r *Request, maxBytes int) (text string, isWholeActionShown bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
-	whole = !r.Truncated
+	isWholeActionShown = !r.IsPayloadTruncated
 	if r.AdvanceApprovalText != "" {
 		out.WriteString("\nThis kind: " + r.AdvanceApprovalText + "\n")
 	}
@@ -231,22 +232,22 @@ func questionText(r *Request, most int) (text string, whole bool) {
 		out.WriteString("\nasked by " + r.AskingProgramDescription)
 	}
 	text = strings.TrimSpace(out.String())
-	if len(text) > most {
-		text, whole = redact.TruncateBytes(text, most), false
+	if len(text) > maxBytes {
+		text, isWholeActionShown = redact.TruncateBytes(text, maxBytes), false
 	}
-	if !whole {
+	if !isWholeActionShown {
 		text += "\n\n… the rest is not shown, so this can only be denied here."
 	}
-	return text, whole
+	return text, isWholeActionShown
 }
 
-// answerWithOutcomeText returns the final text of a question's message, and the answer.
-func answerWithOutcomeText(g pageAnswer, err error) (Answer, string, error) {
+// answerAndFinalMessageText returns the final text of a question's message, and the answer.
+func answerAndFinalMessageText(g pageAnswer, err error) (Answer, string, error) {
 	if err != nil {
 		return Answer{}, "No longer waiting: answered on another channel, or not answered in time.", err
 	}
 	a, err := g.answer()
-	return a, outcomeText(g.Choice) + " by " + g.By + ".", err
+	return a, choiceOutcomeText(g.Choice) + " by " + g.By + ".", err
 }
 
 // sleepContext waits for a span, or until ctx ends.

@@ -116,7 +116,7 @@ func TestTelegramUsable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := Options{}
-			o.Telegram = config.Telegram{TokenFile: tokenFile(t, tt.mode, tt.token), Chat: tt.chat, Approvers: tt.approvers}
+			o.Telegram = config.Telegram{TokenFile: tokenFile(t, tt.mode, tt.token), ChatID: tt.chat, Approvers: tt.approvers}
 			switch err := o.CheckChannel("telegram"); {
 			case err == nil && tt.want == "":
 			case err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "AAEhBOweik6ad9r"):

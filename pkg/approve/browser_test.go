@@ -393,7 +393,7 @@ func TestBrowserSquatter(t *testing.T) {
 	b.enter(p.link)
 	b.wait(`document.querySelectorAll("article").length === 1`)
 	var key pageRecord
-	if err := p.a.channels[0].(*webChannel).inbox.read(pageFile, &key); err != nil {
+	if err := p.a.channels[0].(*webChannel).inbox.read(pageRecordFileName, &key); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.a.Close(); err != nil {

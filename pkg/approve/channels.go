@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// channels are the ways to reach a person, in the order help lists them.
-var channels = []struct {
+// approvalChannels are the ways to reach a person, in the order help lists them.
+var approvalChannels = []struct {
 	name string
-	open func(*Options) Channel
+	open func(*Options) ApprovalChannel
 }{
 	{"tty", newTTYChannel},
 	{"web", newWebChannel},
-	{"command", newCommandChannel},
+	{"command", newApprovalProgramChannel},
 	{"telegram", newTelegramChannel},
 	{"slack", slack.channel},
 	{"discord", discord.channel},
 	{HostChannel, newHostChannel},
 }
 
-// Channels returns the names that [Options.Channels] may hold.
-func Channels() []string {
-	names := make([]string, len(channels))
-	for i, c := range channels {
+// ApprovalChannelNames returns the names that [Options.Channels] may hold.
+func ApprovalChannelNames() []string {
+	names := make([]string, len(approvalChannels))
+	for i, c := range approvalChannels {
 		names[i] = c.name
 	}
 	return names
@@ -41,13 +41,13 @@ func (o Options) CheckChannel(name string) error {
 	return ch.Usable()
 }
 
-func channelNamed(name string, o *Options) (Channel, error) {
-	for _, c := range channels {
+func channelNamed(name string, o *Options) (ApprovalChannel, error) {
+	for _, c := range approvalChannels {
 		if c.name == name {
 			return c.open(o), nil
 		}
 	}
-	return nil, fmt.Errorf("unknown approval channel %.80q; use %s", name, strings.Join(Channels(), ", "))
+	return nil, fmt.Errorf("unknown approval channel %.80q; use %s", name, strings.Join(ApprovalChannelNames(), ", "))
 }
 
 // A chatChannel is a channel that asks in a chat.

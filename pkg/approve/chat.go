@@ -20,39 +20,39 @@ import (
 type chatNotifier struct {
 	runningNotifications atomic.Int32
 	loadOnce             sync.Once
-	targets              []NoticeTarget
+	targets              []QuestionNoticeTarget
 	err                  error
 }
 
-// A NoticeTarget is a destination of notices: a chat, a mailbox, a push service.
-type NoticeTarget struct {
+// A QuestionNoticeTarget is a destination of notices: a chat, a mailbox, a push service.
+type QuestionNoticeTarget struct {
 	Service string // the scheme of its URL, such as "telegram"
 	url     string // the URL, which contains credentials
 }
 
 // Limits of the file of notice targets, which approval.notify_file names.
 const (
-	maxNoticeTargets    = 16
-	maxTargetsFileBytes = 64 << 10
+	maxNoticeTargets          = 16
+	maxNoticeTargetsFileBytes = 64 << 10
 )
 
-// NoticeTargets reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
+// QuestionNoticeTargets reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
 // and lines that begin with # are skipped. It is an error if a user other than the owner can read the
 // file, since the URLs contain credentials, which no error quotes.
 //
 // [shoutrrr]: https://pkg.go.dev/github.com/nicholas-fedor/shoutrrr
-func NoticeTargets(file string) ([]NoticeTarget, error) {
-	text, err := owner.ReadSecret(file, maxTargetsFileBytes)
+func QuestionNoticeTargets(file string) ([]QuestionNoticeTarget, error) {
+	text, err := owner.ReadSecret(file, maxNoticeTargetsFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	var out []NoticeTarget
+	var out []QuestionNoticeTarget
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		p := NoticeTarget{url: line}
+		p := QuestionNoticeTarget{url: line}
 		if u, err := url.Parse(line); err == nil {
 			p.Service, _, _ = strings.Cut(u.Scheme, "+")
 		}
@@ -71,7 +71,7 @@ func NoticeTargets(file string) ([]NoticeTarget, error) {
 
 // Send sends a text and returns when the service has taken it, or an error, which
 // holds no part of the URL.
-func (p NoticeTarget) Send(ctx context.Context, text string) error {
+func (p QuestionNoticeTarget) Send(ctx context.Context, text string) error {
 	sender, err := shoutrrr.CreateSender(p.url)
 	if err != nil {
 		return errors.New("the URL is not one of a chat service; write a URL such as telegram://TOKEN@telegram?chats=CHAT")
@@ -84,11 +84,11 @@ func (p NoticeTarget) Send(ctx context.Context, text string) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(redact.New(p.secrets()...).String(err.Error()))
+	return errors.New(redact.New(p.secrets()...).RedactText(err.Error()))
 }
 
 // secrets returns the parts of the URL, any of which may be a credential.
-func (p NoticeTarget) secrets() []string {
+func (p QuestionNoticeTarget) secrets() []string {
 	parts := strings.FieldsFunc(p.url, func(r rune) bool { return strings.ContainsRune(":/@?&=,", r) })
 	if u, err := url.Parse(p.url); err == nil && u.User != nil {
 		parts = append(parts, u.User.String(), u.Host)
@@ -99,12 +99,12 @@ func (p NoticeTarget) secrets() []string {
 	return parts
 }
 
-// notify sends a notice of a waiting question to each [NoticeTarget] in the file o.NotifyFile.
-func (n *chatNotifier) notify(o *Options, summary string) {
+// sendWaitingQuestionNotice sends a notice of a waiting question to each [QuestionNoticeTarget] in the file o.NotifyFile.
+func (n *chatNotifier) sendWaitingQuestionNotice(o *Options, questionSummary string) {
 	if o.NotificationURLsFile == "" {
 		return
 	}
-	n.loadOnce.Do(func() { n.targets, n.err = NoticeTargets(o.NotificationURLsFile) })
+	n.loadOnce.Do(func() { n.targets, n.err = QuestionNoticeTargets(o.NotificationURLsFile) })
 	fail := func(where string, err error) {
 		if o.NoticeOutput != nil && !o.ParentProgramMayUseTerminal {
 			fmt.Fprintf(o.NoticeOutput, "shield: %s: %v\n", where, err)
@@ -114,7 +114,7 @@ func (n *chatNotifier) notify(o *Options, summary string) {
 		fail("no notice of this question can be sent; run 'shield approvals notify' to test the chats", n.err)
 		return
 	}
-	text := notificationText(summary) + ". For the page and its code, run: shield approvals"
+	text := notificationText(questionSummary) + ". For the page and its code, run: shield approvals"
 	for _, p := range n.targets {
 		if n.runningNotifications.Add(1) > maxConcurrentNotices*maxNoticeTargets {
 			n.runningNotifications.Add(-1)

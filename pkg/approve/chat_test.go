@@ -33,7 +33,7 @@ func TestNotices(t *testing.T) {
 	var n chatNotifier
 	o := &Options{}
 	o.NotificationURLsFile = file
-	n.notify(o, "shield asks whether to run “<b>rm</b> `x`”")
+	n.sendWaitingQuestionNotice(o, "shield asks whether to run “<b>rm</b> `x`”")
 	got := <-told
 	if !strings.Contains(got, "shield is waiting for your answer: shield asks whether to run ·b·rm·/b· ·x·") || !strings.Contains(got, "shield approvals") {
 		t.Errorf("told %q", got)
@@ -55,7 +55,7 @@ func TestPlacesRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NoticeTargets(placesFile(t, tt.mode, tt.lines...))
+			_, err := QuestionNoticeTargets(placesFile(t, tt.mode, tt.lines...))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -66,7 +66,7 @@ func TestPlacesRefused(t *testing.T) {
 // TestNoticeErrors: the library puts the URL into its errors.
 func TestNoticeErrors(t *testing.T) {
 	t.Parallel()
-	places, err := NoticeTargets(placesFile(t, 0o600, "generic://anna:hunter2hunter2@127.0.0.1:1/tokentoken?disabletls=yes&@authorization=tokentoken2"))
+	places, err := QuestionNoticeTargets(placesFile(t, 0o600, "generic://anna:hunter2hunter2@127.0.0.1:1/tokentoken?disabletls=yes&@authorization=tokentoken2"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,42 +18,42 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// maxApprovalCommandReplyBytes is the longest answer of a command, in bytes.
-const maxApprovalCommandReplyBytes = 64 << 10
+// maxApprovalProgramReplyBytes is the longest answer of a command, in bytes.
+const maxApprovalProgramReplyBytes = 64 << 10
 
-// commandChannel asks through a program that the user supplies, which may reach them anywhere. It gets the
+// approvalProgramChannel asks through a program that the user supplies, which may reach them anywhere. It gets the
 // request as a JSON object on standard input and answers with one on standard output.
-type commandChannel struct{ options *Options }
+type approvalProgramChannel struct{ options *Options }
 
-func newCommandChannel(o *Options) Channel { return &commandChannel{o} }
+func newApprovalProgramChannel(o *Options) ApprovalChannel { return &approvalProgramChannel{o} }
 
-func (*commandChannel) Name() string { return "command" }
+func (*approvalProgramChannel) Name() string { return "command" }
 
-func (c *commandChannel) Usable() error {
-	if len(c.options.Command) == 0 {
+func (c *approvalProgramChannel) Usable() error {
+	if len(c.options.CommandChannelArgv) == 0 {
 		return errors.New("no program is configured; set approval.command")
 	}
-	if c.options.ParentProgramMayUseTerminal && !filepath.IsAbs(c.options.Command[0]) {
-		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.options.Command[0])
+	if c.options.ParentProgramMayUseTerminal && !filepath.IsAbs(c.options.CommandChannelArgv[0]) {
+		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.options.CommandChannelArgv[0])
 	}
-	if _, err := exec.LookPath(c.options.Command[0]); err != nil {
+	if _, err := exec.LookPath(c.options.CommandChannelArgv[0]); err != nil {
 		return fmt.Errorf("the program of approval.command cannot be run: %w; correct the setting", err)
 	}
 	return nil
 }
 
-func (c *commandChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
+func (c *approvalProgramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	question, err := json.Marshal(r)
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, c.options.Command[0], c.options.Command[1:]...)
-	cmd.Env = c.options.Environ
+	cmd := exec.CommandContext(ctx, c.options.CommandChannelArgv[0], c.options.CommandChannelArgv[1:]...)
+	cmd.Env = c.options.ApprovalProgramEnv
 	if dir := c.options.ApprovalProgramWorkingDir; dir != "" {
 		cmd.Dir, cmd.Env = dir, append(slices.Clip(cmd.Env), "PWD="+dir)
 	}
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	out := subprocess.LimitedOutput{MaxBytes: maxApprovalCommandReplyBytes + 1} // one byte more shows that the answer is too long
+	out := subprocess.LimitedOutput{MaxBytes: maxApprovalProgramReplyBytes + 1} // one byte more shows that the answer is too long
 	cmd.Stdout = &out
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	subprocess.SetOwnProcessGroup(cmd)
@@ -69,25 +69,25 @@ func (c *commandChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("the program of approval.command failed: %w; run it by hand to find out why", err)
 	}
-	return parseReply(out.Bytes(), r.ID)
+	return parseApprovalProgramReply(out.Bytes(), r.ID)
 }
 
-// A commandReply is the answer of the program. ID and Minutes can be missing.
-type commandReply struct {
-	ID              *string `json:"id"`
-	Decision        string  `json:"decision"`
-	Reason          string  `json:"reason"`
-	By              string  `json:"by"`
-	RememberMinutes int     `json:"minutes"`
-	ApprovalScope   string  `json:"scope"`
-	Class           string  `json:"class"`
+// A approvalProgramReply is the answer of the program. ID and Minutes can be missing.
+type approvalProgramReply struct {
+	ID                  *string `json:"id"`
+	Decision            string  `json:"decision"`
+	Reason              string  `json:"reason"`
+	AnsweringPersonName string  `json:"by"`
+	RememberMinutes     int     `json:"minutes"`
+	ApprovalScope       string  `json:"scope"`
+	ToolClass           string  `json:"class"`
 }
 
-// answerForm describes what a program must answer.
-const answerForm = `one JSON object with the text "decision" ("approve" or "deny"), and optionally the texts "id", "reason", "by", "scope" and "class", and the whole number "minutes"`
+// approvalProgramAnswerFormat describes what a program must answer.
+const approvalProgramAnswerFormat = `one JSON object with the text "decision" ("approve" or "deny"), and optionally the texts "id", "reason", "by", "scope" and "class", and the whole number "minutes"`
 
-// plainJSONError returns an error of an answer in the terms of JSON instead of Go.
-func plainJSONError(err error) error {
+// jsonErrorWithoutGoTerms returns an error of an answer in the terms of JSON instead of Go.
+func jsonErrorWithoutGoTerms(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -105,19 +105,19 @@ func plainJSONError(err error) error {
 	return err
 }
 
-// parseReply reads one answer object. Anything else is an error.
-func parseReply(data []byte, id string) (Answer, error) {
-	if len(data) > maxApprovalCommandReplyBytes {
-		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxApprovalCommandReplyBytes)
+// parseApprovalProgramReply reads one answer object. Anything else is an error.
+func parseApprovalProgramReply(data []byte, requestID string) (Answer, error) {
+	if len(data) > maxApprovalProgramReplyBytes {
+		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxApprovalProgramReplyBytes)
 	}
-	var reply commandReply
+	var reply approvalProgramReply
 	// Strict, since of two decisions in one object the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
-		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w; print %s", plainJSONError(err), answerForm)
+		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w; print %s", jsonErrorWithoutGoTerms(err), approvalProgramAnswerFormat)
 	}
-	a := Answer{ID: id, Reason: reply.Reason, AnsweringPersonName: reply.By}
+	a := Answer{RequestID: requestID, Reason: reply.Reason, AnsweringPersonName: reply.AnsweringPersonName}
 	if reply.ID != nil {
-		a.ID = *reply.ID
+		a.RequestID = *reply.ID
 	}
 	switch reply.Decision {
 	case "approve":
@@ -133,13 +133,13 @@ func parseReply(data []byte, id string) (Answer, error) {
 	default:
 		return Answer{}, fmt.Errorf("the program answered with scope %.20q; it must answer once or session", reply.ApprovalScope)
 	}
-	a.Class = analysis.ToolClass(reply.Class)
+	a.Class = analysis.ToolClass(reply.ToolClass)
 	switch {
-	case reply.Class == "":
+	case reply.ToolClass == "":
 	case !slices.Contains(analysis.ToolClasses, a.Class):
-		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.Class)
+		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.ToolClass)
 	case a.Approve == (a.Class == analysis.ToolClassForbidden):
-		return Answer{}, fmt.Errorf("the program's decision contradicts the class %s in the same answer; deny with the class never, and approve with every other class", reply.Class)
+		return Answer{}, fmt.Errorf("the program's decision contradicts the class %s in the same answer; deny with the class never, and approve with every other class", reply.ToolClass)
 	}
 	if reply.RememberMinutes < 0 {
 		return Answer{}, errors.New("the program's minutes must be 0 or more")

@@ -42,8 +42,8 @@ func TestCommand(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			o := &Options{Approval: config.Approval{Command: shell(tc.script)}, Environ: os.Environ()}
-			v, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), command1(t, push, "s"))
+			o := &Options{Approval: config.Approval{CommandChannelArgv: shell(tc.script)}, ApprovalProgramEnv: os.Environ()}
+			v, err := newTest(t, &memory{}, newApprovalProgramChannel(o)).Judge(t.Context(), command1(t, push, "s"))
 			if err != nil || v.Decision != tc.want || !strings.Contains(v.Reasoning, tc.reason) {
 				t.Errorf("got %v %q, %v; want %v with %q", v.Decision, v.Reasoning, err, tc.want, tc.reason)
 			}
@@ -56,16 +56,16 @@ func TestCommand(t *testing.T) {
 func TestCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	alive := filepath.Join(t.TempDir(), "alive")
-	o := &Options{Approval: config.Approval{Command: shell(`(sleep 1; touch "` + alive + `") & echo started >"` + alive + `.on"; sleep 60`)}, Environ: os.Environ()}
+	o := &Options{Approval: config.Approval{CommandChannelArgv: shell(`(sleep 1; touch "` + alive + `") & echo started >"` + alive + `.on"; sleep 60`)}, ApprovalProgramEnv: os.Environ()}
 	quick := &fake{name: "quick", say: func(ctx context.Context, r *Request) (Answer, error) {
 		for {
 			if _, err := os.Stat(alive + ".on"); err == nil {
-				return Answer{ID: r.ID}, nil
+				return Answer{RequestID: r.ID}, nil
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
 	}}
-	v, err := newTest(t, &memory{}, newCommandChannel(o), quick).Judge(t.Context(), command1(t, push, "s"))
+	v, err := newTest(t, &memory{}, newApprovalProgramChannel(o), quick).Judge(t.Context(), command1(t, push, "s"))
 	if err != nil || v.Decision != verdict.Block {
 		t.Errorf("got %+v, %v", v, err)
 	}
@@ -93,7 +93,7 @@ func TestCommandAnswerErrors(t *testing.T) {
 		`{"decision":"approve"}{"decision":"deny"}`:       "not valid JSON at byte 23",
 		"{\"decision\":\"approve\",\"reason\":\"a\xff\"}": "not valid JSON at byte",
 	} {
-		_, err := parseReply([]byte(answer), "id")
+		_, err := parseApprovalProgramReply([]byte(answer), "id")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", answer, err, want)
 			continue
@@ -110,7 +110,7 @@ func TestCommandIsToldNoSecrets(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "told")
 	o := &Options{
-		Approval: config.Approval{Command: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`)}, Environ: os.Environ(),
+		Approval: config.Approval{CommandChannelArgv: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`)}, ApprovalProgramEnv: os.Environ(),
 	}
 	for _, record := range []string{
 		`{"type":"execute_command","payload":{"command":"mysql -phunter2 -e 'drop table t'"}}`,
@@ -118,7 +118,7 @@ func TestCommandIsToldNoSecrets(t *testing.T) {
 		`{"type":"login","payload":{"user":{"db":[{"api_key":"s3cret-Rohan"}]}}}`,
 		`{"type":"start","payload":{"args":["--password","hunter2"]}}`,
 	} {
-		if _, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), testCase(t, record)); err != nil {
+		if _, err := newTest(t, &memory{}, newApprovalProgramChannel(o)).Judge(t.Context(), testCase(t, record)); err != nil {
 			t.Fatal(err)
 		}
 		told, err := os.ReadFile(out)
@@ -136,8 +136,8 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Approval: config.Approval{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`)}, Environ: append(os.Environ(), "PWD=/elsewhere"), ApprovalProgramWorkingDir: dir}
-	if _, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
+	o := &Options{Approval: config.Approval{CommandChannelArgv: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`)}, ApprovalProgramEnv: append(os.Environ(), "PWD=/elsewhere"), ApprovalProgramWorkingDir: dir}
+	if _, err := newTest(t, &memory{}, newApprovalProgramChannel(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
 		t.Fatal(err)
 	}
 	where, err := os.ReadFile(filepath.Join(dir, "where"))
@@ -149,7 +149,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 func TestCommandUsable(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{nil, {"/nonexistent/program"}} {
-		if err := newCommandChannel(&Options{Approval: config.Approval{Command: argv}}).Usable(); err == nil {
+		if err := newApprovalProgramChannel(&Options{Approval: config.Approval{CommandChannelArgv: argv}}).Usable(); err == nil {
 			t.Errorf("%q is usable", argv)
 		}
 	}
@@ -160,7 +160,7 @@ func FuzzParseReply(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := parseReply(data, "id")
+		a, err := parseApprovalProgramReply(data, "id")
 		if err == nil && a.Approve && !strings.Contains(string(data), "approve") && !strings.Contains(string(data), `\u`) {
 			t.Errorf("%q approves", data)
 		}
@@ -174,16 +174,16 @@ func FuzzParseReply(f *testing.F) {
 // project's.
 func TestCommandOfHook(t *testing.T) {
 	t.Parallel()
-	o := Options{Approval: config.Approval{Command: []string{"sh"}}}
-	if err := newCommandChannel(&o).Usable(); err != nil {
+	o := Options{Approval: config.Approval{CommandChannelArgv: []string{"sh"}}}
+	if err := newApprovalProgramChannel(&o).Usable(); err != nil {
 		t.Errorf("without a hook: %v", err)
 	}
 	o.ParentProgramMayUseTerminal = true
-	if err := newCommandChannel(&o).Usable(); err == nil {
+	if err := newApprovalProgramChannel(&o).Usable(); err == nil {
 		t.Error("a hook would run a program that PATH names")
 	}
-	o.Command = []string{"/bin/sh"}
-	if err := newCommandChannel(&o).Usable(); err != nil {
+	o.CommandChannelArgv = []string{"/bin/sh"}
+	if err := newApprovalProgramChannel(&o).Usable(); err != nil {
 		t.Errorf("an absolute path: %v", err)
 	}
 }

@@ -28,9 +28,9 @@ const (
 // setAppName sets the sender's name of notifications.
 var setAppName = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
-// notify shows that a question waits, and how to open the page.
-func (d *desktopNotifier) notify(getenv func(string) string, summary, page string) {
-	if !hasDesktop(runtime.GOOS, getenv) || !hasSystemNotifiers(runtime.GOOS) {
+// showWaitingQuestionNotice shows that a question waits, and how to open the page.
+func (d *desktopNotifier) showWaitingQuestionNotice(getenv func(string) string, questionSummary, pageAddressAndCode string) {
+	if !hasDesktop(runtime.GOOS, getenv) || !areNotifierProgramsFromSystem(runtime.GOOS) {
 		return
 	}
 	if d.runningNotifications.Add(1) > maxConcurrentNotices {
@@ -41,7 +41,7 @@ func (d *desktopNotifier) notify(getenv func(string) string, summary, page strin
 		defer d.runningNotifications.Add(-1)
 		defer func() { _ = recover() }()
 		setAppName()
-		_ = beeep.Notify("shield is waiting for your answer", notificationText(summary)+". Answer at "+page, "")
+		_ = beeep.Notify("shield is waiting for your answer", notificationText(questionSummary)+". Answer at "+pageAddressAndCode, "")
 	}()
 }
 
@@ -50,10 +50,10 @@ func CanShowDesktopNotification(getenv func(string) string) bool {
 	return hasDesktop(runtime.GOOS, getenv)
 }
 
-// hasSystemNotifiers reports whether the programs that send a notification where the bus does not
+// areNotifierProgramsFromSystem reports whether the programs that send a notification where the bus does not
 // take it are the system's: PATH may be a project's, and they are given the code of the page.
-func hasSystemNotifiers(system string) bool {
-	if system == "windows" || system == "darwin" {
+func areNotifierProgramsFromSystem(goos string) bool {
+	if goos == "windows" || goos == "darwin" {
 		return true
 	}
 	for _, name := range []string{"notify-send", "kdialog"} {

@@ -19,7 +19,7 @@ import (
 //
 // [Discord's HTTP API]: https://discord.com/developers/docs/reference
 var discord = chatService{
-	name: "discord", title: "Discord", url: "https://discord.com/api/v10",
+	name: "discord", title: "Discord", apiBaseURL: "https://discord.com/api/v10",
 	token:            tokenFormat{settingName: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
 	userIDPattern:    discordIDPattern,
 	chatIDPattern:    discordIDPattern,
@@ -28,16 +28,16 @@ var discord = chatService{
 	connect:          func(b chatBot) chatServiceClient { return &discordClient{b} },
 }
 
-// discordIDPattern is the pattern of what the service calls users, chats and messages.
+// discordIDPattern matches the IDs that Discord gives to users, channels and messages.
 const discordIDPattern = `^[0-9]{15,20}$`
 
-// maxDiscordUsers is how many users of a reaction the service names at a time.
-const maxDiscordUsers = 100
+// maxReactingUsersPerRequest is how many users of a reaction the service names at a time.
+const maxReactingUsersPerRequest = 100
 
 type discordClient struct{ chatBot }
 
 // call calls the service. A nil out is for an answer without content.
-func (b *discordClient) call(ctx context.Context, c serviceCall, out any) error {
+func (b *discordClient) call(ctx context.Context, c chatServiceCall, out any) error {
 	c.header = http.Header{"Authorization": {"Bot " + b.token}, "User-Agent": {"DiscordBot (https://github.com/shieldcli/shield, 1)"}}
 	status, data, err := b.send(ctx, b.requestTimeout, c)
 	switch {
@@ -52,10 +52,10 @@ func (b *discordClient) call(ctx context.Context, c serviceCall, out any) error 
 		if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
 			reply.Message = "the answer of the chat service has no error message; check the network and the proxy"
 		}
-		return fmt.Errorf("%s: status %d: %s", c.name, status, b.withoutToken(reply.Message))
+		return fmt.Errorf("%s: status %d: %s", c.operationDescription, status, b.withoutToken(reply.Message))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.operationDescription)
 	}
 	return nil
 }
@@ -73,25 +73,25 @@ func (b *discordClient) botUserID(ctx context.Context) (string, error) {
 		ID string `json:"id"`
 	}
 	const name = "reading the user ID of the bot"
-	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: "/users/@me"}, &out); err != nil {
+	if err := b.call(ctx, chatServiceCall{operationDescription: name, method: http.MethodGet, path: "/users/@me"}, &out); err != nil {
 		return "", err
 	}
 	return out.ID, checkDiscordID(name, out.ID)
 }
 
-func (b *discordClient) directChat(ctx context.Context, user string) (string, error) {
+func (b *discordClient) directChatID(ctx context.Context, user string) (string, error) {
 	var out struct {
 		ID string `json:"id"`
 	}
 	const name = "opening the chat with the approver"
-	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/users/@me/channels", jsonBody: map[string]string{"recipient_id": user}}, &out); err != nil {
+	if err := b.call(ctx, chatServiceCall{operationDescription: name, method: http.MethodPost, path: "/users/@me/channels", jsonBody: map[string]string{"recipient_id": user}}, &out); err != nil {
 		return "", err
 	}
 	return out.ID, checkDiscordID(name, out.ID)
 }
 
-// discordMessage shows a text in a code block that the text cannot end, and a word below it. It mentions
-// no user, and shows links as plain text.
+// discordMessage returns a message with a text in a code block that the text cannot end, and
+// footerText below it. It mentions no user, and shows links as plain text.
 func discordMessage(text, footerText string) map[string]any {
 	return map[string]any{
 		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + footerText,
@@ -106,7 +106,7 @@ func (b *discordClient) post(ctx context.Context, chat, text, footerText string)
 		Channel string `json:"channel_id"`
 	}
 	const name = "sending the message"
-	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", jsonBody: discordMessage(text, footerText)}, &out); err != nil {
+	if err := b.call(ctx, chatServiceCall{operationDescription: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", jsonBody: discordMessage(text, footerText)}, &out); err != nil {
 		return postedMessage{}, err
 	}
 	if out.Channel != chat {
@@ -115,15 +115,15 @@ func (b *discordClient) post(ctx context.Context, chat, text, footerText string)
 	return postedMessage{chat, out.ID}, checkDiscordID(name, out.ID)
 }
 
-// path returns the URL path of the message.
-func (p postedMessage) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
+// urlPath returns the URL path of the message.
+func (p postedMessage) urlPath() string { return "/channels/" + p.chat + "/messages/" + p.id }
 
 func (b *discordClient) edit(ctx context.Context, p postedMessage, text, footerText string) error {
-	return b.call(ctx, serviceCall{name: "updating the message", method: http.MethodPatch, path: p.path(), jsonBody: discordMessage(text, footerText)}, new(struct{}))
+	return b.call(ctx, chatServiceCall{operationDescription: "updating the message", method: http.MethodPatch, path: p.urlPath(), jsonBody: discordMessage(text, footerText)}, new(struct{}))
 }
 
 func (b *discordClient) addReaction(ctx context.Context, p postedMessage, choice string) error {
-	return b.call(ctx, serviceCall{name: "adding a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
+	return b.call(ctx, chatServiceCall{operationDescription: "adding a reaction of the bot", method: http.MethodPut, path: p.urlPath() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
 }
 
 // readReactions reads the message, and the users of each reaction that someone besides the bot has added.
@@ -141,7 +141,7 @@ func (b *discordClient) readReactions(ctx context.Context, p postedMessage, choi
 		} `json:"reactions"`
 	}
 	const name = "reading the reactions"
-	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: p.path()}, &out); err != nil {
+	if err := b.call(ctx, chatServiceCall{operationDescription: name, method: http.MethodGet, path: p.urlPath()}, &out); err != nil {
 		return nil, err
 	}
 	if out.ID != p.id || out.Channel != p.chat {
@@ -171,11 +171,11 @@ func (b *discordClient) usersWhoReacted(ctx context.Context, p postedMessage, ch
 		Bot      bool   `json:"bot"`
 	}
 	const name = "reading the users who reacted"
-	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.path(), url.PathEscape(choiceEmoji(choice)), maxDiscordUsers)
-	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: path}, &out); err != nil {
+	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.urlPath(), url.PathEscape(choiceEmoji(choice)), maxReactingUsersPerRequest)
+	if err := b.call(ctx, chatServiceCall{operationDescription: name, method: http.MethodGet, path: path}, &out); err != nil {
 		return nil, err
 	}
-	if len(out) >= maxDiscordUsers {
+	if len(out) >= maxReactingUsersPerRequest {
 		return nil, fmt.Errorf("%s: more users reacted than shield reads; answer on the page with 'shield approvals'", name)
 	}
 	list := make([]reactingUser, 0, len(out))

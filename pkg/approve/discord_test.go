@@ -124,7 +124,7 @@ func serveDiscord(f *fakeService, name string, rw http.ResponseWriter, r *http.R
 func TestDiscordUsers(t *testing.T) {
 	t.Parallel()
 	k := fakeDiscord
-	many := "[" + strings.Repeat(`{"id":"300000000000000009"},`, maxDiscordUsers-1) + `{"id":"` + k.ann + `"}]`
+	many := "[" + strings.Repeat(`{"id":"300000000000000009"},`, maxReactingUsersPerRequest-1) + `{"id":"` + k.ann + `"}]`
 	for users, want := range map[string]string{
 		`[{"id":"` + k.ann + `","bot":true}]`: "",
 		many:                                  ": more users reacted than shield reads; answer on the page with 'shield approvals'",

@@ -12,25 +12,24 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A keyInterpreter decides which keys answer a question at a terminal. People go on
-// typing when a question comes up, so keys count only after the terminal has
-// been quiet, and only a line that no one types by accident approves: the code
-// of the question and nothing else, then Enter. Any other key shuts the gate
-// until the terminal has been quiet again.
+// A keyInterpreter decides which keys answer a question at a terminal. People go on typing when a
+// question appears, so keys count only after no key was pressed for a while. Only a line that no
+// one types by accident approves: the code of the question and nothing else, then Enter. After any
+// other key, the interpreter ignores keys until the keyboard has been quiet again.
 type keyInterpreter struct {
 	approvalCode          string
-	offersRemember        bool // an approval for some minutes is possible
-	offersAdvanceApproval bool // an approval of the kind is possible
+	offersTimedApproval   bool // an approval for some minutes is possible
+	offersAdvanceApproval bool // the user can also approve all actions of this kind in advance
 	asksToolClass         bool // the answer can set the class of the tool
 	denyOnly              bool // the action is not shown in full, so it can only be denied
 	clock                 func() time.Time
 
-	phase       inputPhase
-	lastKeyAt   time.Time // time of the last key; before the first, the time of the question
-	currentLine string    // keys of the current line, typed after the terminal was quiet for a second
-	typedKeys   string    // keys since the last Enter, also ignored ones; Enter after ignored keys alone is not an answer
-	invalidLine string    // the last line that was not an answer
-	wrongCodes  int       // number of wrong codes
+	phase              inputPhase
+	lastKeyAt          time.Time // time of the last key; before the first, the time of the question
+	currentLine        string    // keys of the current line, typed after the terminal was quiet for a second
+	keysSinceLastEnter string    // keys since the last Enter, also ignored ones; Enter after ignored keys alone is not an answer
+	invalidLine        string    // the last line that was not an answer
+	wrongCodes         int       // number of wrong codes
 
 	answer Answer // the answer, once phase is phaseAnswered
 }
@@ -56,10 +55,10 @@ const maxTerminalWrongCodes = 3
 
 // Keys and words that a person types as an answer, which [keyInterpreter.helpLines] explains.
 const (
-	enterKey         = '\r'
-	nonCharacterKey  = '\x00' // a key that is not a character
-	denyWord         = "no"
-	rememberDuration = 10 * time.Minute
+	enterKey              = '\r'
+	nonCharacterKey       = '\x00' // a key that is not a character
+	denyWord              = "no"
+	timedApprovalDuration = 10 * time.Minute
 )
 
 // approvalCodeLetters are the letters of codes. There is no vowel, which would make
@@ -89,11 +88,11 @@ func newApprovalCode() (string, error) {
 	}
 }
 
-// newKeyInterpreter returns the interpreter of the keys for a question that appears now. remember
-// and kind say which approvals the question offers.
-func newKeyInterpreter(offersRemember, offersAdvanceApproval bool, clock func() time.Time) (*keyInterpreter, error) {
+// newKeyInterpreter returns the interpreter of the keys for a question that appears now.
+// offersTimedApproval and offersAdvanceApproval say which approvals the question offers.
+func newKeyInterpreter(offersTimedApproval, offersAdvanceApproval bool, clock func() time.Time) (*keyInterpreter, error) {
 	code, err := newApprovalCode()
-	return &keyInterpreter{approvalCode: code, offersRemember: offersRemember, offersAdvanceApproval: offersAdvanceApproval, clock: clock, lastKeyAt: clock()}, err
+	return &keyInterpreter{approvalCode: code, offersTimedApproval: offersTimedApproval, offersAdvanceApproval: offersAdvanceApproval, clock: clock, lastKeyAt: clock()}, err
 }
 
 // advancePhaseAfterKeyboardQuiet changes the phase if no key was pressed for a [keyboardQuietPeriod]: the person can now type
@@ -114,7 +113,7 @@ func (g *keyInterpreter) advancePhaseAfterKeyboardQuiet() {
 
 // pressKey takes a key. It reports whether the key belongs to the reason of a
 // denial, which the caller edits.
-func (g *keyInterpreter) pressKey(k rune) (edits bool) {
+func (g *keyInterpreter) pressKey(k rune) (editsDenialReason bool) {
 	if g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine {
 		g.advancePhaseAfterKeyboardQuiet()
 	}
@@ -133,28 +132,29 @@ func (g *keyInterpreter) pressKey(k rune) (edits bool) {
 		if k == enterKey {
 			g.enterLine()
 		} else {
-			g.recordTypedKey(k)
-			g.addLineKey(k)
+			g.recordKeySinceEnter(k)
+			g.appendKeyToCurrentLine(k)
 		}
 	case phaseAwaitingKeyboardQuiet:
 		if k == enterKey {
-			g.typedKeys = ""
+			g.keysSinceLastEnter = ""
 		} else {
-			g.recordTypedKey(k)
+			g.recordKeySinceEnter(k)
 		}
 	default:
 	}
 	return false
 }
 
-// recordTypedKey remembers a key of a line.
-func (g *keyInterpreter) recordTypedKey(k rune) {
-	if g.invalidLine = ""; len(g.typedKeys) < 16 && unicode.IsPrint(k) {
-		g.typedKeys += string(k)
+// recordKeySinceEnter remembers a key of a line.
+func (g *keyInterpreter) recordKeySinceEnter(k rune) {
+	if g.invalidLine = ""; len(g.keysSinceLastEnter) < 16 && unicode.IsPrint(k) {
+		g.keysSinceLastEnter += string(k)
 	}
 }
 
-// pressScrollKey takes a key that only moves the text. It does not shut an open gate.
+// pressScrollKey handles a key that only scrolls the text. It does not interrupt a person who is
+// typing an answer or a reason.
 func (g *keyInterpreter) pressScrollKey() {
 	if g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine {
 		g.advancePhaseAfterKeyboardQuiet()
@@ -164,12 +164,13 @@ func (g *keyInterpreter) pressScrollKey() {
 	}
 }
 
-// cancelReason leaves the reason of a denial.
-func (g *keyInterpreter) cancelReason() { g.phase = phaseAwaitingKeyboardQuiet }
+// cancelDenialReason discards the reason of a denial that is being typed; the question then waits for an
+// answer again.
+func (g *keyInterpreter) cancelDenialReason() { g.phase = phaseAwaitingKeyboardQuiet }
 
 // interrupt ends the question for a person who wants no more questions.
 func (g *keyInterpreter) interrupt() {
-	g.phase, g.answer = phaseAnswered, Answer{StopAsking: true, Reason: "interrupted with ^C"}
+	g.phase, g.answer = phaseAnswered, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}
 }
 
 // validLines returns the lines that are valid answers.
@@ -178,21 +179,21 @@ func (g *keyInterpreter) validLines() []string {
 		return []string{denyWord}
 	}
 	lines := []string{g.approvalCode, denyWord}
-	if g.offersRemember {
-		lines = append(lines, g.timedApprovalLine())
+	if g.offersTimedApproval {
+		lines = append(lines, g.timedApprovalLineToType())
 	}
 	if g.offersAdvanceApproval {
-		lines = append(lines, g.advanceApprovalLine())
+		lines = append(lines, g.advanceApprovalLineToType())
 	}
 	if g.asksToolClass {
 		for _, class := range analysis.ToolClasses {
-			lines = append(lines, g.classLine(class))
+			lines = append(lines, g.toolClassLineToType(class))
 		}
 	}
 	return lines
 }
 
-func (g *keyInterpreter) classLine(class analysis.ToolClass) string {
+func (g *keyInterpreter) toolClassLineToType(class analysis.ToolClass) string {
 	return g.approvalCode + " " + string(class)
 }
 
@@ -204,16 +205,16 @@ func (g *keyInterpreter) classOfLine(line string) analysis.ToolClass {
 	return ""
 }
 
-func (g *keyInterpreter) advanceApprovalLine() string { return g.approvalCode + " kind" }
+func (g *keyInterpreter) advanceApprovalLineToType() string { return g.approvalCode + " kind" }
 
-func (g *keyInterpreter) timedApprovalLine() string {
-	return fmt.Sprintf("%s %d", g.approvalCode, wholeMinutes(rememberDuration))
+func (g *keyInterpreter) timedApprovalLineToType() string {
+	return fmt.Sprintf("%s %d", g.approvalCode, truncatedMinutes(timedApprovalDuration))
 }
 
-func wholeMinutes(d time.Duration) int { return int(d.Minutes()) }
+func truncatedMinutes(d time.Duration) int { return int(d.Minutes()) }
 
-// addLineKey takes a key of a line that is not entered yet.
-func (g *keyInterpreter) addLineKey(k rune) {
+// appendKeyToCurrentLine takes a key of a line that is not entered yet.
+func (g *keyInterpreter) appendKeyToCurrentLine(k rune) {
 	if len(g.currentLine) < 16 { // a longer line is not an answer
 		g.currentLine += string(k)
 	}
@@ -227,8 +228,8 @@ func (g *keyInterpreter) addLineKey(k rune) {
 
 // enterLine takes Enter at the end of a line.
 func (g *keyInterpreter) enterLine() {
-	was, line, typed := g.phase, g.currentLine, g.typedKeys
-	g.phase, g.currentLine, g.typedKeys = phaseAwaitingKeyboardQuiet, "", ""
+	was, line, typed := g.phase, g.currentLine, g.keysSinceLastEnter
+	g.phase, g.currentLine, g.keysSinceLastEnter = phaseAwaitingKeyboardQuiet, "", ""
 	switch {
 	case was == phaseInvalidLine || line == "" && typed != "":
 		if g.invalidLine = typed; g.invalidLine == "" {
@@ -240,9 +241,9 @@ func (g *keyInterpreter) enterLine() {
 	case g.denyOnly && line != "" && line != denyWord:
 	case line == g.approvalCode:
 		g.phase, g.answer = phaseAnswered, Answer{Approve: true}
-	case g.offersRemember && line == g.timedApprovalLine():
-		g.phase, g.answer = phaseAnswered, Answer{Approve: true, RememberFor: rememberDuration}
-	case g.offersAdvanceApproval && line == g.advanceApprovalLine():
+	case g.offersTimedApproval && line == g.timedApprovalLineToType():
+		g.phase, g.answer = phaseAnswered, Answer{Approve: true, RememberFor: timedApprovalDuration}
+	case g.offersAdvanceApproval && line == g.advanceApprovalLineToType():
 		g.phase, g.answer = phaseAnswered, Answer{Approve: true, IsAdvanceApproval: true}
 	case g.classOfLine(line) != "":
 		class := g.classOfLine(line)
@@ -266,41 +267,42 @@ func (g *keyInterpreter) helpLines() []string {
 		return []string{"Enter: deny", denyWord + " REASON Enter: deny and say why", "to approve: open the page, which shows all of it: shield approvals"}
 	}
 	list := []string{g.approvalCode + " Enter: approve once", "Enter: deny"}
-	if g.offersRemember {
-		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.timedApprovalLine(), wholeMinutes(rememberDuration)))
+	if g.offersTimedApproval {
+		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.timedApprovalLineToType(), truncatedMinutes(timedApprovalDuration)))
 	}
 	if g.offersAdvanceApproval {
-		list = append(list, g.advanceApprovalLine()+" Enter: approve actions of this kind for this session")
+		list = append(list, g.advanceApprovalLineToType()+" Enter: approve actions of this kind for this session")
 	}
 	if g.asksToolClass {
-		list = append(list, g.approvalCode+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.classLine(analysis.ToolClassForbidden)+" Enter: deny, now and always")
+		list = append(list, g.approvalCode+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.toolClassLineToType(analysis.ToolClassForbidden)+" Enter: deny, now and always")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
 
-// hintFor says about a line that is not an answer what would approve.
-func (g *keyInterpreter) hintFor(said string) string {
+// invalidLineHint returns a hint for a typed line that is not an answer: what the person must type to
+// approve.
+func (g *keyInterpreter) invalidLineHint(typedLine string) string {
 	if g.denyOnly {
-		return fmt.Sprintf("%q does not approve: deny here, or approve on the page (shield approvals)", said)
+		return fmt.Sprintf("%q does not approve: deny here, or approve on the page (shield approvals)", typedLine)
 	}
-	return fmt.Sprintf("%q does not approve: type %s", said, g.approvalCode)
+	return fmt.Sprintf("%q does not approve: type %s", typedLine, g.approvalCode)
 }
 
-// choiceText returns the answer that the keys typed so far would give, and what the person can do
+// currentAnswerText returns the answer that the keys typed so far would give, and what the person can do
 // next, such as press Enter.
-func (g *keyInterpreter) choiceText() string {
+func (g *keyInterpreter) currentAnswerText() string {
 	switch {
 	case g.phase == phaseConfirmingDenial:
 		return "Deny in one second; press a key to cancel"
 	case (g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine) && g.invalidLine != "":
-		return "Deny by default; stop typing for one second. " + g.hintFor(g.invalidLine)
+		return "Deny by default; stop typing for one second. " + g.invalidLineHint(g.invalidLine)
 	case g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine:
 		return "Deny by default; stop typing for one second before you answer"
 	case g.currentLine == g.approvalCode:
 		return "Approve once: press Enter"
-	case g.offersRemember && g.currentLine == g.timedApprovalLine():
-		return fmt.Sprintf("Approve for %d min: press Enter", wholeMinutes(rememberDuration))
-	case g.offersAdvanceApproval && g.currentLine == g.advanceApprovalLine():
+	case g.offersTimedApproval && g.currentLine == g.timedApprovalLineToType():
+		return fmt.Sprintf("Approve for %d min: press Enter", truncatedMinutes(timedApprovalDuration))
+	case g.offersAdvanceApproval && g.currentLine == g.advanceApprovalLineToType():
 		return "Approve actions of this kind for this session: press Enter"
 	case g.classOfLine(g.currentLine) != "":
 		if class := g.classOfLine(g.currentLine); class != analysis.ToolClassForbidden {
@@ -310,7 +312,7 @@ func (g *keyInterpreter) choiceText() string {
 	case g.currentLine != "":
 		return "Deny by default; typed: " + g.currentLine
 	case g.invalidLine != "":
-		return "Deny by default; type your answer. " + g.hintFor(g.invalidLine)
+		return "Deny by default; type your answer. " + g.invalidLineHint(g.invalidLine)
 	default:
 		return "Deny by default; type your answer"
 	}

@@ -52,7 +52,7 @@ func (c *fakeClock) pass(by time.Duration) { c.now = c.now.Add(by) }
 
 // testGate returns a gate with a code that a test knows.
 func testGate(clock *fakeClock, remember bool) *keyInterpreter {
-	return &keyInterpreter{approvalCode: "cdm", offersRemember: remember, clock: clock.time, lastKeyAt: clock.now}
+	return &keyInterpreter{approvalCode: "cdm", offersTimedApproval: remember, clock: clock.time, lastKeyAt: clock.now}
 }
 
 // typists take what is typed in the two ways in which it comes from a terminal.
@@ -75,10 +75,10 @@ func strokes(text string) []hostile.Keystrokes {
 			pause += keyboardQuietPeriod
 			continue
 		}
-		out = append(out, hostile.Keystrokes{Pause: pause, Bytes: string(r)})
+		out = append(out, hostile.Keystrokes{PauseBefore: pause, Bytes: string(r)})
 		pause = 0
 	}
-	return append(out, hostile.Keystrokes{Pause: pause})
+	return append(out, hostile.Keystrokes{PauseBefore: pause})
 }
 
 // A timed question gets the pauses of its typist as messages, so that the clock
@@ -120,7 +120,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 		}
 		s := k.strokes[0]
 		k.strokes = k.strokes[1:]
-		k.send(s.Pause)
+		k.send(s.PauseBefore)
 		if s.Bytes != "" {
 			return copy(p, s.Bytes), nil
 		}
@@ -150,7 +150,7 @@ func screenQuestion(t *testing.T, remember bool) (*fullScreenQuestion, *fakeCloc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newQuestion(r, testGate(clock, remember), 80, 24, false), clock
+	return newFullScreenQuestion(r, testGate(clock, remember), 80, 24, false), clock
 }
 
 func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typed typing) {
@@ -170,7 +170,7 @@ func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typ
 		}
 	}
 	for _, s := range strokes {
-		clock.pass(s.Pause)
+		clock.pass(s.PauseBefore)
 		step(nil)
 		for _, r := range s.Bytes {
 			step(&typedKey{key: r})
@@ -206,9 +206,9 @@ func TestTyped(t *testing.T) {
 		{"~no  \r~", true, Answer{}, nil},
 		{"~x~cdm\r", true, Answer{Approve: true}, nil}, // after a mistake and a pause
 		{"~no x\x1b~cdm\r", true, Answer{Approve: true}, nil},
-		{"~\x03", true, Answer{StopAsking: true, Reason: "interrupted with ^C"}, nil},
-		{"x\x03", true, Answer{StopAsking: true, Reason: "interrupted with ^C"}, nil},
-		{"~no abc\x03", true, Answer{StopAsking: true, Reason: "interrupted with ^C"}, nil},
+		{"~\x03", true, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}, nil},
+		{"x\x03", true, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}, nil},
+		{"~no abc\x03", true, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}, nil},
 		{"~cds\r~xsm\r~pqr\r", true, Answer{Reason: "too many wrong codes were typed; run the command again"}, nil},
 
 		{"cdm\r", true, Answer{}, none}, // no pause before
@@ -260,10 +260,10 @@ func TestScrollKeys(t *testing.T) {
 	t.Parallel()
 	const down, pageDown = "\x1b[B", "\x1b[6~"
 	quietly := func(bytes string) hostile.Keystrokes {
-		return hostile.Keystrokes{Pause: keyboardQuietPeriod, Bytes: bytes}
+		return hostile.Keystrokes{PauseBefore: keyboardQuietPeriod, Bytes: bytes}
 	}
 	soon := func(bytes string) hostile.Keystrokes {
-		return hostile.Keystrokes{Pause: keyboardQuietPeriod / 2, Bytes: bytes}
+		return hostile.Keystrokes{PauseBefore: keyboardQuietPeriod / 2, Bytes: bytes}
 	}
 	for name, tc := range map[string]struct {
 		strokes []hostile.Keystrokes
@@ -327,11 +327,11 @@ func TestCodeWithinTyping(t *testing.T) {
 				typed := hostile.RandomTyping(seed)
 				for range 8 {
 					code := []hostile.Keystrokes{
-						{Pause: 2 * keyboardQuietPeriod, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
+						{PauseBefore: 2 * keyboardQuietPeriod, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
 						{Bytes: "cdm"}, {Bytes: []string{"\r", " 10\r", "\n", "cdm\r"}[rnd.IntN(4)]},
 					}
 					if rnd.IntN(2) == 0 { // the code, then anything
-						code = []hostile.Keystrokes{{Pause: 2 * keyboardQuietPeriod, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
+						code = []hostile.Keystrokes{{PauseBefore: 2 * keyboardQuietPeriod, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
 					}
 					typed = slices.Insert(typed, rnd.IntN(len(typed)+1), code...)
 				}
@@ -355,7 +355,7 @@ func TestWrongAnswerNamesTheRight(t *testing.T) {
 		clock.pass(2 * keyboardQuietPeriod)
 		g.pressKey(enterKey)
 		g.advancePhaseAfterKeyboardQuiet()
-		if got := g.choiceText(); g.phase == phaseAnswered || g.phase == phaseConfirmingDenial || !strings.Contains(got, `"y" does not approve: type cdm`) {
+		if got := g.currentAnswerText(); g.phase == phaseAnswered || g.phase == phaseConfirmingDenial || !strings.Contains(got, `"y" does not approve: type cdm`) {
 			t.Errorf("after %v: state %d, %s", pause, g.phase, got)
 		}
 		clock.pass(2 * keyboardQuietPeriod)

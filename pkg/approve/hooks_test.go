@@ -89,7 +89,7 @@ func (in *install) hook(command string, n int) *hook {
 }
 
 // approvals is what "shield approvals" prints in a terminal.
-func (in *install) approvals() Questions {
+func (in *install) approvals() ApprovalPageState {
 	in.t.Helper()
 	q, err := WaitingQuestions(filepath.Join(in.home, "state", "shield"), time.Now())
 	if err != nil {
@@ -101,9 +101,9 @@ func (in *install) approvals() Questions {
 // page returns the address of the page, with the code as its fragment.
 func (in *install) page() *url.URL {
 	in.t.Helper()
-	var q Questions
-	until(in.t, func() bool { q = in.approvals(); return q.Link != "" })
-	return withCode(in.t, q.Link+" with the code "+q.PageCode)
+	var q ApprovalPageState
+	until(in.t, func() bool { q = in.approvals(); return q.PageLink != "" })
+	return withCode(in.t, q.PageLink+" with the code "+q.PageCode)
 }
 
 // said waits until a hook has ended, and returns what it told its host.
@@ -155,10 +155,10 @@ func TestHooks(t *testing.T) {
 	<-first.ended
 	b.wait(`document.querySelector("article").dataset.outcome === "gone" && document.querySelectorAll("article:not(.receipt)").length === 2`)
 	now := in.approvals()
-	for now.Link == "" { // until a process that waits has taken the page over
+	for now.PageLink == "" { // until a process that waits has taken the page over
 		now = in.approvals()
 	}
-	if now.Link != "http://"+link.Host+"/" || now.PageCode != link.Fragment || len(now.Waiting) != 2 {
+	if now.PageLink != "http://"+link.Host+"/" || now.PageCode != link.Fragment || len(now.Waiting) != 2 {
 		t.Errorf("after the kill: %+v, the link was %s", now, link)
 	}
 	b.wait(enabled)

@@ -18,7 +18,7 @@ const HostChannel = "host"
 // usable, shield asks no other channel: the host asks after shield has answered.
 type hostChannel struct{ options *Options }
 
-func newHostChannel(o *Options) Channel { return &hostChannel{o} }
+func newHostChannel(o *Options) ApprovalChannel { return &hostChannel{o} }
 
 func (*hostChannel) Name() string { return HostChannel }
 
@@ -33,8 +33,8 @@ func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
 	return Answer{}, errors.New("the agent host asks the user in its own prompt")
 }
 
-// hostVerdict returns the verdict of a question that the host asks.
-func hostVerdict(r *Request) verdict.Verdict {
+// verdictForHostToAsk returns the verdict of a question that the host asks.
+func verdictForHostToAsk(r *Request) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, AnswerChannel: HostChannel, Reasoning: r.Summary}
 }
 
@@ -42,16 +42,16 @@ var errAskedByShield = errors.New("shield asks this question itself, because the
 
 // What the prompt of a host shows of a command.
 const (
-	maxPromptLines      = 20
-	maxPromptCharacters = 1000 // characters
+	maxHostPromptLines      = 20
+	maxHostPromptCharacters = 1000 // characters
 )
 
-// mustAskItself reports whether shield asks about a case itself, though the host could: the
+// mustShieldAsk reports whether shield asks about a case itself, though the host could: the
 // danger is grave, or the host's prompt hides the start of the command.
-func (a *Approver) mustAskItself(c *analysis.ActionCase) bool {
+func (a *Approver) mustShieldAsk(c *analysis.ActionCase) bool {
 	if a.options.MustShieldAsk != nil && a.options.MustShieldAsk(c) {
 		return true
 	}
 	text, _ := c.Action.Payload["command"].(string)
-	return strings.Count(text, "\n") >= maxPromptLines || utf8.RuneCountInString(text) > maxPromptCharacters
+	return strings.Count(text, "\n") >= maxHostPromptLines || utf8.RuneCountInString(text) > maxHostPromptCharacters
 }

@@ -34,7 +34,7 @@ func TestHostChannel(t *testing.T) {
 			other := &fake{name: "a", say: says(Answer{Approve: true})}
 			a := newTest(t, &memory{refuse: c.refuse})
 			a.options.HostCannotAskReason = c.host
-			a.channels = []Channel{newHostChannel(&a.options)}
+			a.channels = []ApprovalChannel{newHostChannel(&a.options)}
 			if c.beside {
 				a.channels = append(a.channels, other)
 			}
@@ -63,7 +63,7 @@ func TestShieldAsksItself(t *testing.T) {
 		a.options.MustShieldAsk = func(c *analysis.ActionCase) bool {
 			return strings.HasSuffix(c.Action.Payload["command"].(string), "grave")
 		}
-		a.channels = []Channel{newHostChannel(&a.options), other}
+		a.channels = []ApprovalChannel{newHostChannel(&a.options), other}
 		v, err := a.Judge(t.Context(), command1(t, command, "s"))
 		if err != nil || (other.asked.Load() == 1) != itself || (v.Decision == verdict.Escalate) == itself {
 			t.Errorf("%.80q: %v, %v; shield asked %d times", command, v.Decision, err, other.asked.Load())

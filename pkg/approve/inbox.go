@@ -30,7 +30,7 @@ import (
 // are removed, and "number" is that of the last question. One process takes answers:
 // for the page it holds "serve.lock", "page" says where, and "history"
 // what was answered last; for Telegram "read.lock".
-type inbox struct {
+type questionInbox struct {
 	*sealedFolder
 	cachedQuestionsByID map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
 }
@@ -49,13 +49,13 @@ type inboxQuestion struct {
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
 func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
 	return e.RememberedAnswerKey != "" && e.RememberedAnswerKey == o.RememberedAnswerKey && e.Request.Summary == o.Request.Summary &&
-		slices.Equal(e.Request.TierResultTexts, o.Request.TierResultTexts) && e.Request.CanRemember == o.Request.CanRemember && e.Request.AdvanceApprovalText == o.Request.AdvanceApprovalText &&
+		slices.Equal(e.Request.TierResultTexts, o.Request.TierResultTexts) && e.Request.OffersTimedApproval == o.Request.OffersTimedApproval && e.Request.AdvanceApprovalText == o.Request.AdvanceApprovalText &&
 		e.Request.UnknownToolDescription == o.Request.UnknownToolDescription
 }
 
-// groupIdentical groups questions that the person can answer together
+// groupSameQuestions groups questions that the person can answer together
 // [inboxQuestion.isSameQuestion]. The groups are in the order of their first questions.
-func groupIdentical(list []*inboxQuestion) (groups [][]*inboxQuestion) {
+func groupSameQuestions(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	for _, e := range list {
 		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].isSameQuestion(e) })
 		if i < 0 {
@@ -90,12 +90,12 @@ const lastQuestionNumberFile = "number"
 // pageInboxFolder is the folder of the page's inbox.
 const pageInboxFolder = "inbox"
 
-func openInbox(stateDir, name string) (*inbox, error) {
+func openInbox(stateDir, name string) (*questionInbox, error) {
 	b, err := openSealedFolder(stateDir, name)
 	if err != nil {
 		return nil, err
 	}
-	return &inbox{sealedFolder: b, cachedQuestionsByID: map[string]*inboxQuestion{}}, nil
+	return &questionInbox{sealedFolder: b, cachedQuestionsByID: map[string]*inboxQuestion{}}, nil
 }
 
 // inboxLockWait is how long a process waits for the lock that is held while a
@@ -103,7 +103,7 @@ func openInbox(stateDir, name string) (*inbox, error) {
 const inboxLockWait = 2 * time.Second
 
 // withQuestionListLock runs f while no other process changes which questions there are.
-func (b *inbox) withQuestionListLock(ctx context.Context, f func() error) error {
+func (b *questionInbox) withQuestionListLock(ctx context.Context, f func() error) error {
 	l, err := flock.New(b.path("order.lock"))
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (b *inbox) withQuestionListLock(ctx context.Context, f func() error) error 
 
 // addQuestion puts a question into the inbox. The question stays there until the returned lock is
 // passed to [inbox.removeQuestion], or this process exits.
-func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
+func (b *questionInbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
 	err = b.withQuestionListLock(ctx, func() error {
 		others, err := b.waitingQuestions()
 		if err != nil {
@@ -130,7 +130,7 @@ func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (ali
 		if err != nil {
 			return err
 		}
-		e := &inboxQuestion{Number: number, AskedAt: now, DeniedAt: now.Add(r.TimeLeft()), ActionText: r.actionText, RememberedAnswerKey: r.rememberedAnswerKey, Request: fitToInbox(r)}
+		e := &inboxQuestion{Number: number, AskedAt: now, DeniedAt: now.Add(r.TimeLeft()), ActionText: r.actionText, RememberedAnswerKey: r.rememberedAnswerKey, Request: truncateRequestForInbox(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (ali
 
 // nextNumber returns the number of the next question: a page that stays open
 // must not show two questions with the same number.
-func (b *inbox) nextNumber() (int, error) {
+func (b *questionInbox) nextNumber() (int, error) {
 	var last int
 	if err := b.read(lastQuestionNumberFile, &last); err != nil || last >= maxQuestionNumber {
 		last = 0
@@ -160,7 +160,7 @@ func (b *inbox) nextNumber() (int, error) {
 }
 
 // removeQuestion removes a question of this process from the inbox.
-func (b *inbox) removeQuestion(id string, alive *flock.Lock) {
+func (b *questionInbox) removeQuestion(id string, alive *flock.Lock) {
 	b.removeFiles(id)
 	alive.Close()
 	os.Remove(b.path(id + ".lock"))
@@ -168,14 +168,14 @@ func (b *inbox) removeQuestion(id string, alive *flock.Lock) {
 
 // removeFiles removes the files of a question except its lock. The next process that
 // reads the inbox removes what is left.
-func (b *inbox) removeFiles(id string) {
+func (b *questionInbox) removeFiles(id string) {
 	for _, suffix := range []string{".request", ".answer", ".request.new", ".answer.new"} {
 		os.Remove(b.path(id + suffix))
 	}
 }
 
 // isAskerAlive reports whether the process that asked a question still waits.
-func (b *inbox) isAskerAlive(id string) bool {
+func (b *questionInbox) isAskerAlive(id string) bool {
 	name := b.path(id + ".lock")
 	if _, err := os.Lstat(name); err != nil {
 		return false
@@ -190,7 +190,7 @@ func (b *inbox) isAskerAlive(id string) bool {
 }
 
 // waitingQuestions returns the questions that wait, the oldest first.
-func (b *inbox) waitingQuestions() ([]*inboxQuestion, error) {
+func (b *questionInbox) waitingQuestions() ([]*inboxQuestion, error) {
 	ids, err := b.questionIDs()
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (b *inbox) waitingQuestions() ([]*inboxQuestion, error) {
 }
 
 // loadQuestion reads a question; nil if there is none that can be trusted.
-func (b *inbox) loadQuestion(id string) *inboxQuestion {
+func (b *questionInbox) loadQuestion(id string) *inboxQuestion {
 	e := new(inboxQuestion)
 	if err := b.read(id+".request", e); err != nil || e.Request == nil || e.Request.ID != id {
 		return nil
@@ -231,7 +231,7 @@ func (b *inbox) loadQuestion(id string) *inboxQuestion {
 
 // questionIDs returns the ids for which the inbox contains a file. The value of an id is true if
 // one of its files is the question, with the extension .request.
-func (b *inbox) questionIDs() (map[string]bool, error) {
+func (b *questionInbox) questionIDs() (map[string]bool, error) {
 	d, err := os.Open(b.dir)
 	if err != nil {
 		return nil, err
@@ -248,8 +248,8 @@ func (b *inbox) questionIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// removeFilesOfDeadProcesses removes files of processes that were killed while asking.
-func (b *inbox) removeFilesOfDeadProcesses(ctx context.Context) error {
+// removeFilesOfDeadAskers removes files of processes that were killed while asking.
+func (b *questionInbox) removeFilesOfDeadAskers(ctx context.Context) error {
 	ids, err := b.questionIDs()
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (b *inbox) removeFilesOfDeadProcesses(ctx context.Context) error {
 
 // readAnswer returns the answer to a question of this process; ok is false while there is none. An
 // answer file that the serving process did not write is an error.
-func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
+func (b *questionInbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 	err = b.read(id+".answer", &g)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -290,11 +290,11 @@ func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 
 // writeAnswer writes an answer where the asking process looks for it. Only the first answer counts; it survives
 // the process that wrote it.
-func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
-	if g.Choice != choiceDeny && g.Choice != choiceToolForbidden && e.Request.Truncated {
+func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
+	if g.Choice != choiceDeny && g.Choice != choiceToolForbidden && e.Request.IsPayloadTruncated {
 		return errors.New("the action is too large to be shown in full, so it can only be denied; choose Deny")
 	}
-	if g.Choice == choiceRemember && !e.Request.CanRemember {
+	if g.Choice == choiceRemember && !e.Request.OffersTimedApproval {
 		return errors.New("this action can only be approved once; choose Approve once")
 	}
 	if g.Choice == choiceAdvanceApproval && e.Request.AdvanceApprovalText == "" {
@@ -314,17 +314,17 @@ func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 
 // answer converts the choice of a page answer.
 func (g *pageAnswer) answer() (Answer, error) {
-	a := Answer{ID: g.ID, AnsweringPersonName: g.By}
+	a := Answer{RequestID: g.ID, AnsweringPersonName: g.By}
 	switch g.Choice {
 	case choiceDeny:
 		a.Reason = strings.TrimSpace(g.Reason)
 	case choiceOnce:
 		a.Approve = true
 	case choiceRemember:
-		a.Approve, a.RememberFor = true, rememberDuration
+		a.Approve, a.RememberFor = true, timedApprovalDuration
 	case choiceAdvanceApproval:
 		a.Approve, a.IsAdvanceApproval = true, true
-	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutside:
+	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutsideWorkspace:
 		a.Approve, a.Class = true, classOfChoice(g.Choice)
 	case choiceToolForbidden:
 		a.Class, a.Reason = classOfChoice(g.Choice), strings.TrimSpace(g.Reason)
@@ -341,10 +341,10 @@ const (
 	choiceRemember        = "remember"
 	choiceAdvanceApproval = "kind"
 
-	choiceToolReadOnly         = "reads" // approve once, and classify the tool
-	choiceToolChangesWorkspace = "workspace"
-	choiceToolChangesOutside   = "elsewhere"
-	choiceToolForbidden        = "never"
+	choiceToolReadOnly                = "reads" // approve once, and classify the tool
+	choiceToolChangesWorkspace        = "workspace"
+	choiceToolChangesOutsideWorkspace = "elsewhere"
+	choiceToolForbidden               = "never"
 )
 
 // classOfChoice returns the class that a choice gives to a tool; "" if it gives none.
@@ -355,9 +355,9 @@ func classOfChoice(choice string) analysis.ToolClass {
 	return ""
 }
 
-// fitToInbox returns a request whose payload fits into the inbox; one that is cut can only be
+// truncateRequestForInbox returns a request whose payload fits into the inbox; one that is cut can only be
 // denied.
-func fitToInbox(r *Request) *Request {
+func truncateRequestForInbox(r *Request) *Request {
 	size := 0
 	for _, f := range r.Payload {
 		size += len(f.Value)
@@ -365,8 +365,8 @@ func fitToInbox(r *Request) *Request {
 	if size <= maxPayloadBytes {
 		return r
 	}
-	short := r.cutFields(maxPayloadBytes / len(r.Payload))
-	short.Truncated = true
+	short := r.truncatePayloadFields(maxPayloadBytes / len(r.Payload))
+	short.IsPayloadTruncated = true
 	return short
 }
 
@@ -398,8 +398,8 @@ func ApprovalPageStatusReader(stateDir string) func() (address string, waits boo
 // maxPageAddressBytes is longer than HOST:PORT can be.
 const maxPageAddressBytes = 300
 
-// maxQuestionAge is longer than any question waits.
-const maxQuestionAge = 15 * time.Minute
+// maxQuestionFileAge is longer than any question waits.
+const maxQuestionFileAge = 15 * time.Minute
 
 func hasWaitingQuestion(inboxDir string) bool {
 	entries, err := os.ReadDir(inboxDir)
@@ -414,7 +414,7 @@ func hasWaitingQuestion(inboxDir string) bool {
 	}
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), ".request")
-		if info, err := e.Info(); ok && err == nil && !answered[id] && time.Since(info.ModTime()) < maxQuestionAge {
+		if info, err := e.Info(); ok && err == nil && !answered[id] && time.Since(info.ModTime()) < maxQuestionFileAge {
 			return true
 		}
 	}

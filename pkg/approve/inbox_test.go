@@ -50,13 +50,13 @@ func TestOnePage(t *testing.T) {
 	if err := first.a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var served Questions
+	var served ApprovalPageState
 	until(t, func() (ok bool) {
 		var err error
 		if served, err = WaitingQuestions(dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if served.Link == "" {
+		if served.PageLink == "" {
 			return false
 		}
 		// the lock that says so is taken before the socket
@@ -66,8 +66,8 @@ func TestOnePage(t *testing.T) {
 		}
 		return err == nil
 	})
-	if served.Link != "http://"+first.link.Host+"/" || served.PageCode != first.link.Fragment {
-		t.Errorf("the link is now %s, was %s", served.Link, first.link)
+	if served.PageLink != "http://"+first.link.Host+"/" || served.PageCode != first.link.Fragment {
+		t.Errorf("the link is now %s, was %s", served.PageLink, first.link)
 	}
 	if got := second.post(browser, "/answer", answerJSON(t, list[3].ID, choiceOnce, ""), nil); got != http.StatusUnauthorized {
 		t.Errorf("the cookie of a process that has ended: status %d", got)
@@ -322,14 +322,14 @@ func TestDeadQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.removeQuestion(late.ID, waits) })
-	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.Link != "" {
+	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.PageLink != "" {
 		t.Errorf("%+v, %v; want the first alone, since the second has no time left", q, err)
 	}
 	alive.Close() // as the kernel does for a process that dies
 	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 0 {
 		t.Errorf("%+v, %v; want none", q, err)
 	}
-	if err := b.removeFilesOfDeadProcesses(t.Context()); err != nil {
+	if err := b.removeFilesOfDeadAskers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if ids, err := b.questionIDs(); err != nil || len(ids) != 1 || !ids[late.ID] {
@@ -352,7 +352,7 @@ func TestForgedPage(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	known := pageRecord{Address: address, PageSecret: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
-	if err := os.WriteFile(b.path(pageFile), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
+	if err := os.WriteFile(b.path(pageRecordFileName), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := pageIn(t, dir, push)
@@ -394,7 +394,7 @@ func TestAddressTaken(t *testing.T) {
 		t.Fatalf("both at %s", second.link.Host)
 	}
 	q, err := WaitingQuestions(dir, time.Now())
-	if err != nil || q.PreviousPageAddress != first.link.Host || q.Link != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
+	if err != nil || q.PreviousPageAddress != first.link.Host || q.PageLink != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {
@@ -427,7 +427,7 @@ func TestInboxRefuses(t *testing.T) {
 		}
 		a := newTest(t, &memory{})
 		a.options.StateDir = dir
-		a.channels = []Channel{newWebChannel(&a.options)}
+		a.channels = []ApprovalChannel{newWebChannel(&a.options)}
 		if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "approval inbox") {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
@@ -444,7 +444,7 @@ func TestInboxBounds(t *testing.T) {
 	now := time.Now()
 	long := &Request{ID: strings.Repeat("f", requestIDHexLen), timeToAnswer: time.Hour, clock: time.Now}
 	for i := range maxPayloadFields {
-		long.Payload = append(long.Payload, Field{fmt.Sprint(i), strings.Repeat("\"\\", maxFieldBytes/2)})
+		long.Payload = append(long.Payload, PayloadField{fmt.Sprint(i), strings.Repeat("\"\\", maxFieldBytes/2)})
 	}
 	alive, err := b.addQuestion(t.Context(), long, now)
 	if err != nil {
@@ -484,7 +484,7 @@ func TestHostedPrintsNoLink(t *testing.T) {
 	a.options.NoticeOutput, a.options.ParentProgramMayUseTerminal = &n, true
 	w := newWebChannel(&a.options).(*webChannel)
 	t.Cleanup(func() { w.Close() })
-	link, err := w.Link(t.Context())
+	link, err := w.ServedPageLink(t.Context())
 	if err != nil || !strings.HasPrefix(link, "http://127.0.0.1:") {
 		t.Errorf("link %q, %v", link, err)
 	}

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// idlePollInterval is how often a process that serves the page looks for questions while no browser
+// idlePageServerPollInterval is how often a process that serves the page looks for questions while no browser
 // is there and nothing waits.
-const idlePollInterval = time.Second
+const idlePageServerPollInterval = time.Second
 
-// unusedPageCodeLifetime is how long the code of the approval page stays valid after the last question is
+// pageCodeLifetimeAfterLastQuestion is how long the code of the approval page stays valid after the last question is
 // gone, if the page is served permanently.
-const unusedPageCodeLifetime = 10 * time.Second
+const pageCodeLifetimeAfterLastQuestion = 10 * time.Second
 
-// ServePage serves the approval page until ctx ends, whether or not a question waits, so that the page
+// ServeApprovalPage serves the approval page until ctx ends, whether or not a question waits, so that the page
 // is there before the first question and between questions. If another process serves the page,
-// ServePage serves it once that process ends. failed receives the error that keeps the page from being
+// ServeApprovalPage serves it once that process ends. failed receives the error that keeps the page from being
 // served, once until it is served again. Clock is required.
-func ServePage(ctx context.Context, o Options, failed func(error)) error {
-	w := &webChannel{options: &o, keepsServing: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
+func ServeApprovalPage(ctx context.Context, o Options, onServeFailure func(error)) error {
+	w := &webChannel{options: &o, servesWithoutQuestions: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 	if err := w.Usable(); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func ServePage(ctx context.Context, o Options, failed func(error)) error {
 	for {
 		_, err := w.servePageAndDeliverAnswers()
 		if err != nil && !told {
-			failed(err)
+			onServeFailure(err)
 		}
 		told = err != nil
 		select {
@@ -46,14 +46,14 @@ func (w *webChannel) pollPause() time.Duration {
 	w.mu.Lock()
 	s := w.server
 	w.mu.Unlock()
-	if s != nil && s.hasNoBrowsersOrQuestions() {
-		return idlePollInterval
+	if s != nil && s.hasNeitherBrowsersNorQuestions() {
+		return idlePageServerPollInterval
 	}
 	return webPollInterval
 }
 
-// hasNoBrowsersOrQuestions reports whether no one looks at the page and nothing waits there.
-func (s *pageServer) hasNoBrowsersOrQuestions() bool {
+// hasNeitherBrowsersNorQuestions reports whether no one looks at the page and nothing waits there.
+func (s *pageServer) hasNeitherBrowsersNorQuestions() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.browsers) == 0 && len(s.waiting) == 0
@@ -66,19 +66,19 @@ func (s *pageServer) renewUnusedCode() error {
 	now := s.clock()
 	switch {
 	case len(s.waiting) > 0:
-		s.lastQuestionGone, s.codeUsed = time.Time{}, true
-	case !s.codeUsed:
-	case s.lastQuestionGone.IsZero():
-		s.lastQuestionGone = now
-	case now.Sub(s.lastQuestionGone) >= unusedPageCodeLifetime:
+		s.lastQuestionGoneAt, s.questionWaitedSinceCodeDrawn = time.Time{}, true
+	case !s.questionWaitedSinceCodeDrawn:
+	case s.lastQuestionGoneAt.IsZero():
+		s.lastQuestionGoneAt = now
+	case now.Sub(s.lastQuestionGoneAt) >= pageCodeLifetimeAfterLastQuestion:
 		p := s.page
 		if err := p.renewCode(); err != nil {
 			return err
 		}
-		if err := s.inbox.write(pageFile, p); err != nil {
+		if err := s.inbox.write(pageRecordFileName, p); err != nil {
 			return err
 		}
-		s.page, s.codeHash, s.codeUsed, s.lastQuestionGone = p, "", false, time.Time{}
+		s.page, s.codeHash, s.questionWaitedSinceCodeDrawn, s.lastQuestionGoneAt = p, "", false, time.Time{}
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func TestServicePage(t *testing.T) {
 	}
 	_ = first.Wait()
 	in.service()
-	until(t, func() bool { return in.approvals().Link != "" })
+	until(t, func() bool { return in.approvals().PageLink != "" })
 	if q := in.approvals(); len(q.Waiting) != 1 {
 		t.Fatalf("after the kill %+v waits", q)
 	}
@@ -94,7 +94,7 @@ func TestKeptLink(t *testing.T) {
 	dir := t.TempDir()
 	p := pageIn(t, dir)
 	clock := &hand{now: time.Now()}
-	kept := &webChannel{options: &Options{StateDir: dir, PersonName: "ann", Clock: clock.time}, keepsServing: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
+	kept := &webChannel{options: &Options{StateDir: dir, AnsweringPersonName: "ann", Clock: clock.time}, servesWithoutQuestions: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 	if err := kept.openInboxOnce(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +104,10 @@ func TestKeptLink(t *testing.T) {
 		if _, err := kept.servePageAndDeliverAnswers(); err != nil {
 			t.Fatal(err)
 		}
-		return withCode(t, kept.howToOpen())
+		return withCode(t, kept.pageAddressAndCode())
 	}
 	first := step()
-	clock.forward(unusedPageCodeLifetime)
+	clock.forward(pageCodeLifetimeAfterLastQuestion)
 	if now := step(); *now != *first {
 		t.Error("the link changes though nothing was asked")
 	}
@@ -120,7 +120,7 @@ func TestKeptLink(t *testing.T) {
 	}
 	<-p.verdict
 	step()
-	clock.forward(unusedPageCodeLifetime - time.Second)
+	clock.forward(pageCodeLifetimeAfterLastQuestion - time.Second)
 	if now := step(); *now != *first {
 		t.Error("the link changes at once")
 	}
@@ -135,7 +135,7 @@ func TestKeptLink(t *testing.T) {
 	if status, _ := p.enter(&http.Client{}, "key", key); status != http.StatusOK {
 		t.Errorf("a page that is open is refused: %d", status)
 	}
-	if q, err := WaitingQuestions(dir, clock.time()); err != nil || q.Link != "http://"+now.Host+"/" || q.PageCode != now.Fragment {
-		t.Errorf("approvals prints %q: %v; want %s", q.Link, err, now)
+	if q, err := WaitingQuestions(dir, clock.time()); err != nil || q.PageLink != "http://"+now.Host+"/" || q.PageCode != now.Fragment {
+		t.Errorf("approvals prints %q: %v; want %s", q.PageLink, err, now)
 	}
 }

@@ -39,22 +39,22 @@ type AdvanceApproval struct {
 
 // Bounds of standing answers.
 const (
-	advanceApprovalLifetime    = 12 * time.Hour
-	maxSessionAdvanceApprovals = 256 // answers in one session
-	advanceApprovalNamespace   = "kinds"
-	maxAnswersFileBytes        = 1 << 20 // bytes of the file
+	advanceApprovalLifetime       = 12 * time.Hour
+	maxSessionAdvanceApprovals    = 256 // answers in one session
+	advanceApprovalStoreNamespace = "kinds"
+	maxApprovalsFileBytes         = 1 << 20 // bytes of the file
 )
 
 // answerScopeHashHex returns the name of the group in the store that contains the approvals of one
-// session: the SHA-256 of binding in hexadecimal. binding identifies the session, its user, host
-// and roots, and the policy, rules and model that judge it.
+// session: the SHA-256 of answerScope in hexadecimal. answerScope identifies the session, its user,
+// host and roots, and the policy, rules and model that judge it.
 func answerScopeHashHex(answerScope string) []byte {
 	sum := sha256.Sum256([]byte(answerScope))
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
 // AddAdvanceApproval stores an answer for a kind in a session. Several processes can do so at once.
-func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, binding string, a AdvanceApproval) error {
+func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, sessionKey string, a AdvanceApproval) error {
 	a.Until = s.Clock().Add(advanceApprovalLifetime)
 	a.Name = a.Kind.Key()[:approvalIDLength]
 	value, err := s.sealRecord(a)
@@ -64,8 +64,8 @@ func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, binding string, 
 	if len(value) > maxRefusalBytes {
 		return ErrTooLarge
 	}
-	return s.Store.UpdateNamespace(ctx, advanceApprovalNamespace, func(sh *state.NamespaceTx) error {
-		count, group := 0, answerScopeHashHex(binding)
+	return s.Store.UpdateNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
+		count, group := 0, answerScopeHashHex(sessionKey)
 		var old [][2][]byte
 		err := sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error {
 			return sh.Each(name, func(key, value []byte) error {
@@ -96,7 +96,7 @@ func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, binding string, 
 // AdvanceApprovals returns the answers of a session; for "" those of all sessions.
 func (s *DecisionStore) AdvanceApprovals(ctx context.Context, binding string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
-	err := s.Store.ViewNamespace(ctx, advanceApprovalNamespace, func(sh *state.NamespaceTx) error {
+	err := s.Store.ViewNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
 		each := func(key, value []byte) error {
 			var a AdvanceApproval
@@ -118,7 +118,7 @@ func (s *DecisionStore) AdvanceApprovals(ctx context.Context, binding string) ([
 
 // RemoveAdvanceApprovals drops the session answers with a name, or all for "", and returns how many.
 func (s *DecisionStore) RemoveAdvanceApprovals(ctx context.Context, approvalName string) (removedCount int, err error) {
-	err = s.Store.UpdateNamespace(ctx, advanceApprovalNamespace, func(sh *state.NamespaceTx) error {
+	err = s.Store.UpdateNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
 		removedCount = 0
 		var drop [][2][]byte
 		err := sh.EachGroupWithValueOfKey(nil, func(group, _ []byte) error {
@@ -146,7 +146,7 @@ var advanceApprovalYAMLKeys = []string{"name", "by", "what", "project", "facts",
 // ReadAdvanceApprovals returns the standing answers of a person's file; none if there is no such file.
 // With an error it returns none.
 func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
-	data, info, err := owner.ReadFile(file, maxAnswersFileBytes)
+	data, info, err := owner.ReadRegularFile(file, maxApprovalsFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -171,7 +171,7 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
 	for _, n := range nodes {
 		var a AdvanceApproval
-		err := yamlfile.Mapping(n, advanceApprovalYAMLKeys, func(f yamlfile.Field) (err error) {
+		err := yamlfile.VisitMappingFields(n, advanceApprovalYAMLKeys, func(f yamlfile.Field) (err error) {
 			switch f.Key {
 			case "name":
 				a.Name, err = yamlfile.Text(f.Value)
@@ -181,17 +181,17 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 				a.ApprovedActionText, err = yamlfile.Text(f.Value)
 			case "project":
 				if a.Project, err = yamlfile.Text(f.Value); err == nil && !filepath.IsAbs(a.Project) {
-					err = yamlfile.At(f.Value).Errorf("project must be an absolute path; write it in full")
+					err = yamlfile.PositionOf(f.Value).Errorf("project must be an absolute path; write it in full")
 				}
 			case "facts":
 				a.Kind.ActionFactTexts, err = yamlfile.List(f.Value, yamlfile.Text)
 			case "findings":
-				a.Kind.Findings, err = yamlfile.List(f.Value, yamlfile.Text)
+				a.Kind.MatchedRuleAndClassifierIDs, err = yamlfile.List(f.Value, yamlfile.Text)
 			}
 			return err
 		})
 		if err == nil && (a.Name == "" || len(a.Kind.ActionFactTexts) == 0) {
-			err = yamlfile.At(n).Errorf("an answer needs the keys name and facts; add the missing key, or remove the answer")
+			err = yamlfile.PositionOf(n).Errorf("an answer needs the keys name and facts; add the missing key, or remove the answer")
 		}
 		if err != nil {
 			return nil, yamlfile.WithFile("answers", file, err)
@@ -208,14 +208,14 @@ func AdvanceApprovalYAMLText(a *AdvanceApproval, comment string) string {
 		text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 		return string(text)
 	}
-	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", escapedSingleLineText(comment, maxSubjectBytes), quote(a.Name), quote(a.By), quote(a.ApprovedActionText))
+	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", escapedSingleLineText(comment, maxShownStoredTextBytes), quote(a.Name), quote(a.By), quote(a.ApprovedActionText))
 	if a.Project != "" {
 		fmt.Fprintf(&b, "    project: %s\n", quote(a.Project))
 	}
 	for _, l := range [...]struct {
 		key  string
 		list []string
-	}{{"facts", a.Kind.ActionFactTexts}, {"findings", a.Kind.Findings}} {
+	}{{"facts", a.Kind.ActionFactTexts}, {"findings", a.Kind.MatchedRuleAndClassifierIDs}} {
 		if len(l.list) == 0 {
 			continue
 		}
@@ -227,11 +227,11 @@ func AdvanceApprovalYAMLText(a *AdvanceApproval, comment string) string {
 	return b.String()
 }
 
-const answersHead = "# What you have allowed with shield allow: each entry is your answer in advance for exactly what it covers.\n# shield approvals lists them; shield approvals revoke NAME, or removing an entry here, takes one back.\nanswers:\n"
+const approvalsFileHeader = "# What you have allowed with shield allow: each entry is your answer in advance for exactly what it covers.\n# shield approvals lists them; shield approvals revoke NAME, or removing an entry here, takes one back.\nanswers:\n"
 
-// AddAnswer adds an answer to a person's file. If the new file cannot be read back, the old one stays.
-func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment string) error {
-	return changeAnswers(ctx, file, func(text string) (string, error) {
+// AddAdvanceApprovalToFile adds an answer to a person's file. If the new file cannot be read back, the old one stays.
+func AddAdvanceApprovalToFile(ctx context.Context, file string, a *AdvanceApproval, comment string) error {
+	return rewriteApprovalsFile(ctx, file, func(text string) (string, error) {
 		list, err := ReadAdvanceApprovals(file)
 		if err != nil {
 			return "", err
@@ -240,7 +240,7 @@ func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment str
 			return "", fmt.Errorf("an answer named %s already exists; remove it with 'shield approvals revoke'", a.Name)
 		}
 		if text == "" {
-			text = answersHead
+			text = approvalsFileHeader
 		}
 		if !strings.HasSuffix(text, "\n") {
 			text += "\n"
@@ -249,35 +249,35 @@ func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment str
 	})
 }
 
-// RemoveAnswer removes the answers with a name, or all for "", and returns how many.
-func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
+// RemoveAdvanceApprovalsFromFile removes the answers with a name, or all for "", and returns how many.
+func RemoveAdvanceApprovalsFromFile(ctx context.Context, file, name string) (removedCount int, err error) {
 	list, err := ReadAdvanceApprovals(file)
 	if err != nil || !slices.ContainsFunc(list, func(a AdvanceApproval) bool { return name == "" || a.Name == name }) {
 		return 0, err
 	}
-	return n, changeAnswers(ctx, file, func(string) (string, error) {
+	return removedCount, rewriteApprovalsFile(ctx, file, func(string) (string, error) {
 		list, err := ReadAdvanceApprovals(file)
 		if err != nil {
 			return "", err
 		}
-		text := answersHead
-		n = 0
+		text := approvalsFileHeader
+		removedCount = 0
 		for i := range list {
 			if a := &list[i]; name == "" || a.Name == name {
-				n++
+				removedCount++
 			} else {
 				text += AdvanceApprovalYAMLText(a, a.By+": "+a.ApprovedActionText)
 			}
 		}
-		if n == len(list) {
-			text = answersHead + "  []\n"
+		if removedCount == len(list) {
+			text = approvalsFileHeader + "  []\n"
 		}
 		return text, nil
 	})
 }
 
-// changeAnswers replaces the text of the file by the result of change, under a lock.
-func changeAnswers(ctx context.Context, file string, change func(text string) (string, error)) error {
+// rewriteApprovalsFile replaces the text of the file by the result of change, under a lock.
+func rewriteApprovalsFile(ctx context.Context, file string, change func(text string) (string, error)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func changeAnswers(ctx context.Context, file string, change func(text string) (s
 	if err := lock.Lock(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	data, _, err := owner.ReadFile(file, maxAnswersFileBytes)
+	data, _, err := owner.ReadRegularFile(file, maxApprovalsFileBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

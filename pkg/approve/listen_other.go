@@ -4,5 +4,5 @@ package approve
 
 import "net"
 
-// listenAt listens at an address that no other program uses.
-func listenAt(address string) (net.Listener, error) { return net.Listen("tcp", address) }
+// listenTCPExclusively listens at an address that no other program uses.
+func listenTCPExclusively(address string) (net.Listener, error) { return net.Listen("tcp", address) }

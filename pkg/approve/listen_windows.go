@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// listenAt listens at an address that no other program uses, or can use later: without the socket
+// listenTCPExclusively listens at an address that no other program uses, or can use later: without the socket
 // option, another program of the same user could take it over.
-func listenAt(address string) (net.Listener, error) {
+func listenTCPExclusively(address string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {
 			err = windows.SetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, exclusiveAddrUse, 1)

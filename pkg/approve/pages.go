@@ -27,19 +27,19 @@ var styleCSS string
 // so each request needs the right Host, each post the right Origin, and all but
 // the empty page the cookie and the token of a browser that knows the page's secret. decided
 // is called after an answer was taken and shown.
-func (s *pageServer) pageHandler(decided func()) http.Handler {
+func (s *pageServer) pageHandler(onAnswerTaken func()) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.handleIndex)
 	mux.HandleFunc("GET /app.js", serveStatic("text/javascript; charset=utf-8", &appJS))
 	mux.HandleFunc("GET /style.css", serveStatic("text/css; charset=utf-8", &styleCSS))
-	mux.HandleFunc("POST /hello", s.handleHello)
-	mux.HandleFunc("POST /session", s.handleSession)
-	mux.HandleFunc("POST /key", s.handlePageSecret)
-	mux.HandleFunc("GET /events", s.requireKnownBrowser(s.handleEvents))
-	mux.HandleFunc("POST /whole", s.requireKnownBrowser(s.handleWholeQuestion))
+	mux.HandleFunc("POST /hello", s.handleHandshakeHello)
+	mux.HandleFunc("POST /session", s.handleBrowserLogin)
+	mux.HandleFunc("POST /key", s.handlePageSecretRequest)
+	mux.HandleFunc("GET /events", s.requireKnownBrowser(s.handleWaitingQuestionsStream))
+	mux.HandleFunc("POST /whole", s.requireKnownBrowser(s.handleUncutQuestionFields))
 	mux.HandleFunc("POST /answer", s.requireKnownBrowser(func(rw http.ResponseWriter, r *http.Request) {
 		s.handleAnswer(rw, r)
-		decided()
+		onAnswerTaken()
 	}))
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -50,7 +50,7 @@ func (s *pageServer) pageHandler(decided func()) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
-		if why := s.foreignRequestReason(r); why != "" {
+		if why := s.requestNotFromPageReason(r); why != "" {
 			http.Error(rw, why, http.StatusForbidden)
 			return
 		}
@@ -59,9 +59,9 @@ func (s *pageServer) pageHandler(decided func()) http.Handler {
 	})
 }
 
-// foreignRequestReason returns why a request cannot come from the approval page, such as a cross-site
+// requestNotFromPageReason returns why a request cannot come from the approval page, such as a cross-site
 // request or DNS rebinding; "" if it can come from the page.
-func (s *pageServer) foreignRequestReason(r *http.Request) string {
+func (s *pageServer) requestNotFromPageReason(r *http.Request) string {
 	// With another name for this machine (DNS rebinding), the browser would treat an attacker's page
 	// as this one.
 	if r.Host != s.page.Address && r.Host != s.localhostAddress() {
@@ -104,15 +104,15 @@ func (s *pageServer) handleIndex(rw http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(rw, strings.ReplaceAll(indexHTML, "NONCE", nonce)) // a write fails if the browser is gone
 }
 
-func serveStatic(kind string, text *string) http.HandlerFunc {
+func serveStatic(contentType string, content *string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", kind)
-		_, _ = io.WriteString(rw, *text) // a write fails if the browser is gone
+		rw.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(rw, *content) // a write fails if the browser is gone
 	}
 }
 
-// handleEvents sends the list of waiting requests, again whenever it changes.
-func (s *pageServer) handleEvents(rw http.ResponseWriter, r *http.Request) {
+// handleWaitingQuestionsStream sends the list of waiting requests, again whenever it changes.
+func (s *pageServer) handleWaitingQuestionsStream(rw http.ResponseWriter, r *http.Request) {
 	flusher, ok := rw.(http.Flusher)
 	if !ok {
 		http.Error(rw, "internal error: the page cannot be streamed; please report this", http.StatusInternalServerError)
@@ -136,7 +136,7 @@ func (s *pageServer) handleEvents(rw http.ResponseWriter, r *http.Request) {
 		case <-beat.C:
 			_, err = io.WriteString(rw, ":\n\n")
 			flusher.Flush()
-		case <-b.changed:
+		case <-b.pageStateChanged:
 			shown, version := s.pageState()
 			var text []byte
 			if text, err = json.Marshal(shown); err == nil {
@@ -151,15 +151,15 @@ func (s *pageServer) handleEvents(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handleWholeQuestion sends all fields of a question in full; the list contains only their beginnings.
-func (s *pageServer) handleWholeQuestion(rw http.ResponseWriter, r *http.Request) {
+// handleUncutQuestionFields sends all fields of a question in full; the list contains only their beginnings.
+func (s *pageServer) handleUncutQuestionFields(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID string `json:"id"`
 	}
 	if !decodeJSON(rw, r, &in) {
 		return
 	}
-	fields, err := s.wholeFields(in.ID)
+	fields, err := s.uncutQuestionFields(in.ID)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusConflict)
 		return
@@ -182,9 +182,9 @@ func (s *pageServer) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}
-	s.answerLock.RLock() // keeps this process from exiting before it has sent the response
-	defer s.answerLock.RUnlock()
-	given, err := s.takeAnswer(in.ID, in.Also, in.Choice, in.Reason)
+	s.answerDeliveryLock.RLock() // keeps this process from exiting before it has sent the response
+	defer s.answerDeliveryLock.RUnlock()
+	given, err := s.storeFirstAnswer(in.ID, in.Also, in.Choice, in.Reason)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusConflict)
 		return

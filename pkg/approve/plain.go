@@ -20,10 +20,10 @@ import (
 // A lineModeQuestion is a request in lines of text, for terminals that cannot be
 // drawn on and for screen readers. The keys come last.
 type lineModeQuestion struct {
-	request     *Request
-	interpreter *keyInterpreter
-	output      io.Writer
-	reason      []rune
+	request      *Request
+	interpreter  *keyInterpreter
+	output       io.Writer
+	denialReason []rune
 }
 
 // A typedKey is a key of a terminal, or the error after the last one.
@@ -32,8 +32,8 @@ type typedKey struct {
 	err error
 }
 
-// askPlain asks with plain lines of text.
-func (t *ttyChannel) askPlain(ctx context.Context, d *term.Device, r *Request, g *keyInterpreter) (Answer, error) {
+// askInLineMode asks with plain lines of text.
+func (t *ttyChannel) askInLineMode(ctx context.Context, d *term.Device, r *Request, g *keyInterpreter) (Answer, error) {
 	in, err := cancelreader.NewReader(d.In)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
@@ -86,18 +86,18 @@ func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
 func (q *lineModeQuestion) print(columns int) error {
 	text, whole := requestLines(q.request, columns)
 	q.interpreter.denyOnly = !whole
-	lines := append(term.Fold(q.request.Summary, columns), text...)
-	lines = append(lines, "shield: allow this? "+timeLeft(q.request))
+	lines := append(term.WrapLines(q.request.Summary, columns), text...)
+	lines = append(lines, "shield: allow this? "+timeLeftToAnswerText(q.request))
 	for _, item := range q.interpreter.helpLines() {
-		lines = append(lines, term.Fold("  "+item, columns)...)
+		lines = append(lines, term.WrapLines("  "+item, columns)...)
 	}
-	lines = append(lines, term.Fold("Stop typing for one second: shield ignores keys until the prompt > is shown.", columns)...)
+	lines = append(lines, term.WrapLines("Stop typing for one second: shield ignores keys until the prompt > is shown.", columns)...)
 	_, err := io.WriteString(q.output, strings.Join(lines, "\n")+"\n")
 	return err
 }
 
-// awaitAnswer handles keys until the question is answered; a beat means that no key was pressed for a
-// while.
+// awaitAnswer handles keys until the question is answered. quietTicks delivers a value when no key
+// was pressed for a while.
 func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan typedKey, quietTicks <-chan time.Time) (Answer, error) {
 	for q.interpreter.phase != phaseAnswered {
 		var err error
@@ -127,7 +127,7 @@ func (q *lineModeQuestion) handleKeyOrQuietTick(k *typedKey) error {
 	case k.err != nil:
 		return fmt.Errorf("ask at the terminal: %w", k.err)
 	default:
-		echo = q.handleKey(k.key)
+		echo = q.handleKeyReturningEcho(k.key)
 	}
 	if _, err := io.WriteString(q.output, q.phaseChangeText(was)+echo); err != nil {
 		return fmt.Errorf("ask at the terminal: %w", err)
@@ -141,13 +141,13 @@ func (q *lineModeQuestion) answer() (Answer, error) {
 	}
 	a := q.interpreter.answer
 	if !a.Approve && a.Reason == "" {
-		a.Reason = strings.TrimSpace(string(q.reason))
+		a.Reason = strings.TrimSpace(string(q.denialReason))
 	}
 	return a, nil
 }
 
-// handleKey handles a key and returns the text that the terminal shows for it.
-func (q *lineModeQuestion) handleKey(k rune) string {
+// handleKeyReturningEcho handles a key and returns the text that the terminal shows for it.
+func (q *lineModeQuestion) handleKeyReturningEcho(k rune) string {
 	switch k {
 	case '\n':
 		k = enterKey
@@ -163,37 +163,37 @@ func (q *lineModeQuestion) handleKey(k rune) string {
 	}
 	switch {
 	case k == '\x1b':
-		q.interpreter.cancelReason()
+		q.interpreter.cancelDenialReason()
 	case k == '\x7f' || k == '\b':
-		if n := len(q.reason); n > 0 {
-			width := term.Width(string(q.reason[n-1:]))
-			q.reason = q.reason[:n-1]
+		if n := len(q.denialReason); n > 0 {
+			width := term.Width(string(q.denialReason[n-1:]))
+			q.denialReason = q.denialReason[:n-1]
 			return strings.Repeat("\b", width) + strings.Repeat(" ", width) + strings.Repeat("\b", width)
 		}
-	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.reason) < maxReasonBytes:
-		q.reason = append(q.reason, k)
-		return term.Escape(string(k))
+	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.denialReason) < maxReasonBytes:
+		q.denialReason = append(q.denialReason, k)
+		return term.EscapeControlAndInvisible(string(k))
 	}
 	return ""
 }
 
-// phaseChangeText returns what the terminal prints after the phase of the input has changed from was; ""
-// if it has not changed.
+// phaseChangeText returns what the terminal prints after the phase of the input has changed from
+// previousPhase; "" if it has not changed.
 func (q *lineModeQuestion) phaseChangeText(previousPhase inputPhase) string {
 	if q.interpreter.phase == previousPhase {
 		return ""
 	}
 	switch q.interpreter.phase {
 	case phaseTypingLine:
-		q.interpreter.typedKeys = "" // a new line must be typed
+		q.interpreter.keysSinceLastEnter = "" // a new line must be typed
 		return "> "
 	case phaseConfirmingDenial:
 		return "\nDeny in one second; press a key to cancel.\n"
 	case phaseAwaitingKeyboardQuiet, phaseInvalidLine:
-		q.reason = nil
+		q.denialReason = nil
 		if previousPhase == phaseTypingLine || previousPhase == phaseTypingReason || previousPhase == phaseConfirmingDenial {
-			if said := cmp.Or(q.interpreter.invalidLine, q.interpreter.typedKeys); said != "" {
-				return "\nThat is not an answer: " + q.interpreter.hintFor(said) + ". Stop typing for a second before you answer.\n"
+			if said := cmp.Or(q.interpreter.invalidLine, q.interpreter.keysSinceLastEnter); said != "" {
+				return "\nThat is not an answer: " + q.interpreter.invalidLineHint(said) + ". Stop typing for a second before you answer.\n"
 			}
 			return "\nThat is not an answer. Stop typing for a second before you answer.\n"
 		}

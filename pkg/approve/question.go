@@ -12,13 +12,14 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// A question is a request on a screen: the one-sentence summary, the request in a scrollable window,
-// the current choice, and the keys. The parts below the window are laid out first and the window gets
-// the remaining lines, so that no text of the request can push the choice off the screen.
+// A fullScreenQuestion shows a request on the whole screen: the one-sentence summary, the request
+// in a scrollable window, the current choice, and the keys. The parts below the window are laid out
+// first and the window gets the remaining lines, so that no text of the request can push the choice
+// off the screen.
 type fullScreenQuestion struct {
 	request          *Request
 	interpreter      *keyInterpreter
-	reason           string     // the reason of a denial
+	denialReason     string     // the reason of a denial
 	input            *huh.Input // the input line for the reason; nil if none is typed
 	columns, rows    int
 	summaryLines     []string // the summary, folded to columns
@@ -27,7 +28,7 @@ type fullScreenQuestion struct {
 	bold             bool
 }
 
-func newQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *fullScreenQuestion {
+func newFullScreenQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *fullScreenQuestion {
 	q := &fullScreenQuestion{request: r, interpreter: g, bold: bold}
 	q.resize(columns, lines)
 	return q
@@ -82,7 +83,7 @@ func (q *fullScreenQuestion) handleKey(msg tea.KeyMsg) tea.Cmd {
 	}
 	if q.handleScroll(msg) {
 		q.interpreter.pressScrollKey()
-		q.closeInput()
+		q.closeUnneededReasonInput()
 		return nil
 	}
 	typed := []rune{nonCharacterKey}
@@ -102,25 +103,25 @@ func (q *fullScreenQuestion) handleKey(msg tea.KeyMsg) tea.Cmd {
 			}
 			cmds = append(cmds, q.editReason(msg))
 		} else if q.interpreter.phase == phaseTypingReason {
-			cmds = append(cmds, q.openInput())
+			cmds = append(cmds, q.openDenialReasonInput())
 		}
 	}
-	q.closeInput()
+	q.closeUnneededReasonInput()
 	return tea.Batch(cmds...)
 }
 
-// openInput opens the input line for the reason of a denial.
-func (q *fullScreenQuestion) openInput() tea.Cmd {
-	q.reason = ""
-	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReasonBytes).Value(&q.reason)
+// openDenialReasonInput opens the input line for the reason of a denial.
+func (q *fullScreenQuestion) openDenialReasonInput() tea.Cmd {
+	q.denialReason = ""
+	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReasonBytes).Value(&q.denialReason)
 	q.input.WithTheme(huh.ThemeBase()).WithWidth(q.columns - 1)
 	return q.input.Focus()
 }
 
-// closeInput discards the reason for a denial once the question no longer accepts a reason.
-func (q *fullScreenQuestion) closeInput() {
+// closeUnneededReasonInput discards the reason for a denial once the question no longer accepts a reason.
+func (q *fullScreenQuestion) closeUnneededReasonInput() {
 	if q.interpreter.phase != phaseTypingReason && q.interpreter.phase != phaseConfirmingDenial && q.interpreter.phase != phaseAnswered {
-		q.input, q.reason = nil, ""
+		q.input, q.denialReason = nil, ""
 	}
 }
 
@@ -132,7 +133,7 @@ func (q *fullScreenQuestion) editReason(msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {
 		switch key.Type {
 		case tea.KeyEsc:
-			q.interpreter.cancelReason()
+			q.interpreter.cancelDenialReason()
 			return nil
 		case tea.KeyCtrlV: // this key would start a program that reads the clipboard
 			return nil
@@ -151,9 +152,9 @@ func (q *fullScreenQuestion) handleScroll(msg tea.KeyMsg) bool {
 	}
 	switch k {
 	case tea.KeyPgDown:
-		q.firstVisibleLine += max(q.windowHeight()-1, 1)
+		q.firstVisibleLine += max(q.visibleRequestLineCount()-1, 1)
 	case tea.KeyPgUp:
-		q.firstVisibleLine -= max(q.windowHeight()-1, 1)
+		q.firstVisibleLine -= max(q.visibleRequestLineCount()-1, 1)
 	case tea.KeyDown:
 		q.firstVisibleLine++
 	case tea.KeyUp:
@@ -170,12 +171,12 @@ func (q *fullScreenQuestion) handleScroll(msg tea.KeyMsg) bool {
 }
 
 func (q *fullScreenQuestion) clampScroll() {
-	q.firstVisibleLine = max(min(q.firstVisibleLine, len(q.requestLines)-q.windowHeight()), 0)
+	q.firstVisibleLine = max(min(q.firstVisibleLine, len(q.requestLines)-q.visibleRequestLineCount()), 0)
 }
 
 func (q *fullScreenQuestion) resize(columns, lines int) {
 	q.columns, q.rows = max(columns, 4), max(lines, 1)
-	q.summaryLines = term.Fold(q.request.Summary, q.columns-1)
+	q.summaryLines = term.WrapLines(q.request.Summary, q.columns-1)
 	var whole bool
 	q.requestLines, whole = requestLines(q.request, q.columns-1)
 	q.interpreter.denyOnly = q.interpreter.denyOnly || !whole
@@ -200,7 +201,7 @@ func (q *fullScreenQuestion) visibleSummaryLines() []string {
 		return slices.Clone(q.summaryLines)
 	}
 	rest := strings.Join(q.summaryLines[most-1:], " ")
-	return append(slices.Clone(q.summaryLines[:most-1]), term.Cut(rest, room))
+	return append(slices.Clone(q.summaryLines[:most-1]), term.TruncateWithEllipsis(rest, room))
 }
 
 // keyHelpLines returns the keys that the person may press, in as many lines as fit.
@@ -212,7 +213,7 @@ func (q *fullScreenQuestion) keyHelpLines() []string {
 	room := q.columns - 1
 	var lines []string
 	for _, item := range append(q.interpreter.helpLines(), "PgUp PgDn: scroll", "^C: stop asking") {
-		item = term.Cut(item, room)
+		item = term.TruncateWithEllipsis(item, room)
 		last := len(lines) - 1
 		switch {
 		case last >= 0 && term.Width(lines[last])+3+term.Width(item) <= room:
@@ -226,24 +227,24 @@ func (q *fullScreenQuestion) keyHelpLines() []string {
 	return lines
 }
 
-// choiceLine returns the line that shows the current answer.
-func (q *fullScreenQuestion) choiceLine() string {
+// currentAnswerLine returns the line that shows the current answer.
+func (q *fullScreenQuestion) currentAnswerLine() string {
 	if q.input != nil {
 		if q.interpreter.phase == phaseTypingReason {
 			return strings.SplitN(q.input.View(), "\n", 2)[0]
 		}
-		return term.Cut(fmt.Sprintf("> Deny in one second; press a key to cancel. Reason: %s", q.reason), q.columns-1)
+		return term.TruncateWithEllipsis(fmt.Sprintf("> Deny in one second; press a key to cancel. Reason: %s", q.denialReason), q.columns-1)
 	}
-	return term.Cut(fmt.Sprintf("> %s   %s", q.interpreter.choiceText(), timeLeft(q.request)), q.columns-1)
+	return term.TruncateWithEllipsis(fmt.Sprintf("> %s   %s", q.interpreter.currentAnswerText(), timeLeftToAnswerText(q.request)), q.columns-1)
 }
 
-func timeLeft(r *Request) string {
+func timeLeftToAnswerText(r *Request) string {
 	left := r.TimeLeft().Round(time.Second)
 	return fmt.Sprintf("%d:%02d left", int(left.Minutes()), int(left.Seconds())%60)
 }
 
-// windowHeight returns how many lines of the request are visible.
-func (q *fullScreenQuestion) windowHeight() int {
+// visibleRequestLineCount returns how many lines of the request are visible.
+func (q *fullScreenQuestion) visibleRequestLineCount() int {
 	used := len(q.visibleSummaryLines()) + 1 + len(q.keyHelpLines())
 	if q.rows >= minRowsForOptionalLines {
 		used++ // the lines below the window
@@ -259,7 +260,7 @@ func (q *fullScreenQuestion) View() string {
 			head[i] = "\x1b[1m" + head[i] + "\x1b[0m"
 		}
 	}
-	end := min(q.firstVisibleLine+q.windowHeight(), len(q.requestLines))
+	end := min(q.firstVisibleLine+q.visibleRequestLineCount(), len(q.requestLines))
 	out := append(head, q.requestLines[q.firstVisibleLine:end]...)
 	if q.rows >= minRowsForOptionalLines {
 		more := ""
@@ -269,10 +270,10 @@ func (q *fullScreenQuestion) View() string {
 		case q.firstVisibleLine > 0:
 			more = "-- end; press PgUp to go back --"
 		}
-		out = append(out, term.Cut(more, q.columns-1))
+		out = append(out, term.TruncateWithEllipsis(more, q.columns-1))
 	}
 	if q.rows > 1 {
-		out = append(out, q.choiceLine())
+		out = append(out, q.currentAnswerLine())
 	}
 	return strings.Join(append(out, q.keyHelpLines()...), "\n")
 }
@@ -283,8 +284,8 @@ func (q *fullScreenQuestion) answer() (Answer, error) {
 		return Answer{}, errUnanswered
 	}
 	a := q.interpreter.answer
-	if q.input != nil && !a.StopAsking {
-		a.Reason = strings.TrimSpace(q.reason)
+	if q.input != nil && !a.WantsNoMoreQuestions {
+		a.Reason = strings.TrimSpace(q.denialReason)
 	}
 	return a, nil
 }
@@ -295,16 +296,16 @@ const maxRequestLines = 5000
 // requestLines returns a request in lines of at most columns columns: the deciding fields first, then
 // the reason and the asking program, long fields last. whole means that the action is shown in full.
 func requestLines(r *Request, columns int) (out []string, whole bool) {
-	whole = !r.Truncated
+	whole = !r.IsPayloadTruncated
 	// Every line of a value is marked, so that it cannot look like text of shield.
 	add := func(name, value string) {
-		out = append(out, term.Cut(name+":", columns))
+		out = append(out, term.TruncateWithEllipsis(name+":", columns))
 		whole = whole && len(value) <= maxFieldBytes
-		for _, line := range term.Fold(cutText(value, maxFieldBytes), columns-2) {
+		for _, line := range term.WrapLines(truncateMultilineText(value, maxFieldBytes), columns-2) {
 			out = append(out, "| "+line)
 		}
 	}
-	out = append(out, term.Fold("type: "+r.ActionType, columns)...)
+	out = append(out, term.WrapLines("type: "+r.ActionType, columns)...)
 	for _, f := range r.Payload {
 		if !f.isBulky() {
 			add(f.Name, f.Value)
@@ -322,9 +323,9 @@ func requestLines(r *Request, columns int) (out []string, whole bool) {
 	if len(r.TierResultTexts) > 0 {
 		add("what each tier decided", strings.Join(r.TierResultTexts, "\n"))
 	}
-	for _, f := range []Field{{"asked by", r.AskingProgramDescription}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.PageAddressAndCode}} {
+	for _, f := range []PayloadField{{"asked by", r.AskingProgramDescription}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.PageAddressAndCode}} {
 		if f.Value != "" {
-			out = append(out, term.Fold(f.Name+": "+f.Value, columns)...)
+			out = append(out, term.WrapLines(f.Name+": "+f.Value, columns)...)
 		}
 	}
 	for _, f := range r.Payload {
@@ -334,7 +335,7 @@ func requestLines(r *Request, columns int) (out []string, whole bool) {
 	}
 	if len(out) > maxRequestLines {
 		whole = false
-		out = append(out[:maxRequestLines], term.Cut(fmt.Sprintf("… %d more lines are not shown", len(out)-maxRequestLines), columns))
+		out = append(out[:maxRequestLines], term.TruncateWithEllipsis(fmt.Sprintf("… %d more lines are not shown", len(out)-maxRequestLines), columns))
 	}
 	return out, whole
 }

@@ -10,25 +10,25 @@ import (
 
 // A Question waits on the approval page.
 type Question struct {
-	Number         int       `json:"number"`        // number, from 1, as on the page
-	Summary        string    `json:"summary"`       // one sentence: the action, and why it is asked about
-	CWD            string    `json:"cwd,omitempty"` // folder of the action
-	Asked          time.Time `json:"asked"`         // time of the question
-	DeniedAt       time.Time `json:"ends"`          // time at which it is denied
-	IdenticalCount int       `json:"times"`         // number of identical questions that this one represents
+	Number                 int       `json:"number"`        // number, from 1, as on the page
+	Summary                string    `json:"summary"`       // one sentence: the action, and why it is asked about
+	CWD                    string    `json:"cwd,omitempty"` // folder of the action
+	AskedAt                time.Time `json:"asked"`         // time of the question
+	DeniedAt               time.Time `json:"ends"`          // time at which it is denied
+	IdenticalQuestionCount int       `json:"times"`         // number of identical questions that this one represents
 }
 
-// Questions is the state of the approval page: its address and the waiting questions.
-type Questions struct {
-	Link                string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
+// ApprovalPageState is the state of the approval page: its address and the waiting questions.
+type ApprovalPageState struct {
+	PageLink            string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
 	PageCode            string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
 	PreviousPageAddress string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
 	Waiting             []Question `json:"waiting"`         // the questions, oldest first
 }
 
 // WaitingQuestions returns the questions of all processes on the approval page of a state folder.
-func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
-	q := Questions{Waiting: []Question{}}
+func WaitingQuestions(stateDir string, now time.Time) (ApprovalPageState, error) {
+	q := ApprovalPageState{Waiting: []Question{}}
 	// Do not create a key here: a key without a state file would count as damage.
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
 		return q, err
@@ -42,7 +42,7 @@ func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
 		return q, err
 	}
 	list = slices.DeleteFunc(list, func(e *inboxQuestion) bool { return !now.Before(e.DeniedAt) })
-	for _, group := range groupIdentical(list) {
+	for _, group := range groupSameQuestions(list) {
 		e := group[0]
 		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.AskedAt, e.DeniedAt, len(group)})
 	}
@@ -50,14 +50,14 @@ func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
 	if served, err := b.isPageServed(); err != nil || !served {
 		return q, err
 	}
-	if err := b.read(pageFile, &p); err == nil {
-		q.Link, q.PageCode, q.PreviousPageAddress = p.link(), p.Code, p.PreviousAddress
+	if err := b.read(pageRecordFileName, &p); err == nil {
+		q.PageLink, q.PageCode, q.PreviousPageAddress = p.link(), p.Code, p.PreviousAddress
 	}
 	return q, nil
 }
 
 // isPageServed reports whether a process serves the page.
-func (b *inbox) isPageServed() (bool, error) {
+func (b *questionInbox) isPageServed() (bool, error) {
 	l, err := flock.New(b.path("serve.lock"))
 	if err != nil {
 		return false, err

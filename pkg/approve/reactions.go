@@ -18,7 +18,7 @@ import (
 // its question, and several processes and machines can share a bot.
 type chatService struct {
 	name, title                  string
-	url                          string
+	apiBaseURL                   string
 	token                        tokenFormat
 	userIDPattern, chatIDPattern string // regular expressions for the service's IDs of users and of chats
 	maxQuestionBytes             int    // most bytes of a question
@@ -31,8 +31,8 @@ type chatServiceClient interface {
 	// botUserID returns the bot's own user ID.
 	botUserID(ctx context.Context) (string, error)
 
-	// directChat returns the chat with a user.
-	directChat(ctx context.Context, user string) (string, error)
+	// directChatID returns the chat with a user.
+	directChatID(ctx context.Context, user string) (string, error)
 
 	// post posts text, without markup, in a chat, and below it word, a text of shield such as how
 	// to answer.
@@ -88,8 +88,8 @@ type reactionChannel struct {
 }
 
 // channel returns the channel to a service.
-func (s *chatService) channel(o *Options) Channel {
-	return &reactionChannel{chatService: s, options: o, client: newBotClient(), baseURL: s.url, requestTimeout: botTimeout, messageEditTimeout: messageEditTimeout, pollInterval: reactionPollInterval}
+func (s *chatService) channel(o *Options) ApprovalChannel {
+	return &reactionChannel{chatService: s, options: o, client: newBotClient(), baseURL: s.apiBaseURL, requestTimeout: chatServiceRequestTimeout, messageEditTimeout: messageEditTimeout, pollInterval: reactionPollInterval}
 }
 
 func (c *reactionChannel) Name() string { return c.name }
@@ -106,10 +106,10 @@ func (c *reactionChannel) Usable() error {
 		err = fmt.Errorf("no approver is configured; set approval.%s.approvers to the IDs of users", c.name)
 	case bad >= 0:
 		err = fmt.Errorf("approval.%s.approvers: %.80q is not the ID of a user; copy the ID from the profile of the user in %s", c.name, set.Approvers[bad], c.title())
-	case set.Chat == "" && len(set.Approvers) > 1:
+	case set.ChatID == "" && len(set.Approvers) > 1:
 		err = fmt.Errorf("with several approvers, set approval.%s.chat to the ID of the chat that is asked", c.name)
-	case set.Chat != "" && !regexp.MustCompile(c.chatIDPattern).MatchString(set.Chat):
-		err = fmt.Errorf("approval.%s.chat: %.80q is not the ID of a chat; copy the ID from the details of the chat in %s", c.name, set.Chat, c.title())
+	case set.ChatID != "" && !regexp.MustCompile(c.chatIDPattern).MatchString(set.ChatID):
+		err = fmt.Errorf("approval.%s.chat: %.80q is not the ID of a chat; copy the ID from the details of the chat in %s", c.name, set.ChatID, c.title())
 	}
 	return err
 }
@@ -122,10 +122,10 @@ func (c *reactionChannel) openServiceClient() (chatServiceClient, error) {
 // postToApprovers posts a text in the chat with the approvers.
 func (c *reactionChannel) postToApprovers(ctx context.Context, b chatServiceClient, text, footerText string) (p postedMessage, err error) {
 	set := c.settings(&c.options.Approval)
-	chat := set.Chat
+	chat := set.ChatID
 	if chat == "" {
 		err = retryRateLimited(ctx, func() (err error) {
-			chat, err = b.directChat(ctx, set.Approvers[0])
+			chat, err = b.directChatID(ctx, set.Approvers[0])
 			return err
 		})
 		if err != nil {
@@ -171,23 +171,23 @@ func (c *reactionChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	text, whole := questionText(r, c.maxQuestionBytes)
-	can := possibleChoices(r, whole)
-	p, err := c.postToApprovers(ctx, b, text, c.howToAnswer(r, can))
+	can := possibleAnswerChoices(r, whole)
+	p, err := c.postToApprovers(ctx, b, text, c.answerInstructions(r, can))
 	if err != nil {
 		return Answer{}, err
 	}
 	r.StartTimer()
-	a, word, err := answerWithOutcomeText(c.awaitReaction(ctx, b, p, self, r.ID, can))
+	a, word, err := answerAndFinalMessageText(c.awaitReaction(ctx, b, p, self, r.ID, can))
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.messageEditTimeout)
 	defer cancel()
 	_ = b.edit(end, p, text, word) // if this fails, the message still says until when it is valid
 	return a, err
 }
 
-// howToAnswer says which reactions answer a question.
-func (c *reactionChannel) howToAnswer(r *Request, can []string) string {
+// answerInstructions says which reactions answer a question.
+func (c *reactionChannel) answerInstructions(r *Request, allowedChoices []string) string {
 	word := "React within " + config.Duration(r.TimeLeft().Round(time.Second)).String() + ":"
-	for _, choice := range can {
+	for _, choice := range allowedChoices {
 		word += " " + choiceEmoji(choice) + " " + buttonLabel(choice) + "."
 	}
 	return word + " Only reactions of the users in approval." + c.name + ".approvers count."
@@ -218,24 +218,24 @@ func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient
 			wait = min(2*wait, maxRetryPause)
 		default:
 			wait = usual
-			if choice, by, ok := c.answerOf(marks, self, can); ok {
+			if choice, by, ok := c.firstApproverChoice(marks, self, can); ok {
 				return pageAnswer{ID: id, Choice: choice, By: by, At: c.options.Clock()}, nil
 			}
 		}
 	}
 }
 
-// answerOf returns the answer among reactions: the first choice, beginning with deny, that an approver
+// firstApproverChoice returns the answer among reactions: the first choice, beginning with deny, that an approver
 // has chosen. The bot's own reactions do not count.
-func (c *reactionChannel) answerOf(marks map[string][]reactingUser, self string, can []string) (choice, by string, ok bool) {
+func (c *reactionChannel) firstApproverChoice(reactingUsersByChoice map[string][]reactingUser, botUserID string, allowedChoices []string) (choice, by string, ok bool) {
 	approvers := c.settings(&c.options.Approval).Approvers
-	for _, choice := range can {
-		for _, m := range marks[choice] {
-			if m.bot || m.id == self || !slices.Contains(approvers, m.id) {
+	for _, choice := range allowedChoices {
+		for _, m := range reactingUsersByChoice[choice] {
+			if m.bot || m.id == botUserID || !slices.Contains(approvers, m.id) {
 				continue
 			}
 			by = c.chatService.title + " user " + m.id
-			if usernamePattern().MatchString(m.name) {
+			if chatUsernamePattern().MatchString(m.name) {
 				by += " @" + m.name
 			}
 			return choice, by, true

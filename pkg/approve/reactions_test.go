@@ -40,7 +40,7 @@ func TestReactions(t *testing.T) {
 					t.Errorf("got %+v", v)
 				}
 				after := f.message(t, 1, 1)
-				if after.text != m.text || !strings.Contains(after.word, outcomeText(choice)+" by "+by) || strings.Contains(after.word, "React") {
+				if after.text != m.text || !strings.Contains(after.word, choiceOutcomeText(choice)+" by "+by) || strings.Contains(after.word, "React") {
 					t.Errorf("afterwards the chat shows %+v", after)
 				}
 				if len(f.wrong) > 0 {
@@ -72,7 +72,7 @@ func TestReactionsMarkup(t *testing.T) {
 func TestReactionsForged(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
-		a := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann, k.self}, Chat: k.room}) // the bot's own reactions would count
+		a := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann, k.self}, ChatID: k.room}) // the bot's own reactions would count
 		first := judged(t, a, "git push --force origin one")
 		f.message(t, 1, 0)
 		f.react(1, k.ann, choiceEmoji(choiceOnce))
@@ -132,7 +132,7 @@ func TestReactionsOnce(t *testing.T) {
 			elsewhere := &fake{name: "tty"}
 			elsewhere.say = func(ctx context.Context, r *Request) (Answer, error) {
 				f.message(t, 2, 0)
-				return Answer{ID: r.ID}, nil
+				return Answer{RequestID: r.ID}, nil
 			}
 			b := f.asks(t, elsewhere)
 			b.channels[0].(*reactionChannel).pollInterval = time.Hour
@@ -197,7 +197,7 @@ func TestReactionsLate(t *testing.T) {
 		got := judged(t, a, push)
 		f.message(t, 1, 0)
 		f.react(1, k.ann, choiceEmoji(choiceOnce))
-		if v := <-got; v.Decision != verdict.Block || v.Error != "timeout" {
+		if v := <-got; v.Decision != verdict.Block || v.ErrorCode != "timeout" {
 			t.Errorf("got %+v", v)
 		}
 		if m := f.message(t, 1, 1); !strings.Contains(m.word, "No longer waiting") {
@@ -356,11 +356,11 @@ func TestReactionsUsable(t *testing.T) {
 			want  string
 		}{
 			"fine":                {0o600, k.token, config.Chat{Approvers: []string{k.ann}}, ""},
-			"a group":             {0o600, k.token, config.Chat{Approvers: []string{k.ann, k.bob}, Chat: k.room}, ""},
-			"nobody":              {0o600, k.token, config.Chat{Chat: k.room}, ".approvers"},
+			"a group":             {0o600, k.token, config.Chat{Approvers: []string{k.ann, k.bob}, ChatID: k.room}, ""},
+			"nobody":              {0o600, k.token, config.Chat{ChatID: k.room}, ".approvers"},
 			"a name":              {0o600, k.token, config.Chat{Approvers: []string{"@ann"}}, `.approvers: "@ann" is not the ID`},
-			"an empty name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann, ""}, Chat: k.room}, `.approvers: "" is not the ID`},
-			"a chat's name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann}, Chat: "#ops/../x"}, `.chat: "#ops/../x" is not the ID`},
+			"an empty name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann, ""}, ChatID: k.room}, `.approvers: "" is not the ID`},
+			"a chat's name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann}, ChatID: "#ops/../x"}, `.chat: "#ops/../x" is not the ID`},
 			"no chat":             {0o600, k.token, config.Chat{Approvers: []string{k.ann, k.bob}}, ".chat"},
 			"others can read it":  {0o644, k.token, config.Chat{Approvers: []string{k.ann}}, "others"},
 			"no token":            {0o600, "hunter2", config.Chat{Approvers: []string{k.ann}}, "does not contain a bot token"},

@@ -148,19 +148,19 @@ func (f *fakeService) polls(t *testing.T, n int) {
 }
 
 // asks returns an approver that asks ann in a chat of the service.
-func (f *fakeService) asks(t *testing.T, more ...Channel) *Approver {
+func (f *fakeService) asks(t *testing.T, more ...ApprovalChannel) *Approver {
 	t.Helper()
-	return f.kind.asks(t, f.URL, config.Chat{Approvers: []string{f.kind.ann}, Chat: f.kind.room}, more...)
+	return f.kind.asks(t, f.URL, config.Chat{Approvers: []string{f.kind.ann}, ChatID: f.kind.room}, more...)
 }
 
-func (k *fakeKind) asks(t *testing.T, base string, set config.Chat, more ...Channel) *Approver {
+func (k *fakeKind) asks(t *testing.T, base string, set config.Chat, more ...ApprovalChannel) *Approver {
 	t.Helper()
 	a := newTest(t, &memory{})
 	set.TokenFile = tokenFile(t, 0o600, k.token+"\n")
 	*k.service.settings(&a.options.Approval) = set
 	ch := k.service.channel(&a.options).(*reactionChannel)
 	ch.baseURL, ch.requestTimeout, ch.messageEditTimeout, ch.pollInterval = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
-	a.channels = append([]Channel{ch}, more...)
+	a.channels = append([]ApprovalChannel{ch}, more...)
 	return a
 }
 

@@ -31,7 +31,7 @@ type Refusal struct {
 	ActionHash                string           `json:"hash"`    // hash of the action
 	Payload                   json.RawMessage  `json:"payload"` // the action, redacted
 	RefusedActionText         string           `json:"what"`    // the part of the action that the refusal is about, for people
-	Why                       string           `json:"why"`
+	RefusalReason             string           `json:"why"`
 	RuleNameOrID              string           `json:"rule,omitempty"`
 	OfferedAdvanceApproval    *AdvanceApproval `json:"kind,omitempty"`   // approval that covers this kind of action, which the user can grant; nil: none
 	ExactActionApproval       *AdvanceApproval `json:"exact,omitempty"`  // approval that covers only this exact action, while its files do not change
@@ -44,30 +44,30 @@ type Refusal struct {
 	ToolDescription           string           `json:"about,omitempty"`  // description of the unknown tool
 	DeniedByRule              bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
-	ToolClassAnswerKey string `json:"tool_binding,omitempty"` // key under which the answer in Tool is stored
+	ToolClassAnswerKey string `json:"tool_binding,omitempty"` // key under which OfferedToolClassAnswer is stored
 
 	IsAllowedOrExpired bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
 // A Grant is a person's permission to do a refused action once.
-type Grant struct {
-	Ref       string    `json:"ref"`
-	By        string    `json:"by"`
-	Until     time.Time `json:"until"`
-	ActionKey string    `json:"binding"`
+type AllowOnceGrant struct {
+	RefusalRef string    `json:"ref"`
+	By         string    `json:"by"`
+	Until      time.Time `json:"until"`
+	ActionKey  string    `json:"binding"`
 }
 
 // Limits of refusals.
 const (
 	MaxAllowableRefusalAge = time.Hour        // time in which a refusal can be allowed
 	GrantLifetime          = 15 * time.Minute // time in which the agent can then do the action
-	takenGrantLifetime     = time.Minute      // how long a used grant is remembered, for a repeated call
+	usedGrantRetention     = time.Minute      // how long a used grant is remembered, for a repeated call
 	refReuseAfter          = 24 * time.Hour   // time in which a reference is not used again
 	maxRefusals            = 256              // references in use at a time
 	maxRefusalBytes        = 32 << 10         // bytes of a record: more cannot be shown in full
 	refLength              = 3
 	refLetters             = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
-	refusalNamespace       = "refused"
+	refusalStoreNamespace  = "refused"
 )
 
 // Errors about the reference of a refusal.
@@ -78,8 +78,8 @@ var (
 	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split it into smaller steps")
 )
 
-// DecisionStore are the refused actions of one installation, in its state. A record without a valid HMAC
-// under the installation's key is ignored.
+// A DecisionStore stores the refused actions of one installation, and the user's answers, in its
+// state. A record without a valid HMAC under the installation's key is ignored.
 type DecisionStore struct {
 	Store   *state.Store
 	HMACKey [32]byte
@@ -90,15 +90,15 @@ type DecisionStore struct {
 
 var refusalStoreGroupName = []byte("refs")
 
-// Add stores a refusal and sets its Ref and At. Ref is random, and no other refusal has used it for a
-// day; the same action refused again keeps its Ref.
-func (s *DecisionStore) Add(ctx context.Context, r *Refusal) error {
+// AddRefusal stores a refusal and sets its Ref and RefusedAtUnixSeconds. Ref is random, and no other
+// refusal has used it for a day; if the same action is refused again, it keeps its Ref.
+func (s *DecisionStore) AddRefusal(ctx context.Context, r *Refusal) error {
 	now := s.Clock()
 	r.RefusedAtUnixSeconds = now.Unix()
-	return s.Store.UpdateNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
-		name, err := s.evictOldRefs(sh, now, r.ActionKey)
+	return s.Store.UpdateNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) error {
+		name, err := s.evictOldRefusalRefs(sh, now, r.ActionKey)
 		if err == nil && name == "" {
-			name, err = freeRef(func(name string) bool { return sh.Get(refusalStoreGroupName, []byte(name)) == nil })
+			name, err = drawUnusedRefusalRef(func(name string) bool { return sh.Get(refusalStoreGroupName, []byte(name)) == nil })
 		}
 		if err != nil {
 			return err
@@ -115,8 +115,8 @@ func (s *DecisionStore) Add(ctx context.Context, r *Refusal) error {
 	})
 }
 
-// freeRef draws a reference that is not in use.
-func freeRef(free func(string) bool) (string, error) {
+// drawUnusedRefusalRef draws a reference that is not in use.
+func drawUnusedRefusalRef(isUnused func(string) bool) (string, error) {
 	for try := range 100 {
 		name := make([]byte, refLength+try/20)
 		for i := range name {
@@ -126,16 +126,16 @@ func freeRef(free func(string) bool) (string, error) {
 			}
 			name[i] = refLetters[n.Int64()]
 		}
-		if free(string(name)) {
+		if isUnused(string(name)) {
 			return string(name), nil
 		}
 	}
 	return "", errors.New("no free reference for the refusal is left; wait an hour")
 }
 
-// evictOldRefs removes references that can be used again and, if there are too many, the oldest. It
-// returns the reference of a refusal with this binding that can still be allowed, "" for none.
-func (s *DecisionStore) evictOldRefs(sh *state.NamespaceTx, now time.Time, actionKey string) (reusableRef string, err error) {
+// evictOldRefusalRefs removes references that can be used again and, if there are too many, the oldest. It
+// returns the reference of a refusal with this actionKey that can still be allowed, "" for none.
+func (s *DecisionStore) evictOldRefusalRefs(sh *state.NamespaceTx, now time.Time, actionKey string) (refOfSameAction string, err error) {
 	type aged struct {
 		name string
 		at   int64
@@ -146,7 +146,7 @@ func (s *DecisionStore) evictOldRefs(sh *state.NamespaceTx, now time.Time, actio
 		if r, err := s.unsealRefusal(value); err == nil {
 			one.at = r.RefusedAtUnixSeconds
 			if r.ActionKey == actionKey && r.Ref == one.name && !r.IsAllowedOrExpired && !s.isExpired(r) {
-				reusableRef = r.Ref
+				refOfSameAction = r.Ref
 			}
 		}
 		if now.Sub(time.Unix(one.at, 0)) >= refReuseAfter {
@@ -156,8 +156,8 @@ func (s *DecisionStore) evictOldRefs(sh *state.NamespaceTx, now time.Time, actio
 		}
 		return nil
 	})
-	if err != nil || reusableRef != "" {
-		return reusableRef, err
+	if err != nil || refOfSameAction != "" {
+		return refOfSameAction, err
 	}
 	sorted.By(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
 	if over := len(kept) - maxRefusals + 1; over > 0 {
@@ -171,10 +171,10 @@ func (s *DecisionStore) evictOldRefs(sh *state.NamespaceTx, now time.Time, actio
 	return "", nil
 }
 
-// List returns a user's refusals that can be allowed, newest first.
-func (s *DecisionStore) List(ctx context.Context, user string) ([]Refusal, error) {
+// ListAllowableRefusals returns a user's refusals that can be allowed, newest first.
+func (s *DecisionStore) ListAllowableRefusals(ctx context.Context, user string) ([]Refusal, error) {
 	var list []Refusal
-	err := s.Store.ViewNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
+	err := s.Store.ViewNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
 		return sh.Each(refusalStoreGroupName, func(key, value []byte) error {
 			r, err := s.unsealRefusal(value)
@@ -190,9 +190,9 @@ func (s *DecisionStore) List(ctx context.Context, user string) ([]Refusal, error
 	return list, err
 }
 
-// Find returns the refusal with a reference, or an error that says why it cannot be allowed.
-func (s *DecisionStore) Find(ctx context.Context, user, ref string) (r *Refusal, err error) {
-	err = s.Store.ViewNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) (err error) {
+// FindAllowableRefusal returns the refusal with a reference, or an error that says why it cannot be allowed.
+func (s *DecisionStore) FindAllowableRefusal(ctx context.Context, user, ref string) (r *Refusal, err error) {
+	err = s.Store.ViewNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) (err error) {
 		r, err = s.find(sh, user, ref)
 		return err
 	})
@@ -221,9 +221,9 @@ func (s *DecisionStore) isExpired(r *Refusal) bool {
 }
 
 // Allow permits a refused action once. Of concurrent calls for one refusal only one succeeds.
-func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (Grant, error) {
-	g := Grant{Ref: r.Ref, By: by, Until: s.Clock().Add(GrantLifetime), ActionKey: r.ActionKey}
-	err := s.Store.UpdateNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
+func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (AllowOnceGrant, error) {
+	g := AllowOnceGrant{RefusalRef: r.Ref, By: by, Until: s.Clock().Add(GrantLifetime), ActionKey: r.ActionKey}
+	err := s.Store.UpdateNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) error {
 		now, err := s.find(sh, r.User, r.Ref)
 		if err != nil {
 			return err
@@ -239,40 +239,40 @@ func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (Grant
 		return sh.Put(refusalStoreGroupName, []byte(r.Ref), value)
 	})
 	if err != nil {
-		return Grant{}, err
+		return AllowOnceGrant{}, err
 	}
 	value, err := s.sealRecord(g)
 	if err != nil {
-		return Grant{}, err
+		return AllowOnceGrant{}, err
 	}
-	return g, s.Store.Put(ctx, grantKey(r.ActionKey), value, g.Until)
+	return g, s.Store.Put(ctx, unusedGrantStoreKey(r.ActionKey), value, g.Until)
 }
 
 // TakeGrant removes and returns the grant for a binding.
-func (s *DecisionStore) TakeGrant(ctx context.Context, binding string) (Grant, bool) {
-	var g Grant
-	value, ok, err := s.Store.GetAndRemove(ctx, grantKey(binding))
-	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != binding || !s.Clock().Before(g.Until) {
-		return Grant{}, false // when in doubt, ask
+func (s *DecisionStore) TakeGrant(ctx context.Context, actionKey string) (AllowOnceGrant, bool) {
+	var g AllowOnceGrant
+	value, ok, err := s.Store.GetAndRemove(ctx, unusedGrantStoreKey(actionKey))
+	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != actionKey || !s.Clock().Before(g.Until) {
+		return AllowOnceGrant{}, false // when in doubt, ask
 	}
-	_ = s.Store.Put(ctx, takenGrantKey(binding), value, s.Clock().Add(takenGrantLifetime)) // if this fails, the host's second hook refuses the call
+	_ = s.Store.Put(ctx, usedGrantStoreKey(actionKey), value, s.Clock().Add(usedGrantRetention)) // if this fails, the host's second hook refuses the call
 	return g, true
 }
 
-// RecentGrant returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
+// RecentlyUsedGrant returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
 // call.
-func (s *DecisionStore) RecentGrant(ctx context.Context, binding string) (Grant, bool) {
-	var g Grant
-	value, ok, err := s.Store.Get(ctx, takenGrantKey(binding))
-	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != binding {
-		return Grant{}, false
+func (s *DecisionStore) RecentlyUsedGrant(ctx context.Context, actionKey string) (AllowOnceGrant, bool) {
+	var g AllowOnceGrant
+	value, ok, err := s.Store.Get(ctx, usedGrantStoreKey(actionKey))
+	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != actionKey {
+		return AllowOnceGrant{}, false
 	}
 	return g, true
 }
 
-func takenGrantKey(binding string) string { return "allowed once " + binding }
+func usedGrantStoreKey(actionKey string) string { return "allowed once " + actionKey }
 
-func grantKey(binding string) string { return "allow once " + binding }
+func unusedGrantStoreKey(actionKey string) string { return "allow once " + actionKey }
 
 // sealRecord returns a record with its HMAC under the installation's key.
 func (s *DecisionStore) sealRecord(record any) ([]byte, error) {
@@ -322,12 +322,12 @@ func AskToAllowRefusal(ctx context.Context, o Options, r *Refusal) (Answer, erro
 	shown, known := a.options.Redactor.RedactAndCollectSecrets(payload, redact.MaxScannedTextBytes)
 	given, _ := payload.(map[string]any)
 	q := &Request{
-		ID: id, ActionType: escapedSingleLineText(r.ActionType, 200), Summary: cmp.Or(r.QuestionText, "Allow this once") + ": " + quoteText(r.RefusedActionText) + ": " + escapedSingleLineText(r.Why, 300),
+		ID: id, ActionType: escapedSingleLineText(r.ActionType, 200), Summary: cmp.Or(r.QuestionText, "Allow this once") + ": " + quoteInCurlyQuotes(r.RefusedActionText) + ": " + escapedSingleLineText(r.RefusalReason, 300),
 		CWD: escapedSingleLineText(r.CWD, 4096), Session: escapedSingleLineText(r.Session, 200), AskingProgramDescription: escapedSingleLineText(r.DescribeAsker(a.options.Clock()), 300),
-		actionText:   escapedSingleLineText(r.RefusedActionText, maxQuotedBytes),
-		timeToAnswer: a.options.Timeout.Std(), SecondsToAnswer: int(a.options.Timeout.Std().Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
+		actionText:   escapedSingleLineText(r.RefusedActionText, maxQuotedActionBytes),
+		timeToAnswer: a.options.Timeout.AsTimeDuration(), SecondsToAnswer: int(a.options.Timeout.AsTimeDuration().Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
 	}
-	q.Payload, q.Truncated = payloadFields(given, shown, known.String)
+	q.Payload, q.IsPayloadTruncated = payloadFields(given, shown, known.RedactText)
 	if r.RuleNameOrID != "" {
 		q.Summary += " [" + escapedSingleLineText(r.RuleNameOrID, 80) + "]"
 	}

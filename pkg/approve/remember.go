@@ -34,15 +34,15 @@ type Approval struct {
 	Until      time.Time `json:"until"`   // UTC
 }
 
-// maxSubjectBytes is how many bytes of a stored text are shown.
-const maxSubjectBytes = 400
+// maxShownStoredTextBytes is how many bytes of a stored text are shown.
+const maxShownStoredTextBytes = 400
 
 // approvalIDLength is the length of the ID of an [Approval], in characters.
 const approvalIDLength = 12
 
 // Approvals returns the remembered approvals, ordered by their end.
 func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
-	entries, err := s.Entries(ctx)
+	entries, err := s.CachedEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +54,15 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
-		list = append(list, Approval{e.KeyHashHex[:approvalIDLength], escapedSingleLineText(r.ActionText, maxSubjectBytes), escapedSingleLineText(r.ApprovedBy, maxSubjectBytes), r.Until.UTC()})
+		list = append(list, Approval{e.KeyHashHex[:approvalIDLength], escapedSingleLineText(r.ActionText, maxShownStoredTextBytes), escapedSingleLineText(r.ApprovedBy, maxShownStoredTextBytes), r.Until.UTC()})
 	}
 	sorted.By(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
 }
 
-// Revoke removes the approval with an ID, or all for "", and returns the removed ones. An unknown ID
+// RevokeRememberedApprovals removes the approval with an ID, or all for "", and returns the removed ones. An unknown ID
 // is an error.
-func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) {
+func RevokeRememberedApprovals(ctx context.Context, s *state.Store, id string) ([]Approval, error) {
 	list, err := Approvals(ctx, s)
 	if err != nil {
 		return nil, err
@@ -79,10 +79,10 @@ func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) 
 	return list, s.DropCached(ctx, keys)
 }
 
-// isRememberable reports whether an approval may also apply to the same action
+// isApprovalRememberable reports whether an approval may also apply to the same action
 // later. If it is unclear what runs or what is sent, the same words may do something else
 // next time: an agent could get a harmless script approved and then rewrite it.
-func isRememberable(c *analysis.ActionCase) bool {
+func isApprovalRememberable(c *analysis.ActionCase) bool {
 	if c.UnexaminedReason != "" {
 		return false
 	}
@@ -95,7 +95,7 @@ func isRememberable(c *analysis.ActionCase) bool {
 			return false
 		}
 		switch e.KindForPolicies() {
-		case effect.UnknownEffect, effect.RunDownload, effect.RunDecoded, effect.RunOtherCommandOutput, effect.RemoteShell:
+		case effect.UnknownEffect, effect.RunDownload, effect.RunDecodedText, effect.RunOtherCommandOutput, effect.RemoteShell:
 			return false
 		case effect.Execute:
 			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // runs code that can change before the next run, such as a script or a build
@@ -135,7 +135,7 @@ func (a *Approver) recallApproval(ctx context.Context, c *analysis.ActionCase) (
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		Authority: verdict.AuthorityPerson, Confidence: 1,
+		RequiredAuthority: verdict.AuthorityPerson, Confidence: 1,
 		Reasoning: fmt.Sprintf("this exact action is approved until %s by %s", r.Until.UTC().Format(time.RFC3339), r.ApprovedBy),
 	}.Verdict(3)
 	v.AnswerChannel, v.AnsweredBy = "remembered", r.ApprovedBy
@@ -143,9 +143,9 @@ func (a *Approver) recallApproval(ctx context.Context, c *analysis.ActionCase) (
 }
 
 // storeApproval stores an approval.
-func (a *Approver) storeApproval(ctx context.Context, c *analysis.ActionCase, subject, who string, span time.Duration) error {
-	until := a.options.Clock().Add(span)
-	data, err := json.Marshal(storedApproval{ActionText: subject, ApprovedBy: who, Until: until})
+func (a *Approver) storeApproval(ctx context.Context, c *analysis.ActionCase, actionText, approvedBy string, approvalLifetime time.Duration) error {
+	until := a.options.Clock().Add(approvalLifetime)
+	data, err := json.Marshal(storedApproval{ActionText: actionText, ApprovedBy: approvedBy, Until: until})
 	if err != nil {
 		return err
 	}

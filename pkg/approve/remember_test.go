@@ -25,7 +25,7 @@ func TestRevoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.channels = []Channel{ch}
+	a.channels = []ApprovalChannel{ch}
 	judge := func(cmd string, wantAsked int32) {
 		t.Helper()
 		v, err := a.Judge(t.Context(), command1(t, cmd, "s"))
@@ -58,20 +58,20 @@ func TestRevoke(t *testing.T) {
 	judge(other, 2)
 	judge(push, 2)
 	ids := list(push, "git push --force https://ann:[redacted secret]@git.test/x")
-	if got, err := Revoke(t.Context(), store, ids[0][:6]); err == nil {
+	if got, err := RevokeRememberedApprovals(t.Context(), store, ids[0][:6]); err == nil {
 		t.Errorf("a part of an ID: %+v", got)
 	}
-	if got, err := Revoke(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].ActionText != push {
+	if got, err := RevokeRememberedApprovals(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].ActionText != push {
 		t.Errorf("%+v, %v", got, err)
 	}
 	list("git push --force https://ann:[redacted secret]@git.test/x")
 	judge(other, 2)
 	judge(push, 3)
-	if got, err := Revoke(t.Context(), store, ""); err != nil || len(got) != 2 {
+	if got, err := RevokeRememberedApprovals(t.Context(), store, ""); err != nil || len(got) != 2 {
 		t.Errorf("all: %+v, %v", got, err)
 	}
 	list()
-	if got, err := Revoke(t.Context(), store, ""); err != nil || len(got) != 0 {
+	if got, err := RevokeRememberedApprovals(t.Context(), store, ""); err != nil || len(got) != 0 {
 		t.Errorf("none: %+v, %v", got, err)
 	}
 	if _, ok, err := store.Get(t.Context(), "model"); err != nil || !ok {

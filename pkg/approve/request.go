@@ -20,22 +20,22 @@ import (
 )
 
 // A Request is a question to a person: one action, its effects, and the answers of the tiers. Control
-// characters in its text are escaped, see [term.Escape].
+// characters in its text are escaped, see [term.EscapeControlAndInvisible].
 type Request struct {
-	ID                       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
-	Summary                  string   `json:"summary"` // one sentence: what would happen, and why shield asks
-	ActionType               string   `json:"type"`
-	Payload                  []Field  `json:"payload"`       // fields without secrets, in full unless Truncated; deciding fields first, long ones last
-	Truncated                bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
-	CWD                      string   `json:"cwd,omitempty"`
-	Session                  string   `json:"session,omitempty"`
-	AskingProgramDescription string   `json:"asker,omitempty"` // the asking program, and the program that started it
-	Effects                  []string `json:"effects"`
-	TierResultTexts          []string `json:"tiers"`          // what each tier said so far, with its confidence
-	CanRemember              bool     `json:"remember"`       // can be approved for some minutes
-	AdvanceApprovalText      string   `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
-	UnknownToolDescription   string   `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
-	SecondsToAnswer          int      `json:"seconds"`        // seconds to answer, from when the request is shown
+	ID                       string         `json:"id"`      // 128 random bits in hex; an answer must carry it
+	Summary                  string         `json:"summary"` // one sentence: what would happen, and why shield asks
+	ActionType               string         `json:"type"`
+	Payload                  []PayloadField `json:"payload"`       // fields without secrets, in full unless Truncated; deciding fields first, long ones last
+	IsPayloadTruncated       bool           `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
+	CWD                      string         `json:"cwd,omitempty"`
+	Session                  string         `json:"session,omitempty"`
+	AskingProgramDescription string         `json:"asker,omitempty"` // the asking program, and the program that started it
+	Effects                  []string       `json:"effects"`
+	TierResultTexts          []string       `json:"tiers"`          // what each tier said so far, with its confidence
+	OffersTimedApproval      bool           `json:"remember"`       // can be approved for some minutes
+	AdvanceApprovalText      string         `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
+	UnknownToolDescription   string         `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
+	SecondsToAnswer          int            `json:"seconds"`        // seconds to answer, from when the request is shown
 
 	// PageAddressAndCode is the address and code of the approval page, where the request can be answered too; "" if
 	// that channel is not used. Anyone who has the code can answer, so it must not be logged.
@@ -54,7 +54,7 @@ type Request struct {
 }
 
 // A Field is one value of a payload.
-type Field struct {
+type PayloadField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
@@ -69,27 +69,27 @@ const (
 	maxTierResultLineChars = 2000 // bytes
 )
 
-func (a *Approver) newRequest(ctx context.Context, c *analysis.ActionCase, remember bool, patience time.Duration) (*Request, error) {
+func (a *Approver) newRequest(ctx context.Context, c *analysis.ActionCase, offersTimedApproval bool, answerTimeout time.Duration) (*Request, error) {
 	id, err := randomHex(16)
 	if err != nil {
 		return nil, err
 	}
 	if end, ok := ctx.Deadline(); ok { // the host does not wait longer
-		patience = max(min(patience, time.Until(end)), 0)
+		answerTimeout = max(min(answerTimeout, time.Until(end)), 0)
 	}
 	payload, known := a.options.Redactor.RedactAndCollectSecrets(c.Action.Payload, redact.MaxScannedTextBytes)
 	r := &Request{
-		ID: id, ActionType: escapedSingleLineText(c.Action.Type, 200), Summary: questionSummary(c, known.String), actionText: actionOneLineText(c, known.String),
-		CWD: known.String(escapedSingleLineText(c.ExecutionContext().CWD, 4096)), Session: known.String(escapedSingleLineText(c.Action.Session, 200)), AskingProgramDescription: known.String(escapedSingleLineText(a.options.AskingProgramDescription, 300)),
-		Effects: effectTexts(c.Effects, known.String), TierResultTexts: tierResultTexts(c.EarlierSteps, known.String), CanRemember: remember,
-		timeToAnswer: patience, SecondsToAnswer: int(patience.Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
+		ID: id, ActionType: escapedSingleLineText(c.Action.Type, 200), Summary: questionSummary(c, known.RedactText), actionText: actionOneLineText(c, known.RedactText),
+		CWD: known.RedactText(escapedSingleLineText(c.ExecutionContext().CWD, 4096)), Session: known.RedactText(escapedSingleLineText(c.Action.Session, 200)), AskingProgramDescription: known.RedactText(escapedSingleLineText(a.options.AskingProgramDescription, 300)),
+		Effects: effectTexts(c.Effects, known.RedactText), TierResultTexts: tierResultTexts(c.EarlierTierSteps, known.RedactText), OffersTimedApproval: offersTimedApproval,
+		timeToAnswer: answerTimeout, SecondsToAnswer: int(answerTimeout.Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
 	}
 	if a.options.RememberedAnswerKey != nil {
 		r.rememberedAnswerKey = a.options.RememberedAnswerKey(c)
 	}
-	r.Payload, r.Truncated = payloadFields(c.Action.Payload, payload, known.String)
-	if e, ok := c.InstructionsEdit(); ok && len(r.Payload) > 0 {
-		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(cutText(e.Difference(), maxFieldBytes))})
+	r.Payload, r.IsPayloadTruncated = payloadFields(c.Action.Payload, payload, known.RedactText)
+	if e, ok := c.FindAgentInstructionsEdit(); ok && len(r.Payload) > 0 {
+		r.Payload = slices.Insert(r.Payload, 1, PayloadField{"difference", known.RedactText(truncateMultilineText(e.Difference(), maxFieldBytes))})
 	}
 	if c.UnexaminedReason != "" {
 		r.Effects = append(r.Effects, escapedSingleLineText("shield could not examine all of this action: "+c.UnexaminedReason, maxTierResultLineChars))
@@ -106,7 +106,7 @@ func tierResultTexts(trail []verdict.Step, clean func(string) string) (out []str
 	}
 	for i := max(len(trail)-maxTierSteps, 0); i < len(trail); i++ {
 		s := &trail[i]
-		line := fmt.Sprintf("%d %s: %s, confidence %.2f", s.Tier, s.Source, s.Decision, s.Confidence)
+		line := fmt.Sprintf("%d %s: %s, confidence %.2f", s.Tier, s.JudgeName, s.Decision, s.Confidence)
 		if text := reasoningWithoutTierPrefix(s); text != "" && !said[text] {
 			said[text] = true
 			line += ": " + clean(text)
@@ -136,14 +136,14 @@ func (r *Request) TimeLeft() time.Duration {
 	return max(r.deadline.Sub(r.clock()), 0)
 }
 
-// fieldsShownFirst are the names of the fields that a person reads first, in order; lengthyFields are
+// fieldsShownFirst are the names of the fields that a person reads first, in order; lengthyPayloadFieldNames are
 // those that may be long and come last.
 var (
 	fieldsShownFirst = []string{
 		"command", "path", "source", "destination", "url", "host", "method",
 		"to", "recipient", "recipients", "channel", "cc", "bcc", "subject",
 	}
-	lengthyFields = []string{
+	lengthyPayloadFieldNames = []string{
 		"content", "contents", "new_content", "body", "text", "message", "html", "data", "diff", "patch", "old_string", "new_string", "edits",
 	}
 )
@@ -153,23 +153,23 @@ func fieldDisplayPosition(name string) int {
 	if i := slices.Index(fieldsShownFirst, name); i >= 0 {
 		return i
 	}
-	if slices.Contains(lengthyFields, name) {
+	if slices.Contains(lengthyPayloadFieldNames, name) {
 		return len(fieldsShownFirst) + 1
 	}
 	return len(fieldsShownFirst)
 }
 
 // isBulky reports whether a field is so long that it would push the deciding ones off the screen.
-func (f *Field) isBulky() bool {
-	return slices.Contains(lengthyFields, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
+func (f *PayloadField) isBulky() bool {
+	return slices.Contains(lengthyPayloadFieldNames, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
 
 // payloadFields returns the fields of a payload, deciding ones first, without secrets. redacted is the
 // payload after redaction, and clean redacts a text. cut means that something is missing.
-func payloadFields(payload map[string]any, redacted any, clean func(string) string) (out []Field, cut bool) {
+func payloadFields(payload map[string]any, redacted any, clean func(string) string) (out []PayloadField, cut bool) {
 	known, ok := redacted.(map[string]any)
 	if !ok { // a note replaces what could not be examined
-		return []Field{{"payload", valueText(redacted)}}, true
+		return []PayloadField{{"payload", valueText(redacted)}}, true
 	}
 	names := make([]string, 0, len(payload))
 	for name := range payload {
@@ -181,41 +181,41 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	room := maxPayloadBytes
 	for i, name := range names {
 		if i == maxPayloadFields {
-			return append(out, Field{"…", fmt.Sprintf("%d more fields are not shown here", len(names)-i)}), true
+			return append(out, PayloadField{"…", fmt.Sprintf("%d more fields are not shown here", len(names)-i)}), true
 		}
 		v := known[name]
 		switch text := payload[name].(type) {
 		case string:
 			if len(text) > redact.MaxScannedTextBytes {
-				v = cleanLineByLine(text, clean)
+				v = redactLineByLine(text, clean)
 			}
 		default:
 			cut = cut || hasLongText(text)
 		}
-		f := Field{escapedSingleLineText(clean(name), 80), valueText(v)}
+		f := PayloadField{escapedSingleLineText(clean(name), 80), valueText(v)}
 		if room -= len(f.Value); room < 0 {
-			f.Value, cut = cutText(f.Value, maxFieldBytes), true
+			f.Value, cut = truncateMultilineText(f.Value, maxFieldBytes), true
 		}
 		out = append(out, f)
 	}
 	return out, cut
 }
 
-// cutFields returns a copy of a request in which each payload field has at most as many bytes as
+// truncatePayloadFields returns a copy of a request in which each payload field has at most as many bytes as
 // the parameter most.
-func (r *Request) cutFields(most int) *Request {
+func (r *Request) truncatePayloadFields(maxBytesPerField int) *Request {
 	short := &Request{
-		ID: r.ID, Summary: r.Summary, ActionType: r.ActionType, Truncated: r.Truncated, CWD: r.CWD, Session: r.Session, AskingProgramDescription: r.AskingProgramDescription,
-		Effects: r.Effects, TierResultTexts: r.TierResultTexts, CanRemember: r.CanRemember, AdvanceApprovalText: r.AdvanceApprovalText, UnknownToolDescription: r.UnknownToolDescription, SecondsToAnswer: r.SecondsToAnswer,
+		ID: r.ID, Summary: r.Summary, ActionType: r.ActionType, IsPayloadTruncated: r.IsPayloadTruncated, CWD: r.CWD, Session: r.Session, AskingProgramDescription: r.AskingProgramDescription,
+		Effects: r.Effects, TierResultTexts: r.TierResultTexts, OffersTimedApproval: r.OffersTimedApproval, AdvanceApprovalText: r.AdvanceApprovalText, UnknownToolDescription: r.UnknownToolDescription, SecondsToAnswer: r.SecondsToAnswer,
 	}
 	for _, f := range r.Payload {
-		short.Payload = append(short.Payload, Field{f.Name, cutText(f.Value, most)})
+		short.Payload = append(short.Payload, PayloadField{f.Name, truncateMultilineText(f.Value, maxBytesPerField)})
 	}
 	return short
 }
 
-// cleanLineByLine redacts, line by line, a text that is too long to be examined at once.
-func cleanLineByLine(text string, clean func(string) string) string {
+// redactLineByLine redacts, line by line, a text that is too long to be examined at once.
+func redactLineByLine(text string, redactText func(string) string) string {
 	var out strings.Builder
 	for len(text) > 0 {
 		n := min(len(text), redact.MaxScannedTextBytes/2)
@@ -224,7 +224,7 @@ func cleanLineByLine(text string, clean func(string) string) string {
 				n = end
 			}
 		}
-		out.WriteString(clean(text[:n]))
+		out.WriteString(redactText(text[:n]))
 		text = text[n:]
 	}
 	return out.String()
@@ -247,12 +247,12 @@ func hasLongText(v any) bool {
 	return false
 }
 
-// cutText cuts a multi-line text, and marks the cut.
-func cutText(text string, most int) string {
-	if len(text) <= most {
+// truncateMultilineText cuts a multi-line text, and marks the cut.
+func truncateMultilineText(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
 		return text
 	}
-	return redact.TruncateBytes(text, most) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-most)
+	return redact.TruncateBytes(text, maxBytes) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-maxBytes)
 }
 
 // valueText returns a value of a payload as text, possibly of several lines.
@@ -261,13 +261,13 @@ func valueText(v any) string {
 	if !ok {
 		b, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
-			return "the value of this field cannot be shown: " + term.Escape(err.Error())
+			return "the value of this field cannot be shown: " + term.EscapeControlAndInvisible(err.Error())
 		}
 		text = string(b)
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = term.Escape(line)
+		lines[i] = term.EscapeControlAndInvisible(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -289,16 +289,18 @@ func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	return out
 }
 
-// escapedMultilineText returns multi-line text with control characters escaped, in at most n characters.
+// escapedMultilineText returns multi-line text with control characters escaped, in at most maxChars
+// characters.
 func escapedMultilineText(s string, maxChars int) string {
 	lines := strings.Split(brief.TruncateWithEllipsis(s, maxChars), "\n")
 	for i := range lines {
-		lines[i] = term.Escape(lines[i])
+		lines[i] = term.EscapeControlAndInvisible(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
 
-// escapedSingleLineText returns text on one line with control characters escaped, in at most n characters.
+// escapedSingleLineText returns text on one line with control characters escaped, in at most
+// maxChars characters.
 func escapedSingleLineText(s string, maxChars int) string {
-	return term.Escape(brief.TruncateWithEllipsis(s, maxChars))
+	return term.EscapeControlAndInvisible(brief.TruncateWithEllipsis(s, maxChars))
 }

@@ -13,30 +13,30 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxQuotedBytes is how many bytes of an action the summary quotes: enough to recognise it, and few enough
+// maxQuotedActionBytes is how many bytes of an action the summary quotes: enough to recognise it, and few enough
 // that people read on to the reason.
-const maxQuotedBytes = 160
+const maxQuotedActionBytes = 160
 
 // questionSummary says in one sentence what would happen and why shield asks. Secrets are redacted before the
 // text is cut, since part of a secret would not be recognised.
 func questionSummary(c *analysis.ActionCase, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if part, commands := gravestCommand(c); part != "" {
-		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoteText(clean(part)), askingReason(c.EarlierSteps, clean))
+		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoteInCurlyQuotes(clean(part)), reasonToAskUser(c.EarlierTierSteps, clean))
 	}
-	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoteText(clean(object))), askingReason(c.EarlierSteps, clean))
+	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoteInCurlyQuotes(clean(object))), reasonToAskUser(c.EarlierTierSteps, clean))
 }
 
 // kindsByGravity orders effects by how much harm they can do, the worst first.
 var kindsByGravity = []effect.Kind{
-	effect.TamperWithShield, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecoded, effect.DestroyData, effect.ReadSecret,
+	effect.TamperWithShield, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecodedText, effect.DestroyData, effect.ReadSecret,
 	effect.ChangeRemoteSystem, effect.SendData, effect.RunOtherCommandOutput, effect.RunCode, effect.UnknownEffect, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
 	effect.ChangePrivilege, effect.ChangeSystem, effect.StopProcess, effect.DeleteFile, effect.ChangePermissions, effect.HTTPRequest, effect.Connect,
 }
 
 // gravestCommand returns the most harmful command of a chain, and the number of commands; "" if the
 // action is a single one.
-func gravestCommand(c *analysis.ActionCase) (part string, commands int) {
+func gravestCommand(c *analysis.ActionCase) (commandText string, commandCount int) {
 	text := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || text == "" {
 		return "", 0
@@ -45,7 +45,7 @@ func gravestCommand(c *analysis.ActionCase) (part string, commands int) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if e.Kind == effect.Execute && e.Span.End > e.Span.Start {
-			commands++
+			commandCount++
 		}
 		rank := slices.Index(kindsByGravity, e.KindForPolicies())
 		if e.DestroysRemoteResource() {
@@ -55,8 +55,8 @@ func gravestCommand(c *analysis.ActionCase) (part string, commands int) {
 			worst, at = rank, i
 		}
 	}
-	if commands < 2 || at < 0 {
-		return "", commands
+	if commandCount < 2 || at < 0 {
+		return "", commandCount
 	}
 	// The command that contains the effect: the widest one that does not begin after it.
 	from := c.Effects[at].Span
@@ -66,9 +66,9 @@ func gravestCommand(c *analysis.ActionCase) (part string, commands int) {
 		}
 	}
 	if from.Start < 0 || from.End > len(text) {
-		return "", commands
+		return "", commandCount
 	}
-	return strings.Join(strings.Fields(text[from.Start:from.End]), " "), commands
+	return strings.Join(strings.Fields(text[from.Start:from.End]), " "), commandCount
 }
 
 // actionOneLineText describes an action on one line, without secrets.
@@ -77,15 +77,15 @@ func actionOneLineText(c *analysis.ActionCase, clean func(string) string) string
 	if verb == "run" && c.Action.Text("command") != "" {
 		verb = "" // a command needs no verb
 	}
-	return strings.TrimSpace(verb + " " + escapedSingleLineText(clean(object), maxQuotedBytes))
+	return strings.TrimSpace(verb + " " + escapedSingleLineText(clean(object), maxQuotedActionBytes))
 }
 
-// quoteText puts an agent's text in quotation marks.
-func quoteText(s string) string {
+// quoteInCurlyQuotes puts an agent's text in quotation marks.
+func quoteInCurlyQuotes(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(escapedSingleLineText(s, maxQuotedBytes)) + "”"
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(escapedSingleLineText(s, maxQuotedActionBytes)) + "”"
 }
 
 // effectVerbs are the verbs for kinds of effects.
@@ -112,7 +112,7 @@ var effectVerbs = map[effect.Kind]string{
 	effect.ReadClipboard:         "read the clipboard, the screen or the keyboard",
 	effect.DestroyData:           "destroy data that cannot be restored",
 	effect.RunDownload:           "run code directly from the network",
-	effect.RunDecoded:            "run encoded code",
+	effect.RunDecodedText:        "run encoded code",
 	effect.RunOtherCommandOutput: "run the output of another command",
 	effect.SendSecret:            "send secrets to",
 	effect.SendData:              "send local data to",
@@ -125,7 +125,7 @@ var effectVerbs = map[effect.Kind]string{
 func describeEffect(e *effect.Effect) string {
 	verb, known := effectVerbs[e.KindForPolicies()]
 	if !known {
-		verb = cmp.Or(verbsWithoutObject[e.KindForPolicies()], string(e.KindForPolicies()))
+		verb = cmp.Or(objectlessVerbByEffectKind[e.KindForPolicies()], string(e.KindForPolicies()))
 	}
 	var places []string
 	for _, place := range []string{e.Path, cmp.Or(e.URL, e.Host)} {
@@ -138,7 +138,7 @@ func describeEffect(e *effect.Effect) string {
 	case len(places) == 0 && e.Kind == effect.Execute:
 		verb, program = verb+" "+program, ""
 	case len(places) == 0:
-		verb = cmp.Or(verbsWithoutObject[e.KindForPolicies()], verb)
+		verb = cmp.Or(objectlessVerbByEffectKind[e.KindForPolicies()], verb)
 	default:
 		verb += " " + strings.Join(places, ", ")
 	}
@@ -154,8 +154,8 @@ func describeEffect(e *effect.Effect) string {
 	return verb
 }
 
-// verbsWithoutObject are the verbs of effects whose object is unknown.
-var verbsWithoutObject = map[effect.Kind]string{
+// objectlessVerbByEffectKind are the verbs of effects whose object is unknown.
+var objectlessVerbByEffectKind = map[effect.Kind]string{
 	effect.HTTPRequest:        "send a request",
 	effect.SendMessage:        "send a message",
 	effect.Connect:            "connect to a host",
@@ -168,8 +168,9 @@ var verbsWithoutObject = map[effect.Kind]string{
 	effect.UnknownEffect:      "run something that is unknown beforehand",
 }
 
-// actionVerb returns the verb and object of an action: a command is run; for other actions they come
-// from the first effect.
+// actionVerb returns the verb and the object of an action, for a sentence about it. For a shell
+// command they are "run" and the command; for other actions they come from the first effect that
+// has a verb.
 func actionVerb(c *analysis.ActionCase) (verb, object string) {
 	if text := c.Action.Text("command"); text != "" && c.Action.Type == "execute_command" {
 		return "run", strings.Join(strings.Fields(text), " ")
@@ -212,14 +213,14 @@ func effectTarget(c *analysis.ActionCase, e *effect.Effect) string {
 	return ""
 }
 
-// askingReason returns why a person is asked: the text of the rule or model that asked, without its
+// reasonToAskUser returns why a person is asked: the text of the rule or model that asked, without its
 // advice to the agent.
-func askingReason(trail []verdict.Step, clean func(string) string) string {
-	said := mostInformativeStep(trail)
+func reasonToAskUser(earlierSteps []verdict.Step, redactText func(string) string) string {
+	said := mostInformativeStep(earlierSteps)
 	if said == nil {
 		return "no earlier tier judged it"
 	}
-	text, _, _ := strings.Cut(clean(reasoningWithoutTierPrefix(said)), "; ")
+	text, _, _ := strings.Cut(redactText(reasoningWithoutTierPrefix(said)), "; ")
 	text = LowerFirst(escapedSingleLineText(text, 300))
 	if said.Rule != "" {
 		text += " [" + escapedSingleLineText(said.Rule, 80) + "]"
@@ -231,20 +232,20 @@ func askingReason(trail []verdict.Step, clean func(string) string) string {
 func mostInformativeStep(trail []verdict.Step) (said *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
-		if s.Decision != verdict.Escalate || s.Error != "" || s.Reasoning == "" {
+		if s.Decision != verdict.Escalate || s.ErrorCode != "" || s.Reasoning == "" {
 			continue
 		}
-		if said == nil || reasonWeight(s) >= reasonWeight(said) {
+		if said == nil || stepReasonUsefulness(s) >= stepReasonUsefulness(said) {
 			said = s
 		}
 	}
 	return said
 }
 
-// reasonWeight ranks steps by how useful their reasons are to a person.
-func reasonWeight(s *verdict.Step) int {
+// stepReasonUsefulness ranks steps by how useful their reasons are to a person.
+func stepReasonUsefulness(s *verdict.Step) int {
 	switch {
-	case s.Source == "evaluator":
+	case s.JudgeName == "evaluator":
 		return 2
 	case s.Rule != "":
 		return 1
@@ -256,7 +257,7 @@ func reasonWeight(s *verdict.Step) int {
 // reasoningWithoutTierPrefix removes the source at the beginning of a reasoning, such as "heuristic
 // [git_force_push, high]: ".
 func reasoningWithoutTierPrefix(s *verdict.Step) string {
-	if strings.HasPrefix(s.Reasoning, s.Source) {
+	if strings.HasPrefix(s.Reasoning, s.JudgeName) {
 		if _, text, ok := strings.Cut(s.Reasoning, ": "); ok {
 			return text
 		}
@@ -305,7 +306,7 @@ func ActionPartCausingEffect(c *analysis.ActionCase, e *effect.Effect) string {
 }
 
 // textInSpan returns a part of a text, "" if the span is outside the text.
-func textInSpan(text string, at effect.Span) string {
+func textInSpan(text string, at effect.CommandTextSpan) string {
 	if at.Start < 0 || at.End > len(text) || at.Start > at.End {
 		return ""
 	}

@@ -171,7 +171,7 @@ func TestServiceClients(t *testing.T) {
 	through := r.ask(ctx, "git push --force origin main", 1)
 	before := r.approvals().Waiting
 	r.settings("{channels: [web], timeout: 60s}")
-	r.reload(func() bool { return r.approvals().Link != "" })
+	r.reload(func() bool { return r.approvals().PageLink != "" })
 	if now := r.approvals().Waiting; len(now) != 1 || now[0].Number != before[0].Number {
 		t.Errorf("after the reload %+v waits, before %+v", now, before)
 	}
@@ -214,10 +214,10 @@ func TestServiceReloadsPage(t *testing.T) {
 		t.Error("the page is closed by settings that cannot be read")
 	}
 	r.settings("{channels: [tty]}")
-	r.reload(func() bool { return r.approvals().Link == "" && !reachable(first) })
+	r.reload(func() bool { return r.approvals().PageLink == "" && !reachable(first) })
 
 	r.settings("{channels: [web]}")
-	r.reload(func() bool { return r.approvals().Link != "" })
+	r.reload(func() bool { return r.approvals().PageLink != "" })
 	again, _ := r.page()
 	if again.link.Host != first.link.Host {
 		t.Errorf("the page was at %s and is opened again at %s", first.link.Host, again.link.Host)
@@ -229,7 +229,7 @@ func TestServiceReloadsPage(t *testing.T) {
 	}
 
 	r.settings("{channels: [web], web: {listen: '127.0.0.2:0'}}")
-	r.reload(func() bool { return strings.HasPrefix(r.approvals().Link, "http://127.0.0.2:") })
+	r.reload(func() bool { return strings.HasPrefix(r.approvals().PageLink, "http://127.0.0.2:") })
 	if reachable(again) {
 		t.Error("the page is still at its old address")
 	}

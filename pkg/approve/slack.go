@@ -19,7 +19,7 @@ import (
 //
 // [Slack's Web API]: https://docs.slack.dev/apis/web-api/
 var slack = chatService{
-	name: "slack", title: "Slack", url: "https://slack.com/api",
+	name: "slack", title: "Slack", apiBaseURL: "https://slack.com/api",
 	token:            tokenFormat{settingName: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
 	userIDPattern:    `^[UW][A-Z0-9]{5,20}$`,
 	chatIDPattern:    `^[CGDUW][A-Z0-9]{5,20}$`,
@@ -31,8 +31,8 @@ var slack = chatService{
 type slackClient struct{ chatBot }
 
 // call calls a method. The method reactions.get does not accept JSON.
-func (b *slackClient) call(ctx context.Context, c serviceCall, out any) error {
-	c.method, c.path = http.MethodPost, "/"+c.name
+func (b *slackClient) call(ctx context.Context, c chatServiceCall, out any) error {
+	c.method, c.path = http.MethodPost, "/"+c.operationDescription
 	c.header = http.Header{"Authorization": {"Bearer " + b.token}}
 	status, data, err := b.send(ctx, b.requestTimeout, c)
 	if err != nil {
@@ -45,14 +45,14 @@ func (b *slackClient) call(ctx context.Context, c serviceCall, out any) error {
 	}
 	switch err := json.Unmarshal(data, &reply); {
 	case err != nil || status != http.StatusOK || !reply.OK && reply.Error == "":
-		return fmt.Errorf("%s: status %d, and an answer that does not match the API; check the channel's address in the settings", c.name, status)
+		return fmt.Errorf("%s: status %d, and an answer that does not match the API; check the channel's address in the settings", c.operationDescription, status)
 	case !reply.OK && reply.Needed != "":
-		return fmt.Errorf("%s: %s: the bot lacks the OAuth scope %s; add it in the settings of the Slack app", c.name, b.withoutToken(reply.Error), b.withoutToken(reply.Needed))
+		return fmt.Errorf("%s: %s: the bot lacks the OAuth scope %s; add it in the settings of the Slack app", c.operationDescription, b.withoutToken(reply.Error), b.withoutToken(reply.Needed))
 	case !reply.OK:
-		return fmt.Errorf("%s: %s", c.name, b.withoutToken(reply.Error))
+		return fmt.Errorf("%s: %s", c.operationDescription, b.withoutToken(reply.Error))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.operationDescription)
 	}
 	return nil
 }
@@ -61,18 +61,19 @@ func (b *slackClient) botUserID(ctx context.Context) (string, error) {
 	var out struct {
 		User string `json:"user_id"`
 	}
-	err := b.call(ctx, serviceCall{name: "auth.test", jsonBody: struct{}{}}, &out)
+	err := b.call(ctx, chatServiceCall{operationDescription: "auth.test", jsonBody: struct{}{}}, &out)
 	if err == nil && out.User == "" {
 		err = errors.New("auth.test of Slack: the service's answer does not name the bot's user; check the token of the bot")
 	}
 	return out.User, err
 }
 
-// directChat returns the user ID: messages posted there go to the chat with the bot.
-func (b *slackClient) directChat(_ context.Context, user string) (string, error) { return user, nil }
+// directChatID returns the user ID: messages posted there go to the chat with the bot.
+func (b *slackClient) directChatID(_ context.Context, user string) (string, error) { return user, nil }
 
-// slackBlock shows a text without markup, mentions, links or emoji, and a word below it.
-func slackBlock(text, footerText string) []any {
+// slackMessageBlocks returns blocks with a text, without markup, mentions, links or emoji, and footerText
+// below it.
+func slackMessageBlocks(text, footerText string) []any {
 	type element map[string]any
 	literal := func(kind, s string) element {
 		return element{"type": kind, "elements": []element{{"type": "text", "text": s}}}
@@ -80,8 +81,8 @@ func slackBlock(text, footerText string) []any {
 	return []any{element{"type": "rich_text", "elements": []element{literal("rich_text_preformatted", text), literal("rich_text_section", footerText)}}}
 }
 
-// slackNotice returns the first line of a text, for notifications.
-func slackNotice(text string) string {
+// slackNotificationText returns the first line of a text, for notifications.
+func slackNotificationText(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line)
 }
@@ -91,8 +92,8 @@ func (b *slackClient) post(ctx context.Context, chat, text, footerText string) (
 		Channel string `json:"channel"`
 		TS      string `json:"ts"`
 	}
-	err := b.call(ctx, serviceCall{name: "chat.postMessage", jsonBody: map[string]any{
-		"channel": chat, "text": slackNotice(text), "blocks": slackBlock(text, footerText), "mrkdwn": false, "parse": "none",
+	err := b.call(ctx, chatServiceCall{operationDescription: "chat.postMessage", jsonBody: map[string]any{
+		"channel": chat, "text": slackNotificationText(text), "blocks": slackMessageBlocks(text, footerText), "mrkdwn": false, "parse": "none",
 		"unfurl_links": false, "unfurl_media": false,
 	}}, &out)
 	direct := chat[0] == 'U' || chat[0] == 'W'
@@ -105,8 +106,8 @@ func (b *slackClient) post(ctx context.Context, chat, text, footerText string) (
 }
 
 func (b *slackClient) edit(ctx context.Context, p postedMessage, text, footerText string) error {
-	return b.call(ctx, serviceCall{name: "chat.update", jsonBody: map[string]any{
-		"channel": p.chat, "ts": p.id, "text": slackNotice(text), "blocks": slackBlock(text, footerText), "parse": "none",
+	return b.call(ctx, chatServiceCall{operationDescription: "chat.update", jsonBody: map[string]any{
+		"channel": p.chat, "ts": p.id, "text": slackNotificationText(text), "blocks": slackMessageBlocks(text, footerText), "parse": "none",
 	}}, new(struct{}))
 }
 
@@ -123,7 +124,7 @@ func slackEmojiName(choice string) string {
 }
 
 func (b *slackClient) addReaction(ctx context.Context, p postedMessage, choice string) error {
-	return b.call(ctx, serviceCall{name: "reactions.add", jsonBody: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackEmojiName(choice)}}, new(struct{}))
+	return b.call(ctx, chatServiceCall{operationDescription: "reactions.add", jsonBody: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackEmojiName(choice)}}, new(struct{}))
 }
 
 func (b *slackClient) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
@@ -138,7 +139,7 @@ func (b *slackClient) readReactions(ctx context.Context, p postedMessage, choice
 			} `json:"reactions"`
 		} `json:"message"`
 	}
-	err := b.call(ctx, serviceCall{name: "reactions.get", formBody: url.Values{"channel": {p.chat}, "timestamp": {p.id}, "full": {"true"}}}, &out)
+	err := b.call(ctx, chatServiceCall{operationDescription: "reactions.get", formBody: url.Values{"channel": {p.chat}, "timestamp": {p.id}, "full": {"true"}}}, &out)
 	switch {
 	case err != nil:
 		return nil, err

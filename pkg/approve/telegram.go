@@ -35,8 +35,8 @@ const telegramInboxFolder = "telegram"
 // maxTelegramQuestionBytes is the size of a question, in bytes; a message has 4,096 characters.
 const maxTelegramQuestionBytes = 3800
 
-func newTelegramChannel(o *Options) Channel {
-	return &telegramChannel{options: o, client: newBotClient(), baseURL: telegramURL, requestTimeout: botTimeout, editTimeout: messageEditTimeout}
+func newTelegramChannel(o *Options) ApprovalChannel {
+	return &telegramChannel{options: o, client: newBotClient(), baseURL: telegramURL, requestTimeout: chatServiceRequestTimeout, editTimeout: messageEditTimeout}
 }
 
 func (*telegramChannel) Name() string { return "telegram" }
@@ -54,16 +54,16 @@ func (t *telegramChannel) Usable() error {
 }
 
 func (t *telegramChannel) bot() (*telegramBot, error) {
-	token, err := telegramToken.readToken(t.options.Telegram.TokenFile)
+	token, err := telegramTokenFormat.readToken(t.options.Telegram.TokenFile)
 	return &telegramBot{chatBot{client: t.client, baseURL: t.baseURL, requestTimeout: t.requestTimeout, token: token}}, err
 }
 
 // chatID returns the ID of the chat: a chat with a user has the user's ID.
 func (t *telegramChannel) chatID() int {
-	if one := t.options.Telegram.Approvers; t.options.Telegram.Chat == 0 && len(one) == 1 {
+	if one := t.options.Telegram.Approvers; t.options.Telegram.ChatID == 0 && len(one) == 1 {
 		return one[0]
 	}
-	return t.options.Telegram.Chat
+	return t.options.Telegram.ChatID
 }
 
 func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
@@ -97,14 +97,14 @@ func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	g, err := box.awaitAnswer(ctx, r.ID)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.editTimeout)
 	defer cancel()
-	a, word, err := answerWithOutcomeText(g, err)
+	a, word, err := answerAndFinalMessageText(g, err)
 	_ = b.edit(end, t.chatID(), number, text+"\n\n"+word) // a failure is harmless: the buttons stay, and pressing one says that the question is closed
 	return a, err
 }
 
 // buttons returns the buttons of a question.
-func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
-	for _, choice := range possibleChoices(r, whole) {
+func (b *questionInbox) buttons(r *Request, whole bool) (rows [][]button) {
+	for _, choice := range possibleAnswerChoices(r, whole) {
 		rows = append(rows, []button{{buttonLabel(choice), b.buttonData(choice, r.ID)}})
 	}
 	return rows
@@ -112,14 +112,14 @@ func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
 
 // buttonData returns the data that a button sends: the choice, the question and an HMAC of this
 // installation.
-func (b *inbox) buttonData(choice, id string) string {
+func (b *questionInbox) buttonData(choice, id string) string {
 	mac := hmac.New(sha256.New, b.key)
 	mac.Write([]byte("button " + choice + " " + id))
 	return choice[:1] + id + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // parseButtonData checks and splits the data of a button.
-func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
+func (b *questionInbox) parseButtonData(data string) (choice, id string, ok bool) {
 	if len(data) <= 1+requestIDHexLen {
 		return "", "", false
 	}
@@ -133,7 +133,7 @@ func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
 }
 
 // awaitAnswer waits for the answer to a question of this process.
-func (b *inbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) {
+func (b *questionInbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) {
 	beat := time.NewTicker(webPollInterval)
 	defer beat.Stop()
 	for {
@@ -167,10 +167,10 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 			return
 		}
 	}
-	_ = box.removeFilesOfDeadProcesses(ctx) // if this fails, files of killed processes are skipped as well
+	_ = box.removeFilesOfDeadAskers(ctx) // on failure the files remain, which is harmless: they are skipped later
 	wait, next := time.Second, 0
 	for ctx.Err() == nil {
-		news, err := b.awaitPresses(ctx, next)
+		news, err := b.awaitButtonPresses(ctx, next)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
@@ -190,10 +190,10 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 	}
 }
 
-var usernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
+var chatUsernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
 // recordAnswerReturningReplyText stores the answer of a button press, and returns the text to show to the person.
-func (t *telegramChannel) recordAnswerReturningReplyText(box *inbox, p *buttonPress) string {
+func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *buttonPress) string {
 	if !slices.Contains(t.options.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chatID() {
 		return "Your answer does not count: you are not in approval.telegram.approvers."
 	}
@@ -210,13 +210,13 @@ func (t *telegramChannel) recordAnswerReturningReplyText(box *inbox, p *buttonPr
 		return "This question is no longer waiting for an answer."
 	}
 	by := fmt.Sprintf("Telegram user %d", p.From.ID)
-	if usernamePattern().MatchString(p.From.Username) {
+	if chatUsernamePattern().MatchString(p.From.Username) {
 		by += " @" + p.From.Username
 	}
 	if err := box.writeAnswer(waiting[i], pageAnswer{ID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
 		return "Your answer was not recorded: " + cmp.Or(err.Error(), "the inbox cannot be written") + ". Answer on the approval page."
 	}
-	return outcomeText(choice) + "."
+	return choiceOutcomeText(choice) + "."
 }
 
 // reportFailure reports once why no answer can come from this service.

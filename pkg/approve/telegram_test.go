@@ -179,13 +179,13 @@ func tokenFile(t *testing.T, mode os.FileMode, text string) string {
 }
 
 // asks returns an approver that asks ann in a chat of the service at a URL.
-func asks(t *testing.T, dir, base string, more ...Channel) *Approver {
+func asks(t *testing.T, dir, base string, more ...ApprovalChannel) *Approver {
 	t.Helper()
 	a := newTest(t, &memory{})
 	a.options.StateDir, a.options.Telegram = dir, config.Telegram{TokenFile: tokenFile(t, 0o600, botToken+"\n"), Approvers: []int{ann}}
 	ch := newTelegramChannel(&a.options).(*telegramChannel)
 	ch.baseURL, ch.requestTimeout, ch.editTimeout = base, 20*time.Second, 20*time.Second // a busy machine is no failure
-	a.channels = append([]Channel{ch}, more...)
+	a.channels = append([]ApprovalChannel{ch}, more...)
 	return a
 }
 
@@ -296,7 +296,7 @@ func TestTelegramOnce(t *testing.T) {
 	elsewhere := &fake{name: "tty"}
 	elsewhere.say = func(ctx context.Context, r *Request) (Answer, error) {
 		f.message(t, 2, 0)
-		return Answer{ID: r.ID}, nil
+		return Answer{RequestID: r.ID}, nil
 	}
 	if v := <-judged(t, asks(t, t.TempDir(), f.URL, elsewhere), push); v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "tty") {
 		t.Errorf("got %+v", v)

@@ -19,12 +19,12 @@ const telegramURL = "https://api.telegram.org"
 
 // Limits of reading button presses.
 const (
-	maxPressesPerRead = 20               // presses read at a time
-	pressWait         = 20 * time.Second // how long the service holds a request for presses open
+	maxButtonPressesPerRead     = 20               // presses read at a time
+	buttonPressLongPollDuration = 20 * time.Second // how long the service holds a request for presses open
 )
 
-// telegramToken is the form of a token of the service.
-var telegramToken = tokenFormat{settingName: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
+// telegramTokenFormat is the form of a token of the service.
+var telegramTokenFormat = tokenFormat{settingName: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
 
 // A button is below a message.
 type button struct {
@@ -78,16 +78,16 @@ func (b *telegramBot) showNotice(ctx context.Context, p *buttonPress, text strin
 	return b.call(ctx, b.requestTimeout, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
 }
 
-// awaitPresses waits for button presses from update number next on.
-func (b *telegramBot) awaitPresses(ctx context.Context, next int) (list []botUpdate, err error) {
-	in := map[string]any{"offset": next, "limit": maxPressesPerRead, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
-	err = b.call(ctx, pressWait+b.requestTimeout, "getUpdates", in, &list)
+// awaitButtonPresses waits for button presses from update number next on.
+func (b *telegramBot) awaitButtonPresses(ctx context.Context, firstUpdateID int) (list []botUpdate, err error) {
+	in := map[string]any{"offset": firstUpdateID, "limit": maxButtonPressesPerRead, "timeout": int(buttonPressLongPollDuration.Seconds()), "allowed_updates": []string{"callback_query"}}
+	err = b.call(ctx, buttonPressLongPollDuration+b.requestTimeout, "getUpdates", in, &list)
 	return list, err
 }
 
 // call calls a method of the service, always by POST.
 func (b *telegramBot) call(ctx context.Context, patience time.Duration, method string, in map[string]any, out any) error {
-	status, data, err := b.send(ctx, patience, serviceCall{name: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, jsonBody: in})
+	status, data, err := b.send(ctx, patience, chatServiceCall{operationDescription: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, jsonBody: in})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // A Tool is a tool whose type shield does not know, with the data that identifies it.
-type Tool struct {
+type UnknownTool struct {
 	IdentityHash     string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
 	Server           string // how the server is started or reached, for people; "" if unknown
 	Description      string // the server's description of the tool; "" if unknown
@@ -23,7 +23,7 @@ type Tool struct {
 	BuiltInToolClass analysis.ToolClass
 }
 
-// A ToolClass is a person's answer about what a tool does.
+// A ToolClassAnswer is a person's answer about what a tool does.
 type ToolClassAnswer struct {
 	ID      string             `json:"id"`   // ID of the answer
 	Tool    string             `json:"tool"` // the action type
@@ -37,13 +37,13 @@ type ToolClassAnswer struct {
 
 // Limits of classes.
 const (
-	toolNamespace           = "tools"
+	toolClassStoreNamespace = "tools"
 	maxToolClasses          = 4096
 	maxToolClassAnswerBytes = 4096 // bytes per class
 )
 
-// SetToolClass stores a person's class for a tool. binding identifies the tool and, for a class that ends
-// with the session, the session. Several processes may call it at once.
+// SetToolClass stores the class that a person has chosen for a tool. binding identifies the tool
+// and, for a class that ends with the session, the session. Several processes may call it at once.
 func (s *DecisionStore) SetToolClass(ctx context.Context, binding string, t ToolClassAnswer) error {
 	if !slices.Contains(analysis.ToolClasses, t.Class) {
 		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
@@ -59,7 +59,7 @@ func (s *DecisionStore) SetToolClass(ctx context.Context, binding string, t Tool
 	if len(value) > maxToolClassAnswerBytes {
 		return ErrTooLarge
 	}
-	return s.Store.UpdateNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
+	return s.Store.UpdateNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
 		count := 0
 		var old [][]byte
 		err := sh.Each(toolClassStoreGroupName, func(key, value []byte) error {
@@ -105,40 +105,40 @@ func (s *DecisionStore) FindToolClass(ctx context.Context, binding string) (t To
 	return t, ok, err
 }
 
-// maxCachedClasses is how many classes are cached.
-const maxCachedClasses = 256
+// maxCachedToolClasses is how many classes are cached.
+const maxCachedToolClasses = 256
 
 // A toolClassCache caches classes until any process changes one. Goroutines share it.
 type toolClassCache struct {
-	mu     sync.Mutex
-	stamp  state.NamespaceRevisionID
-	values map[string][]byte // by key; nil for a tool without a class
+	mu                 sync.Mutex
+	stamp              state.NamespaceRevisionID
+	sealedAnswersByKey map[string][]byte // by key; nil for a tool without a class
 }
 
 func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stamp, ok := store.NamespaceRevisionID(toolNamespace) // taken before the values are read
-	if value, known := r.values[string(key)]; known && ok && stamp == r.stamp {
+	stamp, ok := store.NamespaceRevisionID(toolClassStoreNamespace) // taken before the values are read
+	if value, known := r.sealedAnswersByKey[string(key)]; known && ok && stamp == r.stamp {
 		return value, nil
 	}
-	err = store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
+	err = store.ViewNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
 		value = slices.Clone(sh.Get(toolClassStoreGroupName, key))
 		return nil
 	})
 	if err != nil || !ok {
 		return value, err
 	}
-	if stamp != r.stamp || len(r.values) >= maxCachedClasses {
-		r.stamp, r.values = stamp, map[string][]byte{}
+	if stamp != r.stamp || len(r.sealedAnswersByKey) >= maxCachedToolClasses {
+		r.stamp, r.sealedAnswersByKey = stamp, map[string][]byte{}
 	}
-	r.values[string(key)] = value
+	r.sealedAnswersByKey[string(key)] = value
 	return value, nil
 }
 
 // ToolClasses returns all stored classes of tools.
 func (s *DecisionStore) ToolClasses(ctx context.Context) (list []ToolClassAnswer, err error) {
-	err = s.Store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
+	err = s.Store.ViewNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
 		return sh.Each(toolClassStoreGroupName, func(_, value []byte) error {
 			var t ToolClassAnswer
@@ -156,7 +156,7 @@ func (s *DecisionStore) ToolClasses(ctx context.Context) (list []ToolClassAnswer
 
 // ChangeToolClass changes the class of a tool that has one, or removes it for "".
 func (s *DecisionStore) ChangeToolClass(ctx context.Context, answerID string, class analysis.ToolClass, by string) (t ToolClassAnswer, err error) {
-	err = s.Store.UpdateNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
+	err = s.Store.UpdateNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
 		var at []byte
 		err := sh.Each(toolClassStoreGroupName, func(key, value []byte) error {
 			var o ToolClassAnswer

@@ -19,7 +19,7 @@ type ttyChannel struct {
 	askSlot chan struct{} // held by the goroutine that asks; others queue in order
 }
 
-func newTTYChannel(o *Options) Channel {
+func newTTYChannel(o *Options) ApprovalChannel {
 	return &ttyChannel{options: o, askSlot: make(chan struct{}, 1)}
 }
 
@@ -70,11 +70,11 @@ func (t *ttyChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	defer release()
 	a, err := t.showRequest(ctx, d, r)
 	columns, _ := d.Size()
-	fmt.Fprintln(d.Out, term.Cut(terminalOutcomeLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
+	fmt.Fprintln(d.Out, term.TruncateWithEllipsis(terminalOutcomeLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
 	if err != nil {
 		return Answer{}, err
 	}
-	a.ID, a.AnsweringPersonName = r.ID, t.options.PersonName
+	a.RequestID, a.AnsweringPersonName = r.ID, t.options.AnsweringPersonName
 	return a, nil
 }
 
@@ -87,12 +87,12 @@ func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) s
 		said = "answered on another channel"
 	case errors.Is(cause, errTimeout) || errors.Is(cause, context.DeadlineExceeded):
 		said = "not answered in time"
-	case cause != nil || a.StopAsking:
+	case cause != nil || a.WantsNoMoreQuestions:
 		said = "interrupted"
 	case err != nil:
 		said = "not answered"
 	case a.Approve && a.RememberFor > 0:
-		said = fmt.Sprintf("approved for %d min", wholeMinutes(a.RememberFor))
+		said = fmt.Sprintf("approved for %d min", truncatedMinutes(a.RememberFor))
 	case a.Class != "" && a.Approve:
 		said = "approved once; the tool " + ToolClassDescriptions[a.Class]
 	case a.Class != "":
@@ -152,7 +152,7 @@ func acquireFileLock(ctx context.Context, path string) (*flock.Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = lock.Lock(ctx, maxTerminalWait)
+		err = lock.Lock(ctx, maxTerminalLockWait)
 		if err == nil && lock.IsFileAt(path) {
 			return lock, nil
 		}
@@ -171,16 +171,16 @@ func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request
 			a, err = Answer{}, restoring
 		}
 	}()
-	g, err := newKeyInterpreter(r.CanRemember, r.AdvanceApprovalText != "", r.clock)
+	g, err := newKeyInterpreter(r.OffersTimedApproval, r.AdvanceApprovalText != "", r.clock)
 	if err != nil {
 		return Answer{}, err
 	}
 	g.asksToolClass = r.UnknownToolDescription != ""
 	if t.usesPlainText() {
-		return t.askPlain(ctx, d, r, g)
+		return t.askInLineMode(ctx, d, r, g)
 	}
 	columns, lines := d.Size()
-	q := newQuestion(r, g, columns, lines, !t.options.NoBoldText)
+	q := newFullScreenQuestion(r, g, columns, lines, !t.options.NoBoldText)
 	p := tea.NewProgram(q, tea.WithInput(d.In), tea.WithOutput(d.Out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
 	// tea.WithContext would end the program while it is still reading from the terminal.

@@ -44,7 +44,7 @@ func askAtTerminal(n int) error {
 	}
 	a, err := New(Options{
 		Approval: config.Approval{Channels: []string{"tty"}, Timeout: config.Duration(timeout)}, Store: &memory{}, StateDir: os.Getenv("SHIELD_DIR"),
-		RememberedAnswerKey: testBinding, Getenv: os.Getenv, PersonName: "ann", AskingProgramDescription: "a test",
+		RememberedAnswerKey: testBinding, Getenv: os.Getenv, AnsweringPersonName: "ann", AskingProgramDescription: "a test",
 	})
 	if err != nil {
 		return err
@@ -441,7 +441,7 @@ func TestHostilePayload(t *testing.T) {
 				t.Fatal(err)
 			}
 			clock := &fakeClock{time.Now()}
-			q := newQuestion(r, testGate(clock, true), size[0], size[1], false)
+			q := newFullScreenQuestion(r, testGate(clock, true), size[0], size[1], false)
 			q.Init()
 			for range 3 {
 				view := q.View()
@@ -468,7 +468,7 @@ func TestHostilePayload(t *testing.T) {
 					t.Errorf("%s at %v: control characters:\n%q", name, size, view)
 				}
 				if n := len(q.visibleSummaryLines()); size[1] >= 3 {
-					for _, line := range lines[n : n+min(q.windowHeight(), len(q.requestLines))] {
+					for _, line := range lines[n : n+min(q.visibleRequestLineCount(), len(q.requestLines))] {
 						if strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "shield") || strings.HasPrefix(line, "cdm") {
 							t.Errorf("%s at %v: poses as shield: %q", name, size, line)
 						}

@@ -18,13 +18,13 @@ import (
 // questions into the [inbox] and waits for sealed answers there. One of the waiting processes serves
 // the page; when it ends, another serves it at the same address.
 type webChannel struct {
-	options      *Options
-	keepsServing bool // serve the page even without a waiting question
+	options                *Options
+	servesWithoutQuestions bool // serve the page even without a waiting question
 
 	mu                      sync.Mutex
-	inbox                   *inbox                      // nil until a question is asked
+	inbox                   *questionInbox              // nil until a question is asked
 	pendingByID             map[string]*pendingQuestion // by request ID
-	isQuestionLoopRunning   bool                        // a goroutine runs handleQuestions
+	isQuestionLoopRunning   bool                        // a goroutine runs runQuestionLoop
 	closed                  bool
 	server                  *pageServer // nil unless this process serves the page
 	serveLock               *flock.Lock // held by the process that serves the page, or is about to
@@ -32,14 +32,14 @@ type webChannel struct {
 	lastPrintedInstructions string      // last printed text
 	wakeSignal              chan struct{}
 	desktop                 desktopNotifier
-	chats                   chatNotifier
+	chatNotifier            chatNotifier
 }
 
 // A pendingQuestion is a question of this process without an answer.
 type pendingQuestion struct {
-	id        string
-	aliveLock *flock.Lock
-	result    chan answerResult // receives one result
+	id             string
+	askerAliveLock *flock.Lock
+	result         chan answerResult // receives one result
 }
 
 type answerResult struct {
@@ -51,7 +51,7 @@ type answerResult struct {
 // page.
 const webPollInterval = 100 * time.Millisecond
 
-func newWebChannel(o *Options) Channel {
+func newWebChannel(o *Options) ApprovalChannel {
 	return &webChannel{options: o, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 }
 
@@ -77,7 +77,7 @@ func (w *webChannel) Usable() error {
 }
 
 func (w *webChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
-	if _, err := w.Link(ctx); err != nil {
+	if _, err := w.ServedPageLink(ctx); err != nil {
 		return Answer{}, err
 	}
 	r.StartTimer()
@@ -86,8 +86,8 @@ func (w *webChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer w.removeQuestion(p)
-	w.desktop.notify(w.options.Getenv, r.Summary, w.howToOpen())
-	w.chats.notify(w.options, r.Summary)
+	w.desktop.showWaitingQuestionNotice(w.options.Getenv, r.Summary, w.pageAddressAndCode())
+	w.chatNotifier.sendWaitingQuestionNotice(w.options, r.Summary)
 	select {
 	case got := <-p.result:
 		return got.answer, got.err
@@ -96,24 +96,24 @@ func (w *webChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 }
 
-// howToOpen returns what a person needs to open the page.
-func (w *webChannel) howToOpen() string {
+// pageAddressAndCode returns what a person needs to open the page.
+func (w *webChannel) pageAddressAndCode() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.servedPage()
-	return p.howToOpen()
+	return p.pageAddressAndCode()
 }
 
-// Link makes sure that the page is served and returns its link, which it also prints, with the code,
+// ServedPageLink makes sure that the page is served and returns its link, which it also prints, with the code,
 // if [Options.NoticeOutput] is set. It is called before a question takes over the screen.
-func (w *webChannel) Link(ctx context.Context) (string, error) {
+func (w *webChannel) ServedPageLink(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
 		return "", err
 	}
 	if err := w.openInboxOnce(); err != nil {
 		return "", err
 	}
-	for range maxLinkTries {
+	for range maxPageAddressTries {
 		link, err := w.servePageAndDeliverAnswers()
 		if err != nil || link != "" {
 			return link, err
@@ -127,22 +127,22 @@ func (w *webChannel) Link(ctx context.Context) (string, error) {
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
 }
 
-// printPageInstructions prints and returns how to open the approval page if it is among the channels. It is
+// printedPageAddressAndCode prints and returns how to open the approval page if it is among the channels. It is
 // called before the channels are asked: a question on a terminal may take over the whole screen.
-func printPageInstructions(ctx context.Context, channels []Channel) string {
+func printedPageAddressAndCode(ctx context.Context, channels []ApprovalChannel) string {
 	for _, ch := range channels {
 		if w, ok := ch.(*webChannel); ok {
-			if link, err := w.Link(ctx); err == nil && link != "" { // otherwise Ask reports the error
-				return w.howToOpen()
+			if link, err := w.ServedPageLink(ctx); err == nil && link != "" { // otherwise Ask reports the error
+				return w.pageAddressAndCode()
 			}
 		}
 	}
 	return ""
 }
 
-// maxLinkTries bounds the wait for the page's address: longer than the attempts to listen at the
+// maxPageAddressTries bounds the wait for the page's address: longer than the attempts to listen at the
 // remembered one.
-const maxLinkTries = 2 * maxListenTries
+const maxPageAddressTries = 2 * maxListenTries
 
 // openInboxOnce opens the inbox on the first call.
 func (w *webChannel) openInboxOnce() (err error) {
@@ -158,7 +158,7 @@ func (w *webChannel) openInboxOnce() (err error) {
 }
 
 // addQuestion puts a question of this process on the approval page. It starts the goroutine
-// handleQuestions, which looks for the answer, unless that is running.
+// runQuestionLoop, which looks for the answer, unless that is running.
 func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuestion, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,11 +166,11 @@ func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuest
 	if err != nil {
 		return nil, err
 	}
-	p := &pendingQuestion{id: r.ID, aliveLock: alive, result: make(chan answerResult, 1)}
+	p := &pendingQuestion{id: r.ID, askerAliveLock: alive, result: make(chan answerResult, 1)}
 	w.pendingByID[r.ID] = p
 	if !w.isQuestionLoopRunning {
 		w.isQuestionLoopRunning = true
-		go w.handleQuestions()
+		go w.runQuestionLoop()
 	}
 	w.wakeQuestionLoop()
 	return p, nil
@@ -181,16 +181,16 @@ func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuest
 func (w *webChannel) removeQuestion(p *pendingQuestion) {
 	w.mu.Lock()
 	delete(w.pendingByID, p.id)
-	w.inbox.removeQuestion(p.id, p.aliveLock)
+	w.inbox.removeQuestion(p.id, p.askerAliveLock)
 	s := w.server
 	w.mu.Unlock()
 	if s != nil {
 		s.reloadWaitingQuestions()
-		s.awaitDelivery()
+		s.awaitBrowsersUpToDate()
 	}
 }
 
-// wakeQuestionLoop makes the goroutine handleQuestions check for answers at once.
+// wakeQuestionLoop makes the goroutine runQuestionLoop check for answers at once.
 func (w *webChannel) wakeQuestionLoop() {
 	select {
 	case w.wakeSignal <- struct{}{}:
@@ -198,9 +198,9 @@ func (w *webChannel) wakeQuestionLoop() {
 	}
 }
 
-// handleQuestions handles the questions of this process until there are none, and the page as long as this process
+// runQuestionLoop handles the questions of this process until there are none, and the page as long as this process
 // serves it.
-func (w *webChannel) handleQuestions() {
+func (w *webChannel) runQuestionLoop() {
 	beat := time.NewTicker(webPollInterval)
 	defer beat.Stop()
 	for {
@@ -216,7 +216,7 @@ func (w *webChannel) handleQuestions() {
 }
 
 // failPendingAndTryStopQuestionLoop sends an error to all pending questions, and reports whether the goroutine
-// handleQuestions can end.
+// runQuestionLoop can end.
 func (w *webChannel) failPendingAndTryStopQuestionLoop(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -248,7 +248,7 @@ func (w *webChannel) servePageAndDeliverAnswers() (link string, err error) {
 		return "", errors.New("the approval page is closed; run 'shield approvals'")
 	}
 	if w.server == nil {
-		if err := w.serveUnlessServed(); err != nil {
+		if err := w.serveUnlessOtherProcessServes(); err != nil {
 			return "", err
 		}
 	} else {
@@ -266,9 +266,9 @@ func (w *webChannel) servePageAndDeliverAnswers() (link string, err error) {
 		p.deliverResult(a, err)
 	}
 	where := w.servedPage()
-	if told := where.howToOpen(); told != "" && told != w.lastPrintedInstructions {
+	if told := where.pageAddressAndCode(); told != "" && told != w.lastPrintedInstructions {
 		w.lastPrintedInstructions = told
-		w.printHowToOpen(where)
+		w.printPageAddressAndCode(where)
 	}
 	link = where.link()
 	return link, nil
@@ -283,22 +283,22 @@ func (w *webChannel) servedPage() pageRecord {
 		return pageRecord{} // this process is about to serve it
 	}
 	var p pageRecord
-	if err := w.inbox.read(pageFile, &p); err != nil {
+	if err := w.inbox.read(pageRecordFileName, &p); err != nil {
 		return pageRecord{}
 	}
 	return p
 }
 
-// printHowToOpen prints how to open the page. The host of a hook keeps what is printed, and may
+// printPageAddressAndCode prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
-func (w *webChannel) printHowToOpen(p pageRecord) {
+func (w *webChannel) printPageAddressAndCode(p pageRecord) {
 	if w.options.NoticeOutput == nil || w.options.ParentProgramMayUseTerminal || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
 		return
 	}
 	if p.PreviousAddress != "" {
 		fmt.Fprintf(w.options.NoticeOutput, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.PreviousAddress)
 	}
-	fmt.Fprintf(w.options.NoticeOutput, "shield: approve or deny at %s\n", p.howToOpen())
+	fmt.Fprintf(w.options.NoticeOutput, "shield: approve or deny at %s\n", p.pageAddressAndCode())
 }
 
 // Close stops serving the page, if this process does; another waiting process then serves it.
@@ -320,8 +320,8 @@ func (w *webChannel) Close() error {
 	return errors.Join(errs...)
 }
 
-func randomHex(n int) (string, error) {
-	b := make([]byte, n)
+func randomHex(byteCount int) (string, error) {
+	b := make([]byte, byteCount)
 	if _, err := rand.Read(b); err != nil {
 		return "", err
 	}

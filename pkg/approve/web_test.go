@@ -84,8 +84,8 @@ func pageIn(t *testing.T, dir string, commands ...string) *opened {
 	t.Helper()
 	var n notices
 	a := newTest(t, &memory{})
-	a.options.NoticeOutput, a.options.StateDir, a.options.PersonName = &n, dir, "ann"
-	a.channels = []Channel{newWebChannel(&a.options)}
+	a.options.NoticeOutput, a.options.StateDir, a.options.AnsweringPersonName = &n, dir, "ann"
+	a.channels = []ApprovalChannel{newWebChannel(&a.options)}
 	p := &opened{t: t, a: a, verdict: make(chan verdict.Verdict, 8)}
 	t.Cleanup(func() {
 		if err := p.a.Close(); err != nil {
@@ -202,7 +202,7 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func secretOf(t *testing.T, code, salt string) string {
 	t.Helper()
-	secret, err := hashCode(code, salt)
+	secret, err := hashPageCode(code, salt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestWebIdentical(t *testing.T) {
 	c := p.client()
 	lists := p.lists(c)
 	list := lists().Waiting
-	if len(list) != 2 || len(list[0].IdenticalIDs) != 1 || len(list[1].IdenticalIDs) != 0 || list[0].Subject != push {
+	if len(list) != 2 || len(list[0].IdenticalIDs) != 1 || len(list[1].IdenticalIDs) != 0 || list[0].ActionText != push {
 		t.Fatalf("list %+v", list)
 	}
 	answer := func(id string, also ...string) (status int, r answeredQuestion) {
@@ -354,7 +354,7 @@ func TestWebIdentical(t *testing.T) {
 	for len(rest) != 2 {
 		rest = lists().Waiting
 	}
-	if rest[0].ID != list[1].ID || rest[1].Subject != push || len(rest[1].IdenticalIDs) != 0 {
+	if rest[0].ID != list[1].ID || rest[1].ActionText != push || len(rest[1].IdenticalIDs) != 0 {
 		t.Errorf("%+v still waits", rest)
 	}
 	select {
@@ -589,7 +589,7 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		printed, link = n.b.String(), r.PageAddressAndCode
-		return Answer{ID: r.ID}, nil
+		return Answer{RequestID: r.ID}, nil
 	}}
 	a := newTest(t, &memory{}, screen)
 	a.options.NoticeOutput = &n
@@ -607,12 +607,12 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 func TestPageKept(t *testing.T) {
 	t.Parallel()
 	p := newPage(t)
-	p.a.options.UndoHint = func() string { return "shield kept 2 files, as u1" }
+	p.a.options.DescribeBackedUpFiles = func() string { return "shield kept 2 files, as u1" }
 	var n notices
 	p.a.options.NoticeOutput = &n
 	p.ask("rm a b")
 	p.link = n.link(t)
-	if got := p.lists(p.client())(); got.UndoHint != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
+	if got := p.lists(p.client())(); got.BackedUpFilesText != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // neither sends it: while no process serves the page, any program can listen at
 // its address, and what a browser sends there must be useless to it. The
 // secret is the code that a person types into the page or, from then on, the key.
-// A code is short, so [hashCode] makes the secret of it: anyone who asks the server for
+// A code is short, so [hashPageCode] makes the secret of it: anyone who asks the server for
 // its proof can try codes against that.
 //
 //	page:    kind, its nonce
@@ -28,8 +28,8 @@ import (
 // A browser sends a cookie to every port of this machine, so also to a program of an agent's
 // that the person opens. The token is kept where only pages of this port can read it.
 
-// nonceLength is the length of a nonce, in hex digits.
-const nonceLength = 64
+// nonceHexDigits is the length of a nonce, in hex digits.
+const nonceHexDigits = 64
 
 // A handshakeMessage is a message of the page; Proof is set only in the second one.
 type handshakeMessage struct {
@@ -39,19 +39,19 @@ type handshakeMessage struct {
 	Salt  string `json:"salt,omitempty"` // salt of the code; only the server sends it
 }
 
-// codeHashRounds is how often PBKDF2 hashes a code, here and in app.js.
-const codeHashRounds = 300_000
+// pageCodeHashRounds is how often PBKDF2 hashes a code, here and in app.js.
+const pageCodeHashRounds = 300_000
 
-// hashCode returns the secret of a code, in hex.
-func hashCode(code, salt string) (string, error) {
-	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), codeHashRounds, sha256.Size)
+// hashPageCode returns the secret of a code, in hex.
+func hashPageCode(code, salt string) (string, error) {
+	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), pageCodeHashRounds, sha256.Size)
 	return hex.EncodeToString(key), err
 }
 
-func (s *pageServer) proofSecret(kind string) string {
-	switch kind {
+func (s *pageServer) handshakeSecret(handshakeKind string) string {
+	switch handshakeKind {
 	case "code":
-		return s.codeSecret()
+		return s.pageCodeHash()
 	case "key":
 		return s.page.PageSecret
 	default:
@@ -59,59 +59,59 @@ func (s *pageServer) proofSecret(kind string) string {
 	}
 }
 
-// codeSecret returns the secret of the present code, "" if there is none.
-func (s *pageServer) codeSecret() string {
+// pageCodeHash returns the secret of the present code, "" if there is none.
+func (s *pageServer) pageCodeHash() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.codeHash == "" {
-		s.codeHash, _ = hashCode(s.page.Code, s.page.Salt) // if this fails, no browser gets access
+		s.codeHash, _ = hashPageCode(s.page.Code, s.page.Salt) // if this fails, no browser gets access
 	}
 	return s.codeHash
 }
 
-// tooManyGuesses reports whether so many wrong codes were tried within a minute that codes are refused
+// hasTooManyWrongCodes reports whether so many wrong codes were tried within a minute that codes are refused
 // for now. failed counts one more.
-func (s *pageServer) tooManyGuesses(failed bool) bool {
+func (s *pageServer) hasTooManyWrongCodes(countOneMore bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.clock(); now.Sub(s.wrongCodesSince) >= time.Minute {
 		s.wrongCodes, s.wrongCodesSince = 0, now
 	}
-	if failed {
+	if countOneMore {
 		s.wrongCodes++
 	}
 	return s.wrongCodes >= maxWrongCodesPerMinute
 }
 
 // computeProof returns the proof that who (server or page) knows the secret, for this host.
-func computeProof(secret, who, host, pageNonce, serverNonce string) string {
+func computeProof(secret, proverName, host, pageNonce, serverNonce string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(strings.Join([]string{who, host, pageNonce, serverNonce}, "\n")))
+	mac.Write([]byte(strings.Join([]string{proverName, host, pageNonce, serverNonce}, "\n")))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// handleHello proves to a browser that this is shield.
-func (s *pageServer) handleHello(rw http.ResponseWriter, r *http.Request) {
+// handleHandshakeHello proves to a browser that this is shield.
+func (s *pageServer) handleHandshakeHello(rw http.ResponseWriter, r *http.Request) {
 	var in handshakeMessage
 	if !decodeJSON(rw, r, &in) {
 		return
 	}
-	secret := s.proofSecret(in.Kind)
-	if secret == "" || len(in.Nonce) != nonceLength || strings.Trim(in.Nonce, "0123456789abcdef") != "" {
+	secret := s.handshakeSecret(in.Kind)
+	if secret == "" || len(in.Nonce) != nonceHexDigits || strings.Trim(in.Nonce, "0123456789abcdef") != "" {
 		http.Error(rw, "not a request of the approval page; reload the page", http.StatusBadRequest)
 		return
 	}
-	nonce, err := randomHex(nonceLength / 2)
+	nonce, err := randomHex(nonceHexDigits / 2)
 	if err != nil {
 		http.Error(rw, "no random numbers are available; restart shield", http.StatusInternalServerError)
 		return
 	}
 	s.mu.Lock()
 	s.browserNonceByServerNonce[nonce] = in.Nonce
-	s.challengeOrder = append(s.challengeOrder, nonce)
-	if len(s.challengeOrder) > maxChallenges {
-		delete(s.browserNonceByServerNonce, s.challengeOrder[0])
-		s.challengeOrder = s.challengeOrder[1:]
+	s.serverNoncesOldestFirst = append(s.serverNoncesOldestFirst, nonce)
+	if len(s.serverNoncesOldestFirst) > maxOpenHandshakes {
+		delete(s.browserNonceByServerNonce, s.serverNoncesOldestFirst[0])
+		s.serverNoncesOldestFirst = s.serverNoncesOldestFirst[1:]
 	}
 	s.mu.Unlock()
 	out := handshakeMessage{Kind: in.Kind, Nonce: nonce, Proof: computeProof(secret, "shield server", r.Host, in.Nonce, nonce)}
@@ -121,8 +121,8 @@ func (s *pageServer) handleHello(rw http.ResponseWriter, r *http.Request) {
 	sendJSON(rw, out)
 }
 
-// handleSession gives a cookie and the key to a browser that knows a secret.
-func (s *pageServer) handleSession(rw http.ResponseWriter, r *http.Request) {
+// handleBrowserLogin gives a cookie and the key to a browser that knows a secret.
+func (s *pageServer) handleBrowserLogin(rw http.ResponseWriter, r *http.Request) {
 	var in handshakeMessage
 	if !decodeJSON(rw, r, &in) {
 		return
@@ -131,13 +131,13 @@ func (s *pageServer) handleSession(rw http.ResponseWriter, r *http.Request) {
 	pageNonce, sent := s.browserNonceByServerNonce[in.Nonce]
 	delete(s.browserNonceByServerNonce, in.Nonce) // valid for one attempt
 	s.mu.Unlock()
-	if in.Kind == "code" && s.tooManyGuesses(false) {
+	if in.Kind == "code" && s.hasTooManyWrongCodes(false) {
 		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
 		return
 	}
-	secret := s.proofSecret(in.Kind)
+	secret := s.handshakeSecret(in.Kind)
 	if !sent || secret == "" || !equalSecrets(in.Proof, computeProof(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
-		s.tooManyGuesses(in.Kind == "code")
+		s.hasTooManyWrongCodes(in.Kind == "code")
 		http.Error(rw, "wrong code; type the code that 'shield approvals' prints", http.StatusForbidden)
 		return
 	}
@@ -157,9 +157,9 @@ func (s *pageServer) handleSession(rw http.ResponseWriter, r *http.Request) {
 	sendJSON(rw, map[string]string{"key": s.page.PageSecret, "token": token})
 }
 
-// handlePageSecret returns the key to a reloaded page, which kept it only in memory, where no page of another
+// handlePageSecretRequest returns the key to a reloaded page, which kept it only in memory, where no page of another
 // program can read it. Unknown browsers get nothing.
-func (s *pageServer) handlePageSecret(rw http.ResponseWriter, r *http.Request) {
+func (s *pageServer) handlePageSecretRequest(rw http.ResponseWriter, r *http.Request) {
 	if !s.isKnownBrowser(r) {
 		rw.WriteHeader(http.StatusNoContent)
 		return
@@ -173,8 +173,8 @@ type knownBrowser struct{ cookie, token string }
 // tokenHeader is the header of the token; the event stream, for which a page cannot set a header, has
 // the token in its URL.
 const (
-	tokenHeader = "X-Shield-Token"
-	tokenQuery  = "token"
+	tokenHeader         = "X-Shield-Token"
+	tokenQueryParameter = "token"
 )
 
 // cookieName returns a name that differs by port, since browsers share cookies between ports.
@@ -200,7 +200,7 @@ func (s *pageServer) isKnownBrowser(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	token := cmp.Or(r.Header.Get(tokenHeader), r.URL.Query().Get(tokenQuery))
+	token := cmp.Or(r.Header.Get(tokenHeader), r.URL.Query().Get(tokenQueryParameter))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := false

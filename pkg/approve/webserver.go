@@ -31,10 +31,10 @@ type pageRecord struct {
 	PreviousAddress string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
-// Names of files in the inbox: pageFile contains the [pageRecord], and answeredQuestionsFile the questions
+// Names of files in the inbox: pageRecordFileName contains the [pageRecord], and answeredQuestionsFile the questions
 // that were answered last.
 const (
-	pageFile              = "page"
+	pageRecordFileName    = "page"
 	answeredQuestionsFile = "history"
 )
 
@@ -46,8 +46,8 @@ func (p *pageRecord) link() string {
 	return "http://" + p.Address + "/"
 }
 
-// howToOpen returns what a person needs to open the page; "" while it is not served.
-func (p *pageRecord) howToOpen() string {
+// pageAddressAndCode returns what a person needs to open the page; "" while it is not served.
+func (p *pageRecord) pageAddressAndCode() string {
 	if p.link() == "" {
 		return ""
 	}
@@ -59,7 +59,7 @@ func (p *pageRecord) howToOpen() string {
 const pageCodeLetters = "bcdfghjkmnpqrstvwxz23456789"
 
 // pageCodeCharCount is the number of characters in a code, without the hyphen in the middle. With
-// [codeHashRounds], that is more than can be guessed during the life of a code.
+// [pageCodeHashRounds], that is more than can be guessed during the life of a code.
 const pageCodeCharCount = 8
 
 // renewCode draws a new code.
@@ -85,35 +85,35 @@ func (p *pageRecord) renewCode() error {
 // A pageServer serves the approval page. See [pageServer.pageHandler] for who may see and answer
 // questions.
 type pageServer struct {
-	page         pageRecord // its address and key do not change
-	personName   string     // name of the user at the page
-	keepsServing bool       // serve even without a waiting question
-	clock        func() time.Time
-	undoHint     func() string // returns a line about kept files; may be nil
-	inbox        *inbox        // shared with no one
-	http         *http.Server
+	page                   pageRecord // its address and key do not change
+	answeringPersonName    string     // name of the user at the page
+	servesWithoutQuestions bool       // serve even without a waiting question
+	clock                  func() time.Time
+	describeBackedUpFiles  func() string  // returns a line about kept files; may be nil
+	inbox                  *questionInbox // shared with no one
+	http                   *http.Server
 
-	answerLock sync.RWMutex // held for reading while an answer is written and shown
+	answerDeliveryLock sync.RWMutex // held for reading while an answer is written and shown
 
-	mu                        sync.Mutex
-	knownBrowsers             []knownBrowser
-	codeHash                  string // PBKDF2 hash of the code, see codeSecret
-	wrongCodes                int    // wrong proofs of the code since wrongCodesSince
-	wrongCodesSince           time.Time
-	browserNonceByServerNonce map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
-	challengeOrder            []string          // keys of challenges, oldest first
-	waiting                   []*inboxQuestion
-	answeredQuestions         []answeredQuestion
-	pageStateVersion          int       // number of the state that the page shows
-	codeUsed                  bool      // a question has waited since the code was drawn
-	lastQuestionGone          time.Time // when the last question was gone, for renewUnusedCode
-	browsers                  []*subscriber
+	mu                           sync.Mutex
+	knownBrowsers                []knownBrowser
+	codeHash                     string // PBKDF2 hash of the code, see pageCodeHash
+	wrongCodes                   int    // wrong proofs of the code since wrongCodesSince
+	wrongCodesSince              time.Time
+	browserNonceByServerNonce    map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
+	serverNoncesOldestFirst      []string          // keys of challenges, oldest first
+	waiting                      []*inboxQuestion
+	answeredQuestions            []answeredQuestion
+	pageStateVersion             int       // number of the state that the page shows
+	questionWaitedSinceCodeDrawn bool      // a question has waited since the code was drawn
+	lastQuestionGoneAt           time.Time // when the last question was gone, for renewUnusedCode
+	browsers                     []*subscriber
 }
 
 // A subscriber is a browser that is notified of changes.
 type subscriber struct {
-	changed     chan struct{}
-	sentVersion int // the last version sent
+	pageStateChanged chan struct{}
+	sentVersion      int // the last version sent
 }
 
 // An answeredQuestion is an answered question and its answer.
@@ -131,7 +131,7 @@ type answeredQuestion struct {
 // Limits of the server.
 const (
 	maxBrowsers            = 32
-	maxChallenges          = 64
+	maxOpenHandshakes      = 64
 	maxAnsweredQuestions   = 50
 	maxConnections         = 128
 	maxPostBytes           = 16 << 10 // bytes
@@ -141,8 +141,8 @@ const (
 	browserUpdateTimeout   = 500 * time.Millisecond
 )
 
-// serveUnlessServed serves the page unless another process does. The caller holds w.mu.
-func (w *webChannel) serveUnlessServed() error {
+// serveUnlessOtherProcessServes serves the page unless another process does. The caller holds w.mu.
+func (w *webChannel) serveUnlessOtherProcessServes() error {
 	if w.serveLock == nil {
 		lock, err := flock.New(w.inbox.path("serve.lock"))
 		if err != nil {
@@ -169,14 +169,14 @@ func (w *webChannel) serve() (*pageServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := own.removeFilesOfDeadProcesses(context.Background()); err != nil {
+	if err := own.removeFilesOfDeadAskers(context.Background()); err != nil {
 		return nil, err
 	}
 	waiting, err := own.waitingQuestions()
 	if err != nil {
 		return nil, err
 	}
-	p := w.lastPage(own)
+	p := w.readLastPageRecord(own)
 	l, err := w.openListener(&p)
 	if l == nil || err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (w *webChannel) serve() (*pageServer, error) {
 			return nil, err
 		}
 	}
-	err = own.write(pageFile, p)
+	err = own.write(pageRecordFileName, p)
 	if err == nil {
 		err = writePageAddressFile(w.options.StateDir, p.Address)
 	}
@@ -202,7 +202,7 @@ func (w *webChannel) serve() (*pageServer, error) {
 		l.Close()
 		return nil, err
 	}
-	s := &pageServer{page: p, keepsServing: w.keepsServing, personName: w.options.PersonName, clock: w.options.Clock, undoHint: w.options.UndoHint, inbox: own, browserNonceByServerNonce: map[string]string{}}
+	s := &pageServer{page: p, servesWithoutQuestions: w.servesWithoutQuestions, answeringPersonName: w.options.AnsweringPersonName, clock: w.options.Clock, describeBackedUpFiles: w.options.DescribeBackedUpFiles, inbox: own, browserNonceByServerNonce: map[string]string{}}
 	if err := own.read(answeredQuestionsFile, &s.answeredQuestions); err != nil {
 		s.answeredQuestions = nil // none yet, or no trustworthy ones
 	}
@@ -228,10 +228,10 @@ func writePageAddressFile(stateDir, address string) error {
 	return os.Rename(name+".new", name)
 }
 
-// lastPage returns the last page's data. An untrustworthy file is replaced.
-func (w *webChannel) lastPage(b *inbox) pageRecord {
+// readLastPageRecord returns the last page's data. An untrustworthy file is replaced.
+func (w *webChannel) readLastPageRecord(b *questionInbox) pageRecord {
 	var p pageRecord
-	if err := b.read(pageFile, &p); err != nil {
+	if err := b.read(pageRecordFileName, &p); err != nil {
 		return pageRecord{}
 	}
 	return p
@@ -253,7 +253,7 @@ func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
 		known = append(known, p.Address)
 	}
 	for _, address := range known {
-		if l, err := listenAt(address); err == nil {
+		if l, err := listenTCPExclusively(address); err == nil {
 			if address != p.Address {
 				*p = pageRecord{Address: address}
 			}
@@ -263,7 +263,7 @@ func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
 	if w.listenAttempts++; len(known) > 0 && w.listenAttempts < maxListenTries {
 		return nil, nil
 	}
-	l, err := listenAt(net.JoinHostPort(host, "0"))
+	l, err := listenTCPExclusively(net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("open the approval page: %w", err)
 	}
@@ -278,7 +278,7 @@ func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
 func (s *pageServer) reloadWaitingQuestions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.inbox.removeFilesOfDeadProcesses(context.Background()); err != nil {
+	if err := s.inbox.removeFilesOfDeadAskers(context.Background()); err != nil {
 		return // retried soon
 	}
 	waiting, err := s.inbox.waitingQuestions()
@@ -295,7 +295,7 @@ func (s *pageServer) reloadWaitingQuestions() {
 		s.waiting = waiting
 		s.notifyBrowsers()
 	}
-	if s.keepsServing {
+	if s.servesWithoutQuestions {
 		_ = s.renewUnusedCode() // retried soon
 	}
 }
@@ -312,15 +312,15 @@ func (s *pageServer) notifyBrowsers() {
 	s.pageStateVersion++
 	for _, b := range s.browsers {
 		select {
-		case b.changed <- struct{}{}:
+		case b.pageStateChanged <- struct{}{}:
 		default: // a notification is already pending
 		}
 	}
 }
 
-// awaitDelivery waits until the browsers have received the answers, for at most half a second, because
+// awaitBrowsersUpToDate waits until the browsers have received the answers, for at most half a second, because
 // this process may exit next.
-func (s *pageServer) awaitDelivery() {
+func (s *pageServer) awaitBrowsersUpToDate() {
 	limit := time.NewTimer(browserUpdateTimeout)
 	defer limit.Stop()
 	for !s.areAllBrowsersUpToDate() {
@@ -333,10 +333,10 @@ func (s *pageServer) awaitDelivery() {
 }
 
 func (s *pageServer) areAllBrowsersUpToDate() bool {
-	if !s.answerLock.TryLock() {
+	if !s.answerDeliveryLock.TryLock() {
 		return false
 	}
-	s.answerLock.Unlock()
+	s.answerDeliveryLock.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.pageStateVersion })
@@ -344,8 +344,8 @@ func (s *pageServer) areAllBrowsersUpToDate() bool {
 
 // subscribe returns a subscriber that is notified of changes, beginning with the current state.
 func (s *pageServer) subscribe() (b *subscriber, cancel func()) {
-	b = &subscriber{changed: make(chan struct{}, 1), sentVersion: -1}
-	b.changed <- struct{}{}
+	b = &subscriber{pageStateChanged: make(chan struct{}, 1), sentVersion: -1}
+	b.pageStateChanged <- struct{}{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.browsers = append(s.browsers, b)
@@ -365,16 +365,16 @@ func (s *pageServer) recordSentPageStateVersion(b *subscriber, version int) {
 
 // A pageStateJSON is the state sent to the page.
 type pageStateJSON struct {
-	Waiting  []pageApprovalRequestJSON `json:"waiting"` // oldest first
-	Answered []answeredQuestion        `json:"receipts"`
-	UndoHint string                    `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
+	Waiting           []pageApprovalRequestJSON `json:"waiting"` // oldest first
+	Answered          []answeredQuestion        `json:"receipts"`
+	BackedUpFilesText string                    `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
 }
 
 // A pageApprovalRequestJSON is a request as sent to the page, with the seconds left.
 type pageApprovalRequestJSON struct {
 	*Request
 	Number       int      `json:"number"`
-	Subject      string   `json:"subject"`
+	ActionText   string   `json:"subject"`
 	SecondsLeft  int      `json:"seconds"`
 	FieldsCut    bool     `json:"more,omitempty"` // fields are cut
 	IdenticalIDs []string `json:"also,omitempty"` // IDs of identical questions that wait as well
@@ -383,14 +383,14 @@ type pageApprovalRequestJSON struct {
 // pageState returns the current state of the page.
 func (s *pageServer) pageState() (p pageStateJSON, version int) {
 	kept := ""
-	if s.undoHint != nil {
-		kept = s.undoHint()
+	if s.describeBackedUpFiles != nil {
+		kept = s.describeBackedUpFiles()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = pageStateJSON{Waiting: []pageApprovalRequestJSON{}, Answered: slices.Clone(s.answeredQuestions), UndoHint: kept}
+	p = pageStateJSON{Waiting: []pageApprovalRequestJSON{}, Answered: slices.Clone(s.answeredQuestions), BackedUpFilesText: kept}
 	now := s.clock()
-	for _, group := range groupIdentical(s.waiting) {
+	for _, group := range groupSameQuestions(s.waiting) {
 		e := group[0]
 		short, more := shortenRequest(e.Request)
 		shown := pageApprovalRequestJSON{short, e.Number, e.ActionText, int(e.DeniedAt.Sub(now).Seconds()), more, nil}
@@ -406,19 +406,19 @@ func (s *pageServer) pageState() (p pageStateJSON, version int) {
 const maxShownFieldBytes = 16 << 10
 
 // shortenRequest returns a shortened request for the list of waiting questions. more means that
-// fields are cut; [pageServer.wholeFields] returns them in full.
-func shortenRequest(r *Request) (short *Request, more bool) {
-	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShownFieldBytes }) {
+// fields are cut; [pageServer.uncutQuestionFields] returns them in full.
+func shortenRequest(r *Request) (short *Request, fieldsCut bool) {
+	if !slices.ContainsFunc(r.Payload, func(f PayloadField) bool { return len(f.Value) > maxShownFieldBytes }) {
 		return r, false
 	}
-	return r.cutFields(maxShownFieldBytes), true
+	return r.truncatePayloadFields(maxShownFieldBytes), true
 }
 
-// wholeFields returns all fields of a waiting question in full.
-func (s *pageServer) wholeFields(id string) ([]Field, error) {
+// uncutQuestionFields returns all fields of a waiting question in full.
+func (s *pageServer) uncutQuestionFields(questionID string) ([]PayloadField, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.waitingQuestion(id)
+	e := s.waitingQuestion(questionID)
 	if e == nil {
 		return nil, errNotWaiting
 	}
@@ -436,18 +436,18 @@ func (s *pageServer) waitingQuestion(id string) *inboxQuestion {
 
 var errNotWaiting = errors.New("this question is no longer waiting; let the agent try again")
 
-// takeAnswer stores the first answer to a question where the asking process reads it. also are the
+// storeFirstAnswer stores the first answer to a question where the asking process reads it. also are the
 // identical questions that the page showed together with it: one that came later is a separate
 // question.
-func (s *pageServer) takeAnswer(id string, also []string, choice, reason string) (answeredQuestion, error) {
+func (s *pageServer) storeFirstAnswer(questionID string, identicalIDs []string, choice, reason string) (answeredQuestion, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.waitingQuestion(id)
+	e := s.waitingQuestion(questionID)
 	if e == nil {
 		return answeredQuestion{}, errNotWaiting
 	}
 	var others []*inboxQuestion
-	for _, id := range also {
+	for _, id := range identicalIDs {
 		o := s.waitingQuestion(id)
 		if o == nil || o == e || slices.Contains(others, o) {
 			continue
@@ -464,7 +464,7 @@ func (s *pageServer) takeAnswer(id string, also []string, choice, reason string)
 	if err := s.inbox.writeAnswer(e, g); err != nil {
 		return answeredQuestion{}, err
 	}
-	r := answeredQuestion{ID: g.ID, Number: e.Number, ActionText: e.ActionText, Choice: choice, Reason: g.Reason, By: s.personName, At: g.At}
+	r := answeredQuestion{ID: g.ID, Number: e.Number, ActionText: e.ActionText, Choice: choice, Reason: g.Reason, By: s.answeringPersonName, At: g.At}
 	for _, o := range others {
 		g.ID = o.Request.ID
 		if s.inbox.writeAnswer(o, g) == nil { // otherwise the question keeps waiting, or is gone
@@ -484,4 +484,6 @@ func (s *pageServer) takeAnswer(id string, also []string, choice, reason string)
 }
 
 // answererNameForAuditLog returns the person's name for verdicts and the audit log.
-func (s *pageServer) answererNameForAuditLog() string { return s.personName + " on the approval page" }
+func (s *pageServer) answererNameForAuditLog() string {
+	return s.answeringPersonName + " on the approval page"
+}

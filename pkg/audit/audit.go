@@ -36,14 +36,15 @@ type HeadStore interface {
 	AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
 }
 
-// RecoveryGapStore are [HeadStore] that also store which recovery entries continue a log that was moved aside.
-type RecoveryGapStore interface {
+// A LogGapStore is a [HeadStore] that can also store which recovery entries continue a log
+// that was moved aside.
+type LogGapStore interface {
 	StoreLogGap(ctx context.Context, seq uint64, hash string) error
 }
 
 // Faults of a log, for [errors.Is]. Nothing can be appended to a faulty log.
 var (
-	ErrCut        = errors.New("entries are missing from the end of the audit log")
+	ErrTruncated  = errors.New("entries are missing from the end of the audit log")
 	ErrChanged    = errors.New("the audit log was changed")
 	ErrUnwritable = errors.New("audit log cannot be written")
 	ErrExposed    = errors.New("audit log is open to other users")
@@ -56,15 +57,15 @@ const RepairCommand = "shield doctor --repair-audit"
 
 // An Error is a damaged or unwritable log, with the fix.
 type Error struct {
-	Kind error // ErrCut, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
-	Path string
-	Err  error // the cause
+	Fault error // ErrTruncated, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
+	Path  string
+	Err   error // the cause
 }
 
 // Error returns the fault, the path and the fix.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%v: %s: %v", e.Kind, e.Path, e.Err)
-	switch e.Kind {
+	text := fmt.Sprintf("%v: %s: %v", e.Fault, e.Path, e.Err)
+	switch e.Fault {
 	case ErrBusy, ErrExposed: // the text of Err has a fix
 		return text
 	case ErrUnwritable:
@@ -74,7 +75,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap gives both the kind and the cause.
-func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
+func (e *Error) Unwrap() []error { return []error{e.Fault, e.Err} }
 
 // Options are the settings of a [Log].
 type Options struct {
@@ -88,7 +89,7 @@ type Options struct {
 // Default limits.
 const (
 	DefaultMaxFileBytes = 64 << 20
-	LockWait            = 10 * time.Second
+	DefaultLockWait     = 10 * time.Second
 )
 
 // A Log appends to an audit log that processes and goroutines can share. Entries that are ready at the
@@ -116,9 +117,9 @@ func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("internal error: the audit log is opened without a clock; please report this")
 	}
-	opts.MaxFileBytes, opts.LockWait = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes), cmp.Or(opts.LockWait, LockWait)
+	opts.MaxFileBytes, opts.LockWait = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes), cmp.Or(opts.LockWait, DefaultLockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
+		return nil, &Error{Fault: ErrUnwritable, Path: path, Err: err}
 	}
 	return &Log{path: path, opts: opts, endOffset: -1}, nil
 }
@@ -167,8 +168,8 @@ type PendingEntries struct {
 	written        chan struct{}
 }
 
-// EncodedBytes returns the number of bytes of the encoded entries. Call it before [Log.Queue].
-func (t *PendingEntries) EncodedBytes() int {
+// EncodedByteCount returns the number of bytes of the encoded entries. Call it before [Log.Queue].
+func (t *PendingEntries) EncodedByteCount() int {
 	n := 0
 	for _, b := range t.encodedEntries {
 		n += len(b)
@@ -204,18 +205,18 @@ func (t *PendingEntries) Done() bool {
 
 // Append writes entries and returns when they are on the disk.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
-	return l.Submit(entries...).Wait(ctx)
+	return l.EncodeAndQueue(entries...).Wait(ctx)
 }
 
-// Submit queues entries to be written in the order of the calls, without blocking. A stream shares one
+// EncodeAndQueue queues entries to be written in the order of the calls, without blocking. A stream shares one
 // sync between many verdicts by waiting for the [PendingEntries] only before it outputs them.
-func (l *Log) Submit(entries ...Entry) *PendingEntries {
-	return l.Queue(l.Prepare(entries...))
+func (l *Log) EncodeAndQueue(entries ...Entry) *PendingEntries {
+	return l.Queue(l.RedactAndEncode(entries...))
 }
 
-// Prepare redacts and encodes entries, the part of Submit that does not depend on the order of
+// RedactAndEncode redacts and encodes entries, the part of Submit that does not depend on the order of
 // entries. Goroutines can call Prepare in parallel; each result must then be passed to Queue once.
-func (l *Log) Prepare(entries ...Entry) *PendingEntries {
+func (l *Log) RedactAndEncode(entries ...Entry) *PendingEntries {
 	t := &PendingEntries{written: make(chan struct{})}
 	for i := range entries {
 		t.encodedEntries = append(t.encodedEntries, entries[i].encodeRedacted(l.opts.Clock(), l.opts.Redactor))

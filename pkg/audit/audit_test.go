@@ -88,9 +88,11 @@ func write(t testing.TB, path string, b []byte) {
 	}
 }
 
-func verify(t testing.TB, path string, kept *Head) Report { return verifyGaps(t, path, kept, nil) }
+func verify(t testing.TB, path string, kept *Head) VerificationReport {
+	return verifyGaps(t, path, kept, nil)
+}
 
-func verifyGaps(t testing.TB, path string, kept *Head, gaps map[uint64]string) Report {
+func verifyGaps(t testing.TB, path string, kept *Head, gaps map[uint64]string) VerificationReport {
 	t.Helper()
 	r, err := VerifyFile(path, kept, gaps)
 	if err != nil {
@@ -110,7 +112,7 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := verify(t, path, &heads.Head)
-	if !r.OK() || r.Lines != 4 || r.FirstSeq != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntries != 0 {
+	if !r.OK() || r.CompleteLineCount != 4 || r.FirstSeq != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntries != 0 {
 		t.Errorf("%+v", r)
 	}
 	first, _, _ := bytes.Cut(read(t, path), []byte("\n"))
@@ -160,7 +162,7 @@ func TestGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r := verify(t, path, &heads.Head); !r.OK() || r.Lines != 400 || r.Head.Seq != 400 {
+	if r := verify(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 400 || r.Head.Seq != 400 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -170,7 +172,7 @@ func TestSubmitKeepsOrder(t *testing.T) {
 	l := open(t, path, new(memory))
 	var tickets []*PendingEntries
 	for i := range 3000 {
-		tickets = append(tickets, l.Submit(entry(i)))
+		tickets = append(tickets, l.EncodeAndQueue(entry(i)))
 	}
 	for _, k := range tickets {
 		if err := k.Wait(t.Context()); err != nil {
@@ -203,12 +205,12 @@ func TestTornLine(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		write(t, path, all[:n])
 		h := &memory{Head: kept}
-		if r := verify(t, path, &kept); !r.OK() || !r.LastLineIncomplete || r.Lines != 2 {
+		if r := verify(t, path, &kept); !r.OK() || !r.LastLineIncomplete || r.CompleteLineCount != 2 {
 			t.Fatalf("cut at %d: %+v", n, r)
 		}
 		appendAll(t, open(t, path, h), 1)
 		r := verify(t, path, &h.Head)
-		if !r.OK() || r.LastLineIncomplete || r.Lines != 4 || r.RecoveryEntries != 1 || r.Head.Seq != 4 {
+		if !r.OK() || r.LastLineIncomplete || r.CompleteLineCount != 4 || r.RecoveryEntries != 1 || r.Head.Seq != 4 {
 			t.Fatalf("cut at %d: %+v %v", n, r, r.Damage)
 		}
 	}
@@ -216,7 +218,7 @@ func TestTornLine(t *testing.T) {
 	write(t, path, []byte(`{"seq":1,"prev":"`))
 	h := new(memory)
 	appendAll(t, open(t, path, h), 1)
-	if r := verify(t, path, &h.Head); !r.OK() || r.Lines != 2 || r.RecoveryEntries != 1 {
+	if r := verify(t, path, &h.Head); !r.OK() || r.CompleteLineCount != 2 || r.RecoveryEntries != 1 {
 		t.Errorf("torn first line: %+v", r)
 	}
 }
@@ -228,9 +230,9 @@ func TestRefuses(t *testing.T) {
 		spoil func(b []byte) []byte
 		kind  error
 	}{
-		{"emptied", func([]byte) []byte { return nil }, ErrCut},
-		{"last line cut", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] }, ErrCut},
-		{"last line torn", func(b []byte) []byte { return b[:len(b)-3] }, ErrCut},
+		{"emptied", func([]byte) []byte { return nil }, ErrTruncated},
+		{"last line cut", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] }, ErrTruncated},
+		{"last line torn", func(b []byte) []byte { return b[:len(b)-3] }, ErrTruncated},
 		{"last line changed", func(b []byte) []byte { return bytes.Replace(b, []byte("echo 3"), []byte("echo 9"), 1) }, ErrChanged},
 		{"text added", func(b []byte) []byte { return append(b, "hello\n"...) }, ErrChanged},
 		{"empty line added", func(b []byte) []byte { return append(b, '\n') }, ErrChanged},
@@ -361,7 +363,7 @@ func TestWaitEnds(t *testing.T) {
 	if err := k.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	k = l.Submit(entry(1))
+	k = l.EncodeAndQueue(entry(1))
 	if err := k.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -377,16 +379,16 @@ func TestRedacts(t *testing.T) {
 	for _, secret := range []string{key, canary} {
 		e := Entry{
 			ActionID: secret, Session: secret, ActionType: "x " + secret, Rule: secret, Reasoning: "the model said " + secret, Error: "bad: " + secret,
-			ActionHash: secret, Channel: secret, By: secret, Kind: secret,
+			ActionHash: secret, AnswerChannel: secret, AnsweredBy: secret, Kind: secret,
 			Payload: map[string]any{
 				"command": "echo " + secret, secret: 1, "n": []any{map[string]any{"deep": secret}},
 				"wrapped": base64.StdEncoding.EncodeToString([]byte("say " + secret)),
 				"split":   secret[:9] + `""` + secret[9:],
 				"long":    strings.Repeat("x", 70<<10) + " " + secret,
 			},
-			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, Error: secret, Effects: []byte(`"` + secret + `"`), JudgedActionTextVariants: []byte(`"` + secret + `"`)}},
+			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, ErrorCode: secret, Effects: []byte(`"` + secret + `"`), JudgedActionTextVariants: []byte(`"` + secret + `"`)}},
 			Fingerprints: Fingerprints{Policy: secret, Rules: secret, Model: secret, Config: secret, Prompt: secret},
-			Caller:       Caller{Command: secret, User: secret},
+			Caller:       Caller{ShieldSubcommand: secret, User: secret},
 		}
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		l, err := Open(path, Options{Clock: clock, Redactor: redact.New(canary)})
@@ -442,7 +444,7 @@ func TestEntryBounds(t *testing.T) {
 				}
 			}
 			got := read(t, path)
-			if r := verify(t, path, &heads.Head); !r.OK() || r.Lines != 2 || len(got) > 2*maxLineBytes {
+			if r := verify(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 2 || len(got) > 2*maxLineBytes {
 				t.Errorf("%d bytes, %+v %v", len(got), r, r.Damage)
 			}
 			for _, c := range string(bytes.ReplaceAll(got, []byte("\n"), nil)) {
@@ -469,7 +471,7 @@ func FuzzEntry(f *testing.F) {
 		e := Entry{ActionID: s, Reasoning: s, Payload: v, Confidence: confidence}
 		line, head := appendChained(nil, Head{}, e.encodeRedacted(clock(), nil))
 		r, err := Verify(bytes.NewReader(line), &head)
-		if err != nil || !r.OK() || r.Lines != 1 || !json.Valid(line) || len(line) > maxLineBytes {
+		if err != nil || !r.OK() || r.CompleteLineCount != 1 || !json.Valid(line) || len(line) > maxLineBytes {
 			t.Errorf("%q: %+v, %v", line, r, err)
 		}
 	})

@@ -18,9 +18,9 @@ import (
 // log's writers cannot change it, it later proves whether the log up to that entry is unchanged.
 type Checkpoint struct {
 	Head
-	Time      time.Time `json:"time"`
-	Key       string    `json:"key"`       // the signer's public key, in base64; tells which key verifies the signature
-	Signature string    `json:"signature"` // the signature, in base64
+	Time            time.Time `json:"time"`
+	PublicKeyBase64 string    `json:"key"`       // the signer's public key, in base64; tells which key verifies the signature
+	Signature       string    `json:"signature"` // the signature, in base64
 }
 
 // ErrBadSignature is the error for a checkpoint that the key did not sign.
@@ -28,20 +28,20 @@ var ErrBadSignature = errors.New("the checkpoint's signature is wrong for this k
 
 // signedBytes returns the signed bytes. Their first line keeps the signature from being valid for other data.
 func (c *Checkpoint) signedBytes() []byte {
-	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.Key)
+	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.PublicKeyBase64)
 }
 
 // Sign returns a signed checkpoint of a head.
 func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
 	c := Checkpoint{Head: head, Time: now.UTC().Truncate(time.Millisecond)}
-	c.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
+	c.PublicKeyBase64 = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
 	c.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.signedBytes()))
 	return c
 }
 
-// Check returns [ErrBadSignature] unless the private key for key signed the checkpoint. It does not
+// VerifySignature returns [ErrBadSignature] unless the private key for key signed the checkpoint. It does not
 // compare it with a log: pass the checkpoint's Head to [Verify].
-func (c *Checkpoint) Check(key ed25519.PublicKey) error {
+func (c *Checkpoint) VerifySignature(key ed25519.PublicKey) error {
 	sig, err := base64.StdEncoding.DecodeString(c.Signature)
 	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.signedBytes(), sig) {
 		return ErrBadSignature
@@ -78,9 +78,9 @@ func LoadCheckpoint(path string) (Checkpoint, error) {
 	return c, err
 }
 
-// GenerateKey writes a new signing key to path (mode 0600), and its public key to path.pub. It fails
+// GenerateSigningKey writes a new signing key to path (mode 0600), and its public key to path.pub. It fails
 // if path exists.
-func GenerateKey(path string) (ed25519.PublicKey, error) {
+func GenerateSigningKey(path string) (ed25519.PublicKey, error) {
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate checkpoint key: %w", err)
@@ -117,8 +117,8 @@ func writeNewKeyFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// LoadKey reads a signing key. A file that other users can read is an error.
-func LoadKey(path string) (ed25519.PrivateKey, error) {
+// LoadSigningKey reads a signing key. A file that other users can read is an error.
+func LoadSigningKey(path string) (ed25519.PrivateKey, error) {
 	der, err := loadPEM(path, "PRIVATE KEY", true)
 	if err != nil {
 		return nil, err

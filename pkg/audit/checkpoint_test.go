@@ -13,16 +13,16 @@ import (
 func TestCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
-	if _, err := GenerateKey(path); err != nil {
+	if _, err := GenerateSigningKey(path); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if _, err := GenerateKey(path); !errors.Is(err, os.ErrExist) {
+	if _, err := GenerateSigningKey(path); !errors.Is(err, os.ErrExist) {
 		t.Errorf("overwrote a key: %v", err)
 	}
-	key, err := LoadKey(path)
+	key, err := LoadSigningKey(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(pub); err != nil {
+	if err := c.VerifySignature(pub); err != nil {
 		t.Error(err)
 	}
 	if r, err := Verify(strings.NewReader(strings.Join(lines, "")), &c.Head); err != nil || !r.OK() {
@@ -49,24 +49,24 @@ func TestCheckpoint(t *testing.T) {
 		"number":       func(c *Checkpoint) { c.Seq-- },
 		"hash":         func(c *Checkpoint) { c.Hash = strings.Repeat("0", 64) },
 		"time":         func(c *Checkpoint) { c.Time = c.Time.Add(time.Second) },
-		"key":          func(c *Checkpoint) { c.Key = "x" },
+		"key":          func(c *Checkpoint) { c.PublicKeyBase64 = "x" },
 		"signature":    func(c *Checkpoint) { c.Signature = "!" },
 		"no signature": func(c *Checkpoint) { c.Signature = "" },
 	} {
 		forged := c
 		change(&forged)
-		if err := forged.Check(pub); !errors.Is(err, ErrBadSignature) {
+		if err := forged.VerifySignature(pub); !errors.Is(err, ErrBadSignature) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := c.Check(nil); !errors.Is(err, ErrBadSignature) {
+	if err := c.VerifySignature(nil); !errors.Is(err, ErrBadSignature) {
 		t.Errorf("no key: %v", err)
 	}
-	other, err := GenerateKey(path + "2")
+	other, err := GenerateSigningKey(path + "2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(other); !errors.Is(err, ErrBadSignature) {
+	if err := c.VerifySignature(other); !errors.Is(err, ErrBadSignature) {
 		t.Errorf("another key: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestCheckpoint(t *testing.T) {
 func TestLoadKeyRefuses(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
-	if _, err := GenerateKey(path); err != nil {
+	if _, err := GenerateSigningKey(path); err != nil {
 		t.Fatal(err)
 	}
 	readable := filepath.Join(dir, "readable")
@@ -87,7 +87,7 @@ func TestLoadKeyRefuses(t *testing.T) {
 	broken := filepath.Join(dir, "broken")
 	write(t, broken, []byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
 	for name, p := range map[string]string{"readable by others": readable, "no key": text, "broken": broken, "public": path + ".pub", "missing": path + "x", "folder": dir} {
-		_, err := LoadKey(p)
+		_, err := LoadSigningKey(p)
 		if err == nil {
 			t.Errorf("%s: loaded", name)
 		} else if strings.Contains(err.Error(), "AAAA") {

@@ -22,22 +22,22 @@ func (e *Entry) encodeJSON() []byte {
 	b := (*room)[:0]
 	b = append(e.Time.UTC().AppendFormat(append(b, `"time":"`...), time.RFC3339Nano), '"')
 	b = appendText(append(b, `,"kind":`...), e.Kind)
-	b = appendOptional(b, `,"id":`, e.ActionID)
+	b = appendNonEmptyText(b, `,"id":`, e.ActionID)
 	b = appendNumber(b, `,"line":`, int64(e.InputLine))
-	b = appendOptional(b, `,"session":`, e.Session)
-	b = appendOptional(b, `,"type":`, e.ActionType)
-	b = appendOptional(b, `,"cwd":`, e.CWD)
+	b = appendNonEmptyText(b, `,"session":`, e.Session)
+	b = appendNonEmptyText(b, `,"type":`, e.ActionType)
+	b = appendNonEmptyText(b, `,"cwd":`, e.CWD)
 	if e.Decision != verdict.NoDecision {
 		b = appendText(append(b, `,"decision":`...), e.Decision.String())
 	}
 	b = strconv.AppendInt(append(b, `,"tier":`...), int64(e.Tier), 10)
 	b = appendConfidence(append(b, `,"confidence":`...), e.Confidence)
-	b = appendOptional(b, `,"rule":`, e.Rule)
-	b = appendOptional(b, `,"reasoning":`, e.Reasoning)
-	b = appendOptional(b, `,"ref":`, e.RefusedActionRef)
-	b = appendJSONTextIf(b, `,"degraded":true`, e.IsAllowedDespiteFailure)
-	b = appendOptional(b, `,"error":`, e.Error)
-	b = appendOptional(b, `,"action_hash":`, e.ActionHash)
+	b = appendNonEmptyText(b, `,"rule":`, e.Rule)
+	b = appendNonEmptyText(b, `,"reasoning":`, e.Reasoning)
+	b = appendNonEmptyText(b, `,"ref":`, e.RefusalRef)
+	b = appendJSONMemberIf(b, `,"degraded":true`, e.IsAllowedDespiteFailure)
+	b = appendNonEmptyText(b, `,"error":`, e.Error)
+	b = appendNonEmptyText(b, `,"action_hash":`, e.ActionHash)
 	if e.Payload != nil {
 		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // cannot fail: limitPayload has encoded the payload as JSON
 	}
@@ -52,33 +52,33 @@ func (e *Entry) encodeJSON() []byte {
 			b = append(b, ']')
 		}
 	}
-	b = appendOptional(b, `,"channel":`, e.Channel)
-	b = appendOptional(b, `,"by":`, e.By)
+	b = appendNonEmptyText(b, `,"channel":`, e.AnswerChannel)
+	b = appendNonEmptyText(b, `,"by":`, e.AnsweredBy)
 	if f := &e.Fingerprints; *f != (Fingerprints{}) {
 		b = appendObject(b, `,"fingerprints":`, func(b []byte) []byte {
-			b = appendOptional(b, `,"policy":`, f.Policy)
-			b = appendOptional(b, `,"rules":`, f.Rules)
-			b = appendOptional(b, `,"model":`, f.Model)
-			b = appendOptional(b, `,"config":`, f.Config)
-			return appendOptional(b, `,"prompt":`, f.Prompt)
+			b = appendNonEmptyText(b, `,"policy":`, f.Policy)
+			b = appendNonEmptyText(b, `,"rules":`, f.Rules)
+			b = appendNonEmptyText(b, `,"model":`, f.Model)
+			b = appendNonEmptyText(b, `,"config":`, f.Config)
+			return appendNonEmptyText(b, `,"prompt":`, f.Prompt)
 		})
 	}
-	b = strconv.AppendInt(append(b, `,"latency_us":`...), e.LatencyMicroseconds, 10)
+	b = strconv.AppendInt(append(b, `,"latency_us":`...), e.VerdictLatencyMicroseconds, 10)
 	if c := &e.Caller; *c != (Caller{}) {
 		b = appendObject(b, `,"caller":`, func(b []byte) []byte {
-			b = appendOptional(b, `,"command":`, c.Command)
-			b = appendOptional(b, `,"server":`, c.Server)
-			b = appendOptional(b, `,"user":`, c.User)
+			b = appendNonEmptyText(b, `,"command":`, c.ShieldSubcommand)
+			b = appendNonEmptyText(b, `,"server":`, c.MCPServerName)
+			b = appendNonEmptyText(b, `,"user":`, c.User)
 			b = appendNumber(b, `,"pid":`, int64(c.PID))
-			return appendNumber(b, `,"parent":`, int64(c.Parent))
+			return appendNumber(b, `,"parent":`, int64(c.ParentPID))
 		})
 	}
 	if r := e.Recovery; r != nil {
 		b = appendObject(b, `,"recovery":`, func(b []byte) []byte {
 			b = appendText(append(b, `,"reason":`...), r.Reason)
 			b = appendNumber(b, `,"bytes":`, r.RemovedBytes)
-			b = appendOptional(b, `,"sha256":`, r.SHA256)
-			if b = appendOptional(b, `,"file":`, r.MovedLogPath); r.LastIntactSeq != nil {
+			b = appendNonEmptyText(b, `,"sha256":`, r.DamagedDataSHA256)
+			if b = appendNonEmptyText(b, `,"file":`, r.MovedLogPath); r.LastIntactSeq != nil {
 				b = strconv.AppendUint(append(b, `,"after":`...), *r.LastIntactSeq, 10)
 			}
 			return b
@@ -97,14 +97,14 @@ var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendStep(b []byte, s *verdict.Step) []byte {
 	b = strconv.AppendInt(append(b, `{"tier":`...), int64(s.Tier), 10)
-	b = appendText(append(b, `,"source":`...), s.Source)
+	b = appendText(append(b, `,"source":`...), s.JudgeName)
 	b = appendText(append(b, `,"decision":`...), s.Decision.String())
 	b = appendConfidence(append(b, `,"confidence":`...), s.Confidence)
-	b = appendOptional(b, `,"rule":`, s.Rule)
-	b = appendJSONTextIf(b, `,"allows":true`, s.TierWouldAllow)
-	b = appendOptional(b, `,"reasoning":`, s.Reasoning)
-	b = appendOptional(b, `,"error":`, s.Error)
-	return append(appendNumber(b, `,"latency_us":`, s.Latency), '}')
+	b = appendNonEmptyText(b, `,"rule":`, s.Rule)
+	b = appendJSONMemberIf(b, `,"allows":true`, s.TierWouldAllow)
+	b = appendNonEmptyText(b, `,"reasoning":`, s.Reasoning)
+	b = appendNonEmptyText(b, `,"error":`, s.ErrorCode)
+	return append(appendNumber(b, `,"latency_us":`, s.LatencyMicroseconds), '}')
 }
 
 // appendObject appends an object; members appends each member with a leading comma.
@@ -119,7 +119,7 @@ func appendObject(b []byte, name string, members func([]byte) []byte) []byte {
 	return b
 }
 
-func appendOptional(b []byte, name, s string) []byte {
+func appendNonEmptyText(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
 	}
@@ -133,8 +133,8 @@ func appendNumber(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(b, name...), n, 10)
 }
 
-func appendJSONTextIf(b []byte, jsonMember string, isSet bool) []byte {
-	if isSet {
+func appendJSONMemberIf(b []byte, jsonMember string, condition bool) []byte {
+	if condition {
 		b = append(b, jsonMember...)
 	}
 	return b

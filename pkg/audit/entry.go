@@ -30,10 +30,10 @@ const (
 // An Entry is one line of the log. Writing sets Seq and Prev, and Time and Kind if they are zero. All
 // its strings are redacted and truncated (see MaxEntryStringBytes).
 type Entry struct {
-	Seq  uint64    `json:"seq"`  // counted from 1
-	Prev string    `json:"prev"` // SHA-256 of the line before, in hex
-	Time time.Time `json:"time"` // UTC
-	Kind string    `json:"kind"`
+	Seq              uint64    `json:"seq"`  // counted from 1
+	PreviousLineHash string    `json:"prev"` // SHA-256 of the line before, in hex
+	Time             time.Time `json:"time"` // UTC
+	Kind             string    `json:"kind"`
 
 	ActionID                string           `json:"id,omitempty"` // ID of the action
 	InputLine               int              `json:"line,omitempty"`
@@ -45,21 +45,21 @@ type Entry struct {
 	Confidence              float64          `json:"confidence"`
 	Rule                    string           `json:"rule,omitempty"`
 	Reasoning               string           `json:"reasoning,omitempty"`
-	RefusedActionRef        string           `json:"ref,omitempty"` // reference of a refused action, for shield allow
+	RefusalRef              string           `json:"ref,omitempty"` // reference of a refused action, for shield allow
 	IsAllowedDespiteFailure bool             `json:"degraded,omitempty"`
 	Error                   string           `json:"error,omitempty"`
 	ActionHash              string           `json:"action_hash,omitempty"`
 	Payload                 any              `json:"payload,omitempty"` // a decoded JSON value
 	Trail                   []verdict.Step   `json:"trail,omitempty"`   // tiers' results, without their fields Effects and Views
-	Channel                 string           `json:"channel,omitempty"` // the approval channel by which a person decided
-	By                      string           `json:"by,omitempty"`      // the person who decided
+	AnswerChannel           string           `json:"channel,omitempty"` // the approval channel by which a person decided
+	AnsweredBy              string           `json:"by,omitempty"`      // the person who decided
 
-	Fingerprints        Fingerprints `json:"fingerprints,omitzero"`
-	LatencyMicroseconds int64        `json:"latency_us"` // microseconds
-	Caller              Caller       `json:"caller,omitzero"`
-	Recovery            *Recovery    `json:"recovery,omitempty"`
+	Fingerprints               Fingerprints `json:"fingerprints,omitzero"`
+	VerdictLatencyMicroseconds int64        `json:"latency_us"` // microseconds
+	Caller                     Caller       `json:"caller,omitzero"`
+	Recovery                   *LogRecovery `json:"recovery,omitempty"`
 
-	AlreadyRedacted bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxEntryStringBytes
+	HasRedactedPayloadAndReasonings bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxEntryStringBytes
 }
 
 // Fingerprints identify the policy, rules, model and settings of a verdict.
@@ -73,19 +73,19 @@ type Fingerprints struct {
 
 // A Caller is the program that asked for the verdict.
 type Caller struct {
-	Command string `json:"command,omitempty"` // the command of shield: run, hook claude-code, …
-	Server  string `json:"server,omitempty"`  // the MCP server that the action is for
-	User    string `json:"user,omitempty"`
-	PID     int    `json:"pid,omitempty"`
-	Parent  int    `json:"parent,omitempty"`
+	ShieldSubcommand string `json:"command,omitempty"` // the command of shield: run, hook claude-code, …
+	MCPServerName    string `json:"server,omitempty"`  // the MCP server that the action is for
+	User             string `json:"user,omitempty"`
+	PID              int    `json:"pid,omitempty"`
+	ParentPID        int    `json:"parent,omitempty"`
 }
 
 // A Recovery describes a fault of the log and its repair.
-type Recovery struct {
-	Reason       string `json:"reason"`
-	RemovedBytes int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
-	SHA256       string `json:"sha256,omitempty"` // SHA-256, in hex, of the removed incomplete line or of the file that was moved aside
-	MovedLogPath string `json:"file,omitempty"`   // where the damaged log was moved
+type LogRecovery struct {
+	Reason            string `json:"reason"`
+	RemovedBytes      int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
+	DamagedDataSHA256 string `json:"sha256,omitempty"` // SHA-256, in hex, of the removed incomplete line or of the file that was moved aside
+	MovedLogPath      string `json:"file,omitempty"`   // where the damaged log was moved
 
 	// LastIntactSeq is the sequence number of the last entry before the damaged log file, or 0 if the
 	// damaged file was the log's first file; nil if an earlier version of shield wrote the recovery
@@ -128,7 +128,7 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 		c.Kind = EntryKindVerdict
 	}
 	for _, s := range c.untrustedFields() {
-		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.AlreadyRedacted && len(*s) <= MaxEntryStringBytes {
+		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.HasRedactedPayloadAndReasonings && len(*s) <= MaxEntryStringBytes {
 			continue
 		}
 		*s = r.RedactAndTruncate(*s, MaxEntryStringBytes)
@@ -138,8 +138,8 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 		if i == maxTrailSteps {
 			break
 		}
-		s.Rule, s.Error = r.RedactAndTruncate(s.Rule, 256), r.RedactAndTruncate(s.Error, 256)
-		if !c.AlreadyRedacted || len(s.Reasoning) > 1024 {
+		s.Rule, s.ErrorCode = r.RedactAndTruncate(s.Rule, 256), r.RedactAndTruncate(s.ErrorCode, 256)
+		if !c.HasRedactedPayloadAndReasonings || len(s.Reasoning) > 1024 {
 			s.Reasoning = r.RedactAndTruncate(s.Reasoning, 1024)
 		}
 		s.Effects, s.JudgedActionTextVariants = nil, nil
@@ -149,8 +149,8 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 		c.Trail = append(c.Trail, s)
 	}
 	if c.Payload != nil {
-		if !c.AlreadyRedacted {
-			c.Payload = r.Value(c.Payload, MaxEntryStringBytes)
+		if !c.HasRedactedPayloadAndReasonings {
+			c.Payload = r.RedactJSONValue(c.Payload, MaxEntryStringBytes)
 		}
 		c.Payload = limitPayload(c.Payload, r)
 	}
@@ -166,8 +166,8 @@ func isDigest(s string) bool {
 // untrustedFields returns the fields that contain untrusted text.
 func (e *Entry) untrustedFields() []*string {
 	return []*string{
-		&e.Kind, &e.ActionID, &e.Session, &e.ActionType, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
-		&e.Caller.Command, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
+		&e.Kind, &e.ActionID, &e.Session, &e.ActionType, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.AnswerChannel, &e.AnsweredBy,
+		&e.Caller.ShieldSubcommand, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
 		&e.Fingerprints.Config, &e.Fingerprints.Prompt,
 	}
 }
@@ -198,23 +198,23 @@ func escapeNonprinting(line []byte) []byte {
 }
 
 // isNonprinting reports whether a character of n bytes must not be printed.
-func isNonprinting(r rune, n int) bool {
-	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && n == 1
+func isNonprinting(r rune, encodedLen int) bool {
+	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && encodedLen == 1
 }
 
-func appendEscaped(out, rest []byte) []byte {
-	for i := 0; i < len(rest); {
-		r, n := utf8.DecodeRune(rest[i:])
+func appendEscaped(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
 		switch {
 		case !isNonprinting(r, n):
-			out = append(out, rest[i:i+n]...)
+			dst = append(dst, text[i:i+n]...)
 		case r > 0xffff:
 			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+			dst = fmt.Appendf(dst, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
 		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
+			dst = fmt.Appendf(dst, `\u%04x`, r)
 		}
 		i += n
 	}
-	return out
+	return dst
 }

@@ -16,8 +16,8 @@ import (
 // exportFormats are the output formats of [Export].
 var exportFormats = [...]string{"jsonl", "csv", "ocsf", "cef"}
 
-// Formats returns the names of the formats that [Export] knows.
-func Formats() []string { return slices.Clone(exportFormats[:]) }
+// ExportFormats returns the names of the formats that [Export] knows.
+func ExportFormats() []string { return slices.Clone(exportFormats[:]) }
 
 // Export writes a log in another format, entry by entry: "jsonl" writes the unchanged lines, "csv" a
 // table for spreadsheets, "ocsf" findings of the Open Cybersecurity Schema Framework as JSON Lines,
@@ -98,8 +98,8 @@ func csvCells(e *Entry) []string {
 	out := []string{
 		strconv.FormatUint(e.Seq, 10), e.Time.Format("2006-01-02T15:04:05.000Z"), e.Kind, e.ActionID, e.Session, e.ActionType, decision,
 		strconv.Itoa(e.Tier), strconv.FormatFloat(e.Confidence, 'g', -1, 64), e.Rule, e.Reasoning, strconv.FormatBool(e.IsAllowedDespiteFailure), e.Error,
-		e.ActionHash, text, e.Channel, e.By, f.Policy, f.Rules, f.Model, f.Config, f.Prompt, strconv.FormatInt(e.LatencyMicroseconds, 10),
-		e.Caller.Command, e.Caller.User, strconv.Itoa(e.Caller.PID), e.CWD,
+		e.ActionHash, text, e.AnswerChannel, e.AnsweredBy, f.Policy, f.Rules, f.Model, f.Config, f.Prompt, strconv.FormatInt(e.VerdictLatencyMicroseconds, 10),
+		e.Caller.ShieldSubcommand, e.Caller.User, strconv.Itoa(e.Caller.PID), e.CWD,
 	}
 	for i, c := range out {
 		out[i] = escapeFormula(c)

@@ -53,17 +53,17 @@ func openRead(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Files returns the paths of all files of a log, the current one last, even if it does not exist.
-func Files(path string) ([]string, error) {
+// LogFilePaths returns the paths of all files of a log, the current one last, even if it does not exist.
+func LogFilePaths(path string) ([]string, error) {
 	full, err := listRotatedFiles(path)
 	return append(full, path), err
 }
 
 // A logFiles iterates over the files of a log, oldest first.
 type logFiles struct {
-	rotatedPaths []string
-	current      *os.File // nil before the first file
-	openFile     *os.File // the file that nextFile returned most recently
+	rotatedPaths     []string
+	current          *os.File // nil before the first file
+	lastReturnedFile *os.File // the file that nextFile returned most recently
 }
 
 // openLogFiles opens a log with all its files. The error is [fs.ErrNotExist] if there are none.
@@ -91,27 +91,27 @@ func openLogFiles(path string) (*logFiles, error) {
 
 // nextFile returns the next file, or io.EOF.
 func (s *logFiles) nextFile() (string, io.Reader, error) {
-	if s.openFile != nil {
-		s.openFile.Close()
-		s.openFile = nil
+	if s.lastReturnedFile != nil {
+		s.lastReturnedFile.Close()
+		s.lastReturnedFile = nil
 	}
 	if len(s.rotatedPaths) > 0 {
 		f, err := openRead(s.rotatedPaths[0])
 		if err != nil {
 			return "", nil, err
 		}
-		s.openFile, s.rotatedPaths = f, s.rotatedPaths[1:]
+		s.lastReturnedFile, s.rotatedPaths = f, s.rotatedPaths[1:]
 	} else {
-		s.openFile, s.current = s.current, nil
+		s.lastReturnedFile, s.current = s.current, nil
 	}
-	if s.openFile == nil {
+	if s.lastReturnedFile == nil {
 		return "", nil, io.EOF
 	}
-	return s.openFile.Name(), s.openFile, nil
+	return s.lastReturnedFile.Name(), s.lastReturnedFile, nil
 }
 
 func (s *logFiles) closeFiles() {
-	for _, f := range []*os.File{s.openFile, s.current} {
+	for _, f := range []*os.File{s.lastReturnedFile, s.current} {
 		if f != nil {
 			f.Close()
 		}
@@ -125,8 +125,8 @@ type Reader struct {
 	atLineStart bool // the last byte was a line feed
 }
 
-// OpenAll opens a log for reading, with all its files, the oldest first.
-func OpenAll(path string) (*Reader, error) {
+// OpenAllLogFiles opens a log for reading, with all its files, the oldest first.
+func OpenAllLogFiles(path string) (*Reader, error) {
 	s, err := openLogFiles(path)
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)

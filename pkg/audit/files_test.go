@@ -45,7 +45,7 @@ func full(t *testing.T, path string) []string {
 	return files
 }
 
-func verifyFile(t *testing.T, path string, kept *Head) Report {
+func verifyFile(t *testing.T, path string, kept *Head) VerificationReport {
 	t.Helper()
 	r, err := VerifyFile(path, kept, nil)
 	if err != nil {
@@ -71,13 +71,13 @@ func TestRotates(t *testing.T) {
 		whole = append(whole, b...)
 	}
 	r := verifyFile(t, path, &heads.Head)
-	if !r.OK() || r.Lines != n || r.Head != heads.Head || r.Files != len(files) || r.FirstSeq != 1 {
+	if !r.OK() || r.CompleteLineCount != n || r.Head != heads.Head || r.Files != len(files) || r.FirstSeq != 1 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 	if h, err := LastHead(path); h != heads.Head || err != nil {
 		t.Error(h, err)
 	}
-	all, err := OpenAll(path)
+	all, err := OpenAllLogFiles(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestRotatesBetweenLogs(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Lines != each*logs {
+	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != each*logs {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
@@ -129,14 +129,14 @@ func TestRotationCutShort(t *testing.T) {
 	if has, err := HasEntries(path); !has || err != nil {
 		t.Error(has, err)
 	}
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Lines != 20 {
+	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 20 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 	if h, err := LastHead(path); h != heads.Head || err != nil {
 		t.Error(h, err)
 	}
 	appendAll(t, openSmall(t, path, heads), 3)
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Lines != 23 {
+	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 23 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
@@ -191,7 +191,7 @@ func TestVerifyFindsInFullFiles(t *testing.T) {
 				t.Errorf("in %s, want %s", r.Damage.File, want)
 			}
 			// No verdict is given on top of a log that lost its end.
-			if err := openSmall(t, path, heads).Append(t.Context(), entry(1)); tt.how[0] == DamageCutOff && !errors.Is(err, ErrCut) {
+			if err := openSmall(t, path, heads).Append(t.Context(), entry(1)); tt.how[0] == DamageCutOff && !errors.Is(err, ErrTruncated) {
 				t.Errorf("appended: %v", err)
 			}
 		})
@@ -242,11 +242,11 @@ func TestVerifyCopy(t *testing.T) {
 	for cut := 1; cut <= len(lines); cut++ {
 		write(t, path, []byte(strings.Join(lines[:cut], "")))
 		r := verifyFile(t, path, nil)
-		if !r.OK() || !strings.Contains(r.UnprovableFromLogAloneText, fmt.Sprintf("entry %d, the last one here", cut)) {
+		if !r.OK() || !strings.Contains(r.UnverifiedWithoutStoredHeadNote, fmt.Sprintf("entry %d, the last one here", cut)) {
 			t.Errorf("%d lines: %+v", cut, r)
 		}
 	}
-	if r := verifyFile(t, path, &head); !r.OK() || r.UnprovableFromLogAloneText != "" {
+	if r := verifyFile(t, path, &head); !r.OK() || r.UnverifiedWithoutStoredHeadNote != "" {
 		t.Errorf("with the head: %+v", r)
 	}
 	for _, kept := range []*Head{nil, {}} {

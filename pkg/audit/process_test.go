@@ -35,7 +35,7 @@ func openAll(dir string) (*state.Store, *audit.Log, error) {
 	path := filepath.Join(dir, "audit.jsonl")
 	st, err := state.Open(dir, state.Options{
 		Clock: time.Now, BootIDAndUptime: state.BootIDAndUptime,
-		PriorInstallationUseEvidence: func() (string, error) {
+		EvidenceOfEarlierUse: func() (string, error) {
 			has, err := audit.HasEntries(path)
 			if has {
 				return "the audit log shows that a state file existed", err
@@ -88,7 +88,7 @@ func start(t *testing.T, dir string, out io.Writer) *exec.Cmd {
 
 // check verifies the log against the state, and that each verdict that was
 // said is in it.
-func check(t *testing.T, dir, said string) audit.Report {
+func check(t *testing.T, dir, said string) audit.VerificationReport {
 	t.Helper()
 	st, _, err := openAll(dir)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestProcesses(t *testing.T) {
 	if a, b := strings.Count(said, "ALLOW"), strings.Count(said, "BLOCK"); a != budget || b != 8*tries-budget {
 		t.Errorf("%d allowed, %d blocked", a, b)
 	}
-	if r := check(t, dir, said); r.Lines != 8*tries || r.Head.Seq != 8*tries {
+	if r := check(t, dir, said); r.CompleteLineCount != 8*tries || r.Head.Seq != 8*tries {
 		t.Errorf("%+v", r)
 	}
 	var times []int
@@ -209,7 +209,7 @@ func TestKilledProcesses(t *testing.T) {
 	if r.LastLineIncomplete {
 		t.Error("a torn line is left")
 	}
-	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.Lines, r.RecoveryEntries)
+	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.CompleteLineCount, r.RecoveryEntries)
 }
 
 func benchmarkLog(b *testing.B) *audit.Log {
@@ -223,11 +223,11 @@ func benchmarkLog(b *testing.B) *audit.Log {
 
 var typical = audit.Entry{
 	ActionID: "a1", InputLine: 1, ActionType: "execute_command", Session: "s1", Decision: verdict.Allow, Tier: 1, Confidence: 0.95,
-	Reasoning:           "harmless by analysis: reads inside the workspace",
-	ActionHash:          "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-	Payload:             map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context"},
-	Fingerprints:        audit.Fingerprints{Policy: "sha256:9f86d081884c7d65", Rules: "sha256:2feaa0c55ad015a3"},
-	LatencyMicroseconds: 31, Caller: audit.Caller{Command: "run", User: "me", PID: 4242},
+	Reasoning:                  "harmless by analysis: reads inside the workspace",
+	ActionHash:                 "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+	Payload:                    map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context"},
+	Fingerprints:               audit.Fingerprints{Policy: "sha256:9f86d081884c7d65", Rules: "sha256:2feaa0c55ad015a3"},
+	VerdictLatencyMicroseconds: 31, Caller: audit.Caller{ShieldSubcommand: "run", User: "me", PID: 4242},
 }
 
 // One verdict at a time, synced, with the head in the state file.
@@ -257,7 +257,7 @@ func BenchmarkSubmit(b *testing.B) {
 		done <- err
 	}()
 	for b.Loop() {
-		window <- l.Submit(typical)
+		window <- l.EncodeAndQueue(typical)
 	}
 	close(window)
 	if err := <-done; err != nil {

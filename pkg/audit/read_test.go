@@ -176,7 +176,7 @@ func TestExportJSONL(t *testing.T) {
 	if r, err := Verify(&out, &head); err != nil || !r.OK() {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := Export(io.Discard, strings.NewReader(all), "xml", ""); err == nil || !strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
+	if _, err := Export(io.Discard, strings.NewReader(all), "xml", ""); err == nil || !strings.Contains(err.Error(), strings.Join(ExportFormats(), ", ")) {
 		t.Errorf("error %v", err)
 	}
 }

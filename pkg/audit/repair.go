@@ -57,20 +57,20 @@ func headOfFile(path string) (Head, error) {
 	}
 	head, err := headOfLine(lines[len(lines)-1])
 	if err != nil {
-		return Head{}, &Error{Kind: ErrChanged, Path: path, Err: err}
+		return Head{}, &Error{Fault: ErrChanged, Path: path, Err: err}
 	}
 	return head, nil
 }
 
-// CheckMatchesStoredHead returns the error that appending to the log at path would return because the log does not
+// CheckLogMatchesStoredHead returns the error that appending to the log at path would return because the log does not
 // match the stored head. It reads only the end of the log.
-func CheckMatchesStoredHead(logPath string, storedHead Head) error {
+func CheckLogMatchesStoredHead(logPath string, storedHead Head) error {
 	last, err := LastHead(logPath)
 	if err != nil {
 		return err
 	}
 	l := Log{path: logPath, lastHead: last}
-	return l.compareWithHead(storedHead, nil)
+	return l.checkAgainstStoredHead(storedHead, nil)
 }
 
 // damagedSuffix separates a log's name from the time at which it was moved aside.
@@ -80,7 +80,7 @@ const damagedSuffix = ".damaged-"
 // stored head, and records the fault and the name of the old log. Repair returns the old log's new
 // name; path itself if a recovery entry in the log was enough; "" if the log is not damaged, so that
 // it cannot be used to empty a log.
-func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
+func Repair(ctx context.Context, path string, opts Options) (movedLogPath string, err error) {
 	if opts.HeadStore == nil {
 		return "", errors.New("repair audit log: the state file does not know the last entry; run 'shield doctor --repair-state' first")
 	}
@@ -90,7 +90,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	}
 	defer l.closeFiles()
 	if l.lock, err = flock.New(path + ".lock"); err != nil {
-		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
+		return "", &Error{Fault: ErrUnwritable, Path: path, Err: err}
 	}
 	if err := l.acquireLock(ctx); err != nil {
 		return "", err
@@ -98,26 +98,26 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	var gap Head
 	err = opts.HeadStore.AdvanceAuditHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}
-		at, repaired, err := l.seekEnd(kept)
+		at, repaired, err := l.seekEndRemovingTornLine(kept)
 		switch {
 		case err == nil && repaired == nil:
 			return seq, hash, nil
 		case err == nil:
-			aside = path
+			movedLogPath = path
 			h, err := l.appendRecovery(at, l.lastHead, repaired)
 			return h.Seq, h.Hash, err
-		case !errors.Is(err, ErrCut) && !errors.Is(err, ErrChanged):
+		case !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrChanged):
 			return 0, "", err
 		}
 		reason := err.Error()
-		aside = path + damagedSuffix + opts.Clock().UTC().Format("20060102T150405.000000000")
-		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		movedLogPath = path + damagedSuffix + opts.Clock().UTC().Format("20060102T150405.000000000")
+		if err := os.Rename(path, movedLogPath); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return 0, "", err
 		}
 		if _, err := l.reopen(); err != nil {
 			return 0, "", err
 		}
-		recovery, err := describeMovedLog(path, aside)
+		recovery, err := describeMovedLog(path, movedLogPath)
 		if err != nil {
 			return 0, "", err
 		}
@@ -125,31 +125,31 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 		gap, err = l.appendRecovery(0, kept, recovery)
 		return gap.Seq, gap.Hash, err
 	})
-	if keeper, ok := opts.HeadStore.(RecoveryGapStore); ok && err == nil && gap.Seq > 0 {
+	if keeper, ok := opts.HeadStore.(LogGapStore); ok && err == nil && gap.Seq > 0 {
 		err = keeper.StoreLogGap(ctx, gap.Seq, gap.Hash)
 	}
 	if err != nil {
 		return "", fmt.Errorf("repair audit log: %w", err)
 	}
-	return aside, nil
+	return movedLogPath, nil
 }
 
-// describeMovedLog returns the recovery entry for a damaged log that was moved to aside: its name,
-// its hash, and the last entry of the full log files before it, so that a later removal of these
-// full files is detected. It moves nothing.
-func describeMovedLog(path, aside string) (*Recovery, error) {
+// describeMovedLog returns the recovery entry for a damaged log whose new path is aside: the new
+// path, the log's hash, and the last entry of the full log files before it, so that a later removal
+// of these full files is detected. It moves nothing.
+func describeMovedLog(path, aside string) (*LogRecovery, error) {
 	full, err := listRotatedFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{MovedLogPath: aside, LastIntactSeq: new(uint64)}
+	r := &LogRecovery{MovedLogPath: aside, LastIntactSeq: new(uint64)}
 	if len(full) > 0 {
 		name := full[len(full)-1]
 		if *r.LastIntactSeq, err = strconv.ParseUint(name[len(name)-seqDigits:], 10, 64); err != nil {
 			return nil, err
 		}
 	}
-	r.SHA256, err = hashFile(aside)
+	r.DamagedDataSHA256, err = hashFile(aside)
 	if errors.Is(err, fs.ErrNotExist) { // the log was removed
 		return r, nil
 	}
@@ -169,7 +169,7 @@ func hashFile(name string) (string, error) {
 }
 
 // appendRecovery writes a recovery entry after the entry of head.
-func (l *Log) appendRecovery(at int64, head Head, what *Recovery) (Head, error) {
+func (l *Log) appendRecovery(at int64, head Head, what *LogRecovery) (Head, error) {
 	e := Entry{Kind: EntryKindLogRecovery, Recovery: what}
 	line, head := appendChained(nil, head, e.encodeRedacted(l.opts.Clock(), l.opts.Redactor))
 	return head, l.writeAndSync(at, line)

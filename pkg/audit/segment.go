@@ -72,7 +72,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 
 // A SegmentReport is what [VerifySegment] found.
 type SegmentReport struct {
-	Report
+	VerificationReport
 	Checkpoint Checkpoint `json:"checkpoint"` // its signature is valid
 }
 
@@ -98,16 +98,16 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 	if same, err := json.Marshal(header); err != nil || !bytes.Equal(same, line) || point.Seq == 0 {
 		return SegmentReport{}, ErrNoSegment
 	}
-	if err := point.Check(key); err != nil {
+	if err := point.VerifySignature(key); err != nil {
 		return SegmentReport{}, err
 	}
-	v := &verifier{storedHead: &point.Head, isSegment: true, currentLines: lines, lastRead: linePlace{line: 1}, nextFile: func() (string, io.Reader, error) { return "", nil, io.EOF }}
+	v := &verifier{storedHead: &point.Head, isSegment: true, currentLineReader: lines, lastRead: linePlace{line: 1}, nextFile: func() (string, io.Reader, error) { return "", nil, io.EOF }}
 	v.report.Files = 1
 	if err := v.verifyChain(); err != nil {
 		return SegmentReport{}, err
 	}
-	if v.report.OK() && (v.report.EntriesAfterHead > 0 || v.report.LastLineIncomplete) {
-		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterHead)}, point.Seq+1, DamageInserted, fmt.Sprintf("the signature covers the entries up to %d only; do not trust the later ones", point.Seq))
+	if v.report.OK() && (v.report.EntriesAfterStoredHead > 0 || v.report.LastLineIncomplete) {
+		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterStoredHead)}, point.Seq+1, DamageInserted, fmt.Sprintf("the signature covers the entries up to %d only; do not trust the later ones", point.Seq))
 	}
 	return SegmentReport{v.report, point}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A siemOutcome is a decision in the values of SIEM formats.
+// A siemOutcome holds the field values of the SIEM formats CEF and OCSF that describe a decision.
 type siemOutcome struct {
 	cefAction       string // CEF: act
 	cefSeverity     int    // CEF: severity, 0–10
@@ -32,8 +32,8 @@ func outcomeOf(e *Entry) siemOutcome {
 	return siemOutcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a tool result, an MCP server
 }
 
-// shortTitle returns a short title of an entry.
-func (e *Entry) shortTitle() string {
+// actionTypeOrEntryKind returns a short title of an entry.
+func (e *Entry) actionTypeOrEntryKind() string {
 	switch {
 	case e.Kind != EntryKindVerdict:
 		return e.Kind
@@ -58,7 +58,7 @@ type ocsfFinding struct {
 	ActionName      string  `json:"action"`
 	Disposition     int     `json:"disposition_id"`
 	DispositionName string  `json:"disposition"`
-	Info            struct {
+	FindingInfo     struct {
 		ID    string        `json:"uid"`
 		Title string        `json:"title"`
 		Rule  *ocsfAnalytic `json:"analytic,omitempty"`
@@ -90,9 +90,9 @@ func ocsfEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) er
 			Activity: 1, Category: 2, Class: 2004, Type: 200401, Time: e.Time.UnixMilli(), Severity: o.ocsfSeverity, Message: e.Reasoning,
 			Score: e.Confidence * 100, Action: o.ocsfAction, ActionName: o.cefAction, Disposition: o.ocsfDisposition, DispositionName: o.cefAction, Entry: line,
 		}
-		f.Info.ID, f.Info.Title = strconv.FormatUint(e.Seq, 10), e.shortTitle()
+		f.FindingInfo.ID, f.FindingInfo.Title = strconv.FormatUint(e.Seq, 10), e.actionTypeOrEntryKind()
 		if e.Rule != "" {
-			f.Info.Rule = &ocsfAnalytic{e.Rule, 1}
+			f.FindingInfo.Rule = &ocsfAnalytic{e.Rule, 1}
 		}
 		f.Metadata.Version, f.Metadata.Sequence, f.Metadata.Profiles = "1.3.0", e.Seq, []string{"security_control"}
 		f.Metadata.Product.Name, f.Metadata.Product.Vendor, f.Metadata.Product.Version = "shield", "shield", version
@@ -121,7 +121,7 @@ func cefEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) err
 			id = e.Kind
 		}
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "CEF:0|shield|shield|%s|%s|%s|%d|", cefHeaderEscaper.Replace(version), cefHeaderEscaper.Replace(id), cefHeaderEscaper.Replace(e.shortTitle()), o.cefSeverity)
+		fmt.Fprintf(&b, "CEF:0|shield|shield|%s|%s|%s|%d|", cefHeaderEscaper.Replace(version), cefHeaderEscaper.Replace(id), cefHeaderEscaper.Replace(e.actionTypeOrEntryKind()), o.cefSeverity)
 		payload, err := json.Marshal(e.Payload)
 		if err != nil || e.Payload == nil {
 			payload = nil
@@ -131,7 +131,7 @@ func cefEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) err
 			{"act", "", o.cefAction}, {"cat", "", e.Kind}, {"msg", "", e.Reasoning}, {"reason", "", e.Error}, {"suser", "", e.Caller.User},
 			{"cn1", "tier", strconv.Itoa(e.Tier)}, {"cfp1", "confidence", strconv.FormatFloat(e.Confidence, 'g', -1, 64)},
 			{"cs1", "session", e.Session}, {"cs2", "action hash", e.ActionHash}, {"cs3", "payload", string(payload)},
-			{"cs4", "folder", e.CWD}, {"cs5", "asked by", e.Caller.Command}, {"cs6", "decided by", strings.TrimSpace(e.By + " " + e.Channel)},
+			{"cs4", "folder", e.CWD}, {"cs5", "asked by", e.Caller.ShieldSubcommand}, {"cs6", "decided by", strings.TrimSpace(e.AnsweredBy + " " + e.AnswerChannel)},
 		} {
 			if field.value == "" {
 				continue

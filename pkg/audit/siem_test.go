@@ -46,7 +46,7 @@ func TestExportOCSF(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if f.Class*100+f.Activity != f.Type || f.Category != f.Class/1000 || f.Entry.Seq != uint64(i+1) || f.Info.ID != fmt.Sprint(i+1) || f.Time != f.Entry.Time.UnixMilli() {
+		if f.Class*100+f.Activity != f.Type || f.Category != f.Class/1000 || f.Entry.Seq != uint64(i+1) || f.FindingInfo.ID != fmt.Sprint(i+1) || f.Time != f.Entry.Time.UnixMilli() {
 			t.Errorf("entry %d: %s", i+1, line)
 		}
 		want := []string{"Blocked", "Allowed", "Escalated", "Blocked", "Allowed", "Escalated", "Noted"}[i]

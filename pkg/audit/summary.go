@@ -17,51 +17,53 @@ import (
 const (
 	maxSummaryDays                 = 366
 	maxCountedRulesCallersSessions = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
-	maxListedStopped               = 100   // stopped actions that are listed
-	maxShownPayloadChars           = 300   // bytes of a command that are shown
+	maxListedStoppedActions        = 100   // stopped actions that are listed
+	maxShownPayloadChars           = 300   // characters of a payload that are shown
 )
 
 // A Summary counts the verdicts of a log.
 type Summary struct {
-	First, Last        time.Time
-	Total              Counts
-	Days               []NamedCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules              []NamedCounts // by the rule that decided or first asked, most verdicts other than allowed first; "" if no rule did
-	Callers            []NamedCounts // shield commands and hooks that asked for verdicts
-	Sessions           []NamedCounts
-	OtherEntriesByKind map[string]int  // entries that are not verdicts, by kind
-	Stopped            []StoppedAction // the last actions that were not allowed, newest first
+	FirstVerdictTime, LastVerdictTime time.Time
+	Total                             VerdictCounts
+	Days                              []NamedCounts // by date in UTC, oldest first; without days that have no verdict
+	Rules                             []NamedCounts // by the rule that decided or first asked, most verdicts other than allowed first; "" if no rule did
+	Callers                           []NamedCounts // shield commands and hooks that asked for verdicts
+	Sessions                          []NamedCounts
+	NonVerdictCountByKind             map[string]int  // entries that are not verdicts, by kind
+	Stopped                           []StoppedAction // the last actions that were not allowed, newest first
 }
 
-// Counts are numbers of verdicts.
-type Counts struct {
-	Allowed   int // without asking a person
-	Escalated int // not decided
-	Blocked   int
-	Approved  int // by a person
-	Denied    int // by a person
+// VerdictCounts are numbers of verdicts.
+type VerdictCounts struct {
+	Allowed          int // without asking a person
+	Escalated        int // not decided
+	Blocked          int
+	ApprovedByPerson int // by a person
+	DeniedByPerson   int // by a person
 }
 
 // NamedCounts are the counts of one rule, day, caller or session.
 type NamedCounts struct {
 	Name string
-	Counts
+	VerdictCounts
 }
 
 // Sum returns the number of counted verdicts.
-func (c *Counts) Sum() int { return c.Allowed + c.Escalated + c.Blocked + c.Approved + c.Denied }
+func (c *VerdictCounts) Sum() int {
+	return c.Allowed + c.Escalated + c.Blocked + c.ApprovedByPerson + c.DeniedByPerson
+}
 
-// notAllowed returns how many actions were not allowed automatically.
-func (c *Counts) notAllowed() int { return c.Sum() - c.Allowed }
+// notAutomaticallyAllowedCount returns how many actions were not allowed automatically.
+func (c *VerdictCounts) notAutomaticallyAllowedCount() int { return c.Sum() - c.Allowed }
 
-func (c *Counts) countEntry(e *Entry) {
-	switch person := e.Tier == 3 && e.Channel != ""; {
+func (c *VerdictCounts) countEntry(e *Entry) {
+	switch person := e.Tier == 3 && e.AnswerChannel != ""; {
 	case e.Decision == verdict.Allow && person:
-		c.Approved++
+		c.ApprovedByPerson++
 	case e.Decision == verdict.Allow:
 		c.Allowed++
 	case e.Decision == verdict.Block && person:
-		c.Denied++
+		c.DeniedByPerson++
 	case e.Decision == verdict.Block:
 		c.Blocked++
 	default:
@@ -78,19 +80,19 @@ type StoppedAction struct {
 	Session, Channel, DecidingPersonName string
 }
 
-// OthersName is the name for the rules, callers and sessions that are counted together.
-const OthersName = "others"
+// OtherRulesCallersSessionsName is the name for the rules, callers and sessions that are counted together.
+const OtherRulesCallersSessionsName = "others"
 
-type countsByName map[string]*Counts
+type countsByName map[string]*VerdictCounts
 
 func (t countsByName) countEntry(name string, e *Entry) {
 	c := t[name]
 	if c == nil {
 		if len(t) >= maxCountedRulesCallersSessions {
-			name = OthersName
+			name = OtherRulesCallersSessionsName
 		}
 		if c = t[name]; c == nil {
-			c = new(Counts)
+			c = new(VerdictCounts)
 			t[name] = c
 		}
 	}
@@ -106,32 +108,32 @@ func (t countsByName) sortedCounts(order func(a, b NamedCounts) int) []NamedCoun
 	return out
 }
 
-func compareByStops(a, b NamedCounts) int {
-	return cmp.Or(cmp.Compare(b.notAllowed(), a.notAllowed()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
+func compareByNotAllowedThenTotal(a, b NamedCounts) int {
+	return cmp.Or(cmp.Compare(b.notAutomaticallyAllowedCount(), a.notAutomaticallyAllowedCount()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
 }
 
 // Summarize counts the verdicts of a log since a time; the zero time means all. Lines that are not
 // entries are skipped and counted.
 func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error) {
-	s = &Summary{OtherEntriesByKind: map[string]int{}}
+	s = &Summary{NonVerdictCountByKind: map[string]int{}}
 	days, rules, callers, sessions := countsByName{}, countsByName{}, countsByName{}, countsByName{}
 	skipped, err = forEachEntry(r, func(_ []byte, e *Entry) error {
 		switch {
 		case e.Time.Before(since):
 			return nil
 		case e.Kind != EntryKindVerdict:
-			if len(s.OtherEntriesByKind) < maxCountedRulesCallersSessions {
-				s.OtherEntriesByKind[e.Kind]++
+			if len(s.NonVerdictCountByKind) < maxCountedRulesCallersSessions {
+				s.NonVerdictCountByKind[e.Kind]++
 			}
 			return nil
 		}
-		if s.First.IsZero() {
-			s.First = e.Time
+		if s.FirstVerdictTime.IsZero() {
+			s.FirstVerdictTime = e.Time
 		}
-		s.Last = e.Time
+		s.LastVerdictTime = e.Time
 		s.Total.countEntry(e)
 		days.countEntry(e.Time.UTC().Format(time.DateOnly), e)
-		callers.countEntry(e.Caller.Command, e)
+		callers.countEntry(e.Caller.ShieldSubcommand, e)
 		if e.Session != "" {
 			sessions.countEntry(e.Session, e)
 		}
@@ -139,7 +141,7 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 			rules.countEntry(rule, e)
 		}
 		if e.Decision != verdict.Allow {
-			if len(s.Stopped) == maxListedStopped {
+			if len(s.Stopped) == maxListedStoppedActions {
 				s.Stopped = s.Stopped[1:]
 			}
 			s.Stopped = append(s.Stopped, newStoppedAction(e))
@@ -149,7 +151,7 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 	slices.Reverse(s.Stopped)
 	s.Days = days.sortedCounts(func(a, b NamedCounts) int { return cmp.Compare(a.Name, b.Name) })
 	s.Days = s.Days[max(len(s.Days)-maxSummaryDays, 0):]
-	s.Rules, s.Callers, s.Sessions = rules.sortedCounts(compareByStops), callers.sortedCounts(compareByStops), sessions.sortedCounts(compareByStops)
+	s.Rules, s.Callers, s.Sessions = rules.sortedCounts(compareByNotAllowedThenTotal), callers.sortedCounts(compareByNotAllowedThenTotal), sessions.sortedCounts(compareByNotAllowedThenTotal)
 	return s, skipped, err
 }
 
@@ -165,8 +167,8 @@ func (e *Entry) decidingRule() string {
 
 func newStoppedAction(e *Entry) StoppedAction {
 	return StoppedAction{
-		Time: e.Time, Decision: e.Decision, Rule: e.decidingRule(), Type: e.shortTitle(), Caller: e.Caller.Command,
-		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.Channel, DecidingPersonName: e.By,
+		Time: e.Time, Decision: e.Decision, Rule: e.decidingRule(), Type: e.actionTypeOrEntryKind(), Caller: e.Caller.ShieldSubcommand,
+		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.AnswerChannel, DecidingPersonName: e.AnsweredBy,
 	}
 }
 

@@ -28,12 +28,12 @@ func entries(list ...Entry) string {
 }
 
 func TestSummarize(t *testing.T) {
-	asked := []verdict.Step{{Tier: 0, Source: "policy", Decision: verdict.Escalate, Rule: "ask"}, {Tier: 3, Source: "person", Decision: verdict.Allow}}
+	asked := []verdict.Step{{Tier: 0, JudgeName: "policy", Decision: verdict.Escalate, Rule: "ask"}, {Tier: 3, JudgeName: "person", Decision: verdict.Allow}}
 	log := entries(
-		Entry{Decision: verdict.Allow, Session: "a", Caller: Caller{Command: "run"}},
+		Entry{Decision: verdict.Allow, Session: "a", Caller: Caller{ShieldSubcommand: "run"}},
 		Entry{Decision: verdict.Block, Rule: "deny", Session: "a", ActionType: "execute_command", Payload: map[string]any{"command": "rm -rf /"}},
-		Entry{Decision: verdict.Allow, Tier: 3, Channel: "web", Trail: asked},
-		Entry{Decision: verdict.Block, Tier: 3, Channel: "web", Trail: asked},
+		Entry{Decision: verdict.Allow, Tier: 3, AnswerChannel: "web", Trail: asked},
+		Entry{Decision: verdict.Block, Tier: 3, AnswerChannel: "web", Trail: asked},
 		Entry{Decision: verdict.Escalate, Time: time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)},
 		Entry{Decision: verdict.Block, Rule: "old", Time: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)},
 	) + "no entry\n"
@@ -41,7 +41,7 @@ func TestSummarize(t *testing.T) {
 	if err != nil || skipped != 1 {
 		t.Fatal(skipped, err)
 	}
-	if want := (Counts{Allowed: 1, Escalated: 1, Blocked: 1, Approved: 1, Denied: 1}); s.Total != want {
+	if want := (VerdictCounts{Allowed: 1, Escalated: 1, Blocked: 1, ApprovedByPerson: 1, DeniedByPerson: 1}); s.Total != want {
 		t.Errorf("total %+v, want %+v", s.Total, want)
 	}
 	if got := fmt.Sprint(s.Rules); got != "[{ask {0 0 0 1 1}} { {0 1 0 0 0}} {deny {0 0 1 0 0}}]" {
@@ -68,10 +68,10 @@ func TestSummaryIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Rules) > maxCountedRulesCallersSessions+1 || len(s.Sessions) > maxCountedRulesCallersSessions+1 || len(s.Stopped) != maxListedStopped || len(s.Stopped[0].Payload) > maxShownPayloadChars+8 {
+	if len(s.Rules) > maxCountedRulesCallersSessions+1 || len(s.Sessions) > maxCountedRulesCallersSessions+1 || len(s.Stopped) != maxListedStoppedActions || len(s.Stopped[0].Payload) > maxShownPayloadChars+8 {
 		t.Errorf("%d rules, %d sessions, %d stopped", len(s.Rules), len(s.Sessions), len(s.Stopped))
 	}
-	if s.Rules[0].Name != OthersName || s.Total.Blocked != len(list) {
+	if s.Rules[0].Name != OtherRulesCallersSessionsName || s.Total.Blocked != len(list) {
 		t.Errorf("first %+v of %d", s.Rules[0], s.Total.Blocked)
 	}
 }

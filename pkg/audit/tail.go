@@ -17,7 +17,7 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 		return fmt.Errorf("read audit log: %w", err)
 	}
 	defer func() { f.Close() }()
-	at, missing, err := lastLines(f, n)
+	at, missing, err := lastLinesOffset(f, n)
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
 	}
@@ -35,14 +35,14 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 			return nil
 		case <-tick.C:
 		}
-		g := openReplacement(path, f)
+		g := openIfReplaced(path, f)
 		if g == nil {
 			continue
 		}
 		// The log continues in a new file. First write the rest of this file, and the full files after
 		// it.
 		if _, err = copyLines(w, f, at); err == nil {
-			err = copyFullFiles(w, path, f, g)
+			err = copyRotatedFilesBetween(w, path, f, g)
 		}
 		f.Close()
 		if f, at = g, 0; err != nil {
@@ -74,7 +74,7 @@ func writeRotatedFilesTail(w io.Writer, path string, current *os.File, lineCount
 			return fmt.Errorf("read audit log: %w", err)
 		}
 		p := part{f: f}
-		if p.at, lineCount, err = lastLines(f, lineCount); err != nil {
+		if p.at, lineCount, err = lastLinesOffset(f, lineCount); err != nil {
 			f.Close()
 			return fmt.Errorf("read audit log: %w", err)
 		}
@@ -88,17 +88,17 @@ func writeRotatedFilesTail(w io.Writer, path string, current *os.File, lineCount
 	return nil
 }
 
-// copyFullFiles writes the full files between the files last and now.
-func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
+// copyRotatedFilesBetween writes the full files between the files last and now.
+func copyRotatedFilesBetween(w io.Writer, path string, previousFile, currentFile *os.File) error {
 	full, err := listRotatedFiles(path)
 	if err != nil {
 		return err
 	}
-	older := rotatedFilesBefore(full, last)
+	older := rotatedFilesBefore(full, previousFile)
 	if len(older) == len(full) { // last is not a full file that was renamed: another program replaced the log file
 		return nil
 	}
-	for _, name := range rotatedFilesBefore(full, now)[len(older)+1:] {
+	for _, name := range rotatedFilesBefore(full, currentFile)[len(older)+1:] {
 		f, err := openRead(name)
 		if err != nil {
 			return fmt.Errorf("read audit log: %w", err)
@@ -113,23 +113,23 @@ func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
 }
 
 // rotatedFilesBefore returns the full files before f, or all of them if f is not a full file.
-func rotatedFilesBefore(full []string, f *os.File) []string {
+func rotatedFilesBefore(rotatedPaths []string, f *os.File) []string {
 	info, err := f.Stat()
 	if err != nil {
-		return full
+		return rotatedPaths
 	}
-	for i, name := range full {
+	for i, name := range rotatedPaths {
 		if named, err := os.Lstat(name); err == nil && os.SameFile(named, info) {
-			return full[:i]
+			return rotatedPaths[:i]
 		}
 	}
-	return full
+	return rotatedPaths
 }
 
-// openReplacement opens the file at path if it is no longer f; otherwise it returns nil.
-func openReplacement(path string, f *os.File) *os.File {
+// openIfReplaced opens the file at path if it is no longer f; otherwise it returns nil.
+func openIfReplaced(path string, previousFile *os.File) *os.File {
 	named, err := os.Lstat(path)
-	info, ferr := f.Stat()
+	info, ferr := previousFile.Stat()
 	if err != nil || ferr != nil || os.SameFile(named, info) {
 		return nil
 	}
@@ -140,17 +140,17 @@ func openReplacement(path string, f *os.File) *os.File {
 	return g
 }
 
-// lastLines returns the offset at which the last n lines of a file begin, reading the file from its
+// lastLinesOffset returns the offset at which the last n lines of a file begin, reading the file from its
 // end. missing is the number of lines that the file lacks if it has fewer than n.
-func lastLines(f *os.File, n int) (at int64, missing int, err error) {
+func lastLinesOffset(f *os.File, n int) (offset int64, missingLineCount int, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, 0, err
 	}
 	ends, b := 0, make([]byte, 64<<10)
-	for at = info.Size(); at > 0; {
-		from := max(at-int64(len(b)), 0)
-		part := b[:at-from]
+	for offset = info.Size(); offset > 0; {
+		from := max(offset-int64(len(b)), 0)
+		part := b[:offset-from]
 		if _, err := f.ReadAt(part, from); err != nil {
 			return 0, 0, err
 		}
@@ -161,7 +161,7 @@ func lastLines(f *os.File, n int) (at int64, missing int, err error) {
 				}
 			}
 		}
-		at = from
+		offset = from
 	}
 	return 0, max(n-ends, 0), nil
 }

@@ -37,24 +37,24 @@ func (b *Damage) String() string {
 }
 
 // A Report is what [Verify] found.
-type Report struct {
-	Lines              int     `json:"lines"` // complete lines that were read
-	Files              int     `json:"files"` // number of files of the log
-	FirstSeq           uint64  `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
-	Head               Head    `json:"head"`  // the last entry of the intact chain
-	RecoveryEntries    int     `json:"recovered"`
-	LastLineIncomplete bool    `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
-	EntriesAfterHead   uint64  `json:"beyond,omitempty"` // entries after the given head
-	Damage             *Damage `json:"break,omitempty"`
+type VerificationReport struct {
+	CompleteLineCount      int     `json:"lines"` // complete lines that were read
+	Files                  int     `json:"files"` // number of files of the log
+	FirstSeq               uint64  `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
+	Head                   Head    `json:"head"`  // the last entry of the intact chain
+	RecoveryEntries        int     `json:"recovered"`
+	LastLineIncomplete     bool    `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
+	EntriesAfterStoredHead uint64  `json:"beyond,omitempty"` // entries after the given head
+	Damage                 *Damage `json:"break,omitempty"`
 
 	MissingFiles []string `json:"missing,omitempty"` // damaged files that were moved aside and no longer exist
 
-	// UnprovableFromLogAloneText says what cannot be verified without a stored head; empty if one was given.
-	UnprovableFromLogAloneText string `json:"unknown,omitempty"`
+	// UnverifiedWithoutStoredHeadNote says what cannot be verified without a stored head; empty if one was given.
+	UnverifiedWithoutStoredHeadNote string `json:"unknown,omitempty"`
 }
 
 // OK reports whether the log is intact.
-func (r *Report) OK() bool { return r.Damage == nil }
+func (r *VerificationReport) OK() bool { return r.Damage == nil }
 
 // VerifyFile is [Verify] for a log with all its files. A missing log is an error, unless kept has
 // entries: then they count as cut off.
@@ -62,16 +62,16 @@ func (r *Report) OK() bool { return r.Damage == nil }
 // A damaged log that was moved aside continues in a new file with a recovery entry. The recovery entry
 // is accepted only if gaps contains its sequence number and hash, if kept is the entry before it, or
 // if the file that it names exists and continues from the entry before the gap.
-func VerifyFile(path string, kept *Head, gaps map[uint64]string) (Report, error) {
+func VerifyFile(path string, storedHead *Head, recoveryEntryHashBySeq map[uint64]string) (VerificationReport, error) {
 	s, err := openLogFiles(path)
-	if errors.Is(err, fs.ErrNotExist) && kept != nil && kept.Seq > 0 {
-		return Verify(bytes.NewReader(nil), kept)
+	if errors.Is(err, fs.ErrNotExist) && storedHead != nil && storedHead.Seq > 0 {
+		return Verify(bytes.NewReader(nil), storedHead)
 	}
 	if err != nil {
-		return Report{}, fmt.Errorf("verify audit log: %w", err)
+		return VerificationReport{}, fmt.Errorf("verify audit log: %w", err)
 	}
 	defer s.closeFiles()
-	v := &verifier{nextFile: s.nextFile, path: path, storedHead: kept, recoveryHashBySeq: gaps}
+	v := &verifier{nextFile: s.nextFile, logPath: path, storedHead: storedHead, recoveryEntryHashBySeq: recoveryEntryHashBySeq}
 	err = v.verifyChain()
 	return v.report, err
 }
@@ -80,7 +80,7 @@ func VerifyFile(path string, kept *Head, gaps map[uint64]string) (Report, error)
 // from outside the log: the state file or a [Checkpoint]. If it is nil, a change or removal of the
 // last lines is not detected. The log may continue after kept. Damage is not an error; the error is a
 // read error.
-func Verify(r io.Reader, kept *Head) (Report, error) {
+func Verify(r io.Reader, kept *Head) (VerificationReport, error) {
 	given := false
 	v := &verifier{storedHead: kept, nextFile: func() (string, io.Reader, error) {
 		if given {
@@ -95,13 +95,13 @@ func Verify(r io.Reader, kept *Head) (Report, error) {
 
 // A chainLine is one line with its sequence number and hashes.
 type chainLine struct {
-	isValid    bool // the line is a valid entry
-	seq        uint64
-	prev       string
-	hash       string
-	atLogEnd   bool     // end of the log
-	isRecovery bool     // it is a recovery entry
-	recovery   Recovery // content of a recovery entry; zero for other entries
+	isValid          bool // the line is a valid entry
+	seq              uint64
+	prev             string
+	hash             string
+	isEndOfLogMarker bool        // end of the log
+	isRecovery       bool        // it is a recovery entry
+	recovery         LogRecovery // content of a recovery entry; zero for other entries
 	linePlace
 }
 
@@ -111,7 +111,7 @@ type linePlace struct {
 	line int // counted from 1
 }
 
-// follows reports whether l is the next entry after head.
+// follows reports whether l is the next log entry after the entry h.
 func (l chainLine) follows(h Head) bool {
 	prev := h.Hash
 	if h.Seq == 0 {
@@ -121,16 +121,16 @@ func (l chainLine) follows(h Head) bool {
 }
 
 type verifier struct {
-	nextFile          func() (string, io.Reader, error) // returns the next file of the log, io.EOF at the end
-	currentLines      *lineReader                       // lines of the file that is being read; nil before the first file
-	lastRead          linePlace                         // position of the last line read
-	path              string
-	storedHead        *Head
-	recoveryHashBySeq map[uint64]string
-	report            Report
-	previousHead      Head      // the head before report.Head
-	headPlace         linePlace // position of the entry that is report.Head
-	foundStoredHead   bool      // the log contains the entry of storedHead
+	nextFile               func() (string, io.Reader, error) // returns the next file of the log, io.EOF at the end
+	currentLineReader      *lineReader                       // lines of the file that is being read; nil before the first file
+	lastRead               linePlace                         // position of the last line read
+	logPath                string
+	storedHead             *Head
+	recoveryEntryHashBySeq map[uint64]string
+	report                 VerificationReport
+	previousHead           Head      // the head before report.Head
+	lastIntactEntryPlace   linePlace // position of the entry that is report.Head
+	foundStoredHead        bool      // the log contains the entry of storedHead
 
 	isSegment bool // the first entry continues one that is not in the segment
 }
@@ -145,28 +145,28 @@ func (v *verifier) openNextFile() (bool, error) {
 		return false, fmt.Errorf("verify audit log: %w", err)
 	}
 	v.report.Files++
-	v.currentLines, v.lastRead = newLineReader(r), linePlace{file: name}
+	v.currentLineReader, v.lastRead = newLineReader(r), linePlace{file: name}
 	return true, nil
 }
 
 func (v *verifier) nextLine() (chainLine, error) {
-	if v.currentLines == nil {
+	if v.currentLineReader == nil {
 		if more, err := v.openNextFile(); !more {
-			return chainLine{atLogEnd: true}, err
+			return chainLine{isEndOfLogMarker: true}, err
 		}
 	}
-	line, err := v.currentLines.nextLine()
+	line, err := v.currentLineReader.nextLine()
 	for errors.Is(err, io.EOF) {
-		torn, at := v.currentLines.lastIncomplete, v.lastRead
+		torn, at := v.currentLineReader.lastIncomplete, v.lastRead
 		if more, err := v.openNextFile(); !more {
 			v.lastRead.line++
-			return chainLine{atLogEnd: true, linePlace: v.lastRead}, err
+			return chainLine{isEndOfLogMarker: true, linePlace: v.lastRead}, err
 		}
 		if torn { // only the last line of a log can be incomplete
 			at.line++
 			return chainLine{linePlace: at}, nil
 		}
-		line, err = v.currentLines.nextLine()
+		line, err = v.currentLineReader.nextLine()
 	}
 	v.lastRead.line++
 	switch {
@@ -181,7 +181,7 @@ func (v *verifier) nextLine() (chainLine, error) {
 		l.isValid, l.seq, l.prev = true, seq, prev
 	}
 	if l.isValid && l.isRecovery {
-		var e struct{ Recovery Recovery }
+		var e struct{ Recovery LogRecovery }
 		if json.Unmarshal(line, &e) == nil {
 			l.recovery = e.Recovery
 		}
@@ -191,17 +191,17 @@ func (v *verifier) nextLine() (chainLine, error) {
 
 func (v *verifier) verifyChain() error {
 	cur, err := v.nextLine()
-	for ; err == nil && !cur.atLogEnd; cur, err = v.nextLine() {
-		v.report.Lines++
+	for ; err == nil && !cur.isEndOfLogMarker; cur, err = v.nextLine() {
+		v.report.CompleteLineCount++
 		if v.isSegment && v.report.FirstSeq == 0 && cur.isValid {
 			v.report.Head = Head{cur.seq - 1, cur.prev}
 		}
 		if cur.line == 1 && cur.follows(v.report.Head) && v.isFileMisnamed() {
 			return nil
 		}
-		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.isRecoveryGapProven(cur) {
+		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.isDamagedLogMoveProven(cur) {
 			// A damaged log that was moved aside continues in a new file.
-			if v.isFileMisnamed() || v.movedLogChanged(cur) {
+			if v.isFileMisnamed() || v.hasMovedLogHashMismatch(cur) {
 				return nil
 			}
 			v.report.Head = Head{cur.seq - 1, cur.prev}
@@ -216,7 +216,7 @@ func (v *verifier) verifyChain() error {
 		if cur.isRecovery {
 			v.report.RecoveryEntries++
 		}
-		v.previousHead, v.report.Head, v.headPlace = v.report.Head, Head{cur.seq, cur.hash}, cur.linePlace
+		v.previousHead, v.report.Head, v.lastIntactEntryPlace = v.report.Head, Head{cur.seq, cur.hash}, cur.linePlace
 		if v.storedHead != nil && cur.seq == v.storedHead.Seq {
 			if cur.hash != v.storedHead.Hash {
 				// All lines up to here are consistent, so the change is at this line or before.
@@ -233,11 +233,11 @@ func (v *verifier) verifyChain() error {
 		return nil
 	}
 	if v.storedHead != nil && v.storedHead.Seq > 0 && v.report.Head.Seq > v.storedHead.Seq {
-		v.report.EntriesAfterHead = v.report.Head.Seq - v.storedHead.Seq
+		v.report.EntriesAfterStoredHead = v.report.Head.Seq - v.storedHead.Seq
 	}
-	v.report.LastLineIncomplete = v.currentLines != nil && v.currentLines.lastIncomplete
+	v.report.LastLineIncomplete = v.currentLineReader != nil && v.currentLineReader.lastIncomplete
 	if v.storedHead == nil {
-		v.report.UnprovableFromLogAloneText = v.describeUnverifiable()
+		v.report.UnverifiedWithoutStoredHeadNote = v.describeUnverifiable()
 	}
 	if v.storedHead != nil && v.storedHead.Seq > 0 && !v.foundStoredHead {
 		if v.storedHead.Seq > v.report.Head.Seq {
@@ -249,15 +249,15 @@ func (v *verifier) verifyChain() error {
 	return nil
 }
 
-// isRecoveryGapProven reports whether evidence besides the recovery entry itself shows that the entries before it
+// isDamagedLogMoveProven reports whether evidence besides the recovery entry itself shows that the entries before it
 // were moved aside.
-func (v *verifier) isRecoveryGapProven(cur chainLine) bool {
+func (v *verifier) isDamagedLogMoveProven(cur chainLine) bool {
 	switch {
 	case cur.recovery.MovedLogPath == "", cur.recovery.LastIntactSeq != nil && *cur.recovery.LastIntactSeq != v.report.Head.Seq:
 		return false
-	case v.recoveryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.prev}:
+	case v.recoveryEntryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.prev}:
 		return true
-	case v.path == "" || filepath.Dir(cur.recovery.MovedLogPath) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.recovery.MovedLogPath), filepath.Base(v.path)+damagedSuffix):
+	case v.logPath == "" || filepath.Dir(cur.recovery.MovedLogPath) != filepath.Dir(v.logPath) || !strings.HasPrefix(filepath.Base(cur.recovery.MovedLogPath), filepath.Base(v.logPath)+damagedSuffix):
 		return false
 	}
 	f, err := openRead(cur.recovery.MovedLogPath)
@@ -273,17 +273,17 @@ func (v *verifier) isRecoveryGapProven(cur chainLine) bool {
 	return err == nil && chainLine{isValid: true, seq: seq, prev: prev}.follows(v.report.Head)
 }
 
-// movedLogChanged reports whether the damaged log that a recovery entry names was changed after it was moved
+// hasMovedLogHashMismatch reports whether the damaged log that a recovery entry names was changed after it was moved
 // aside. A missing file is recorded in the report.
-func (v *verifier) movedLogChanged(cur chainLine) bool {
-	if v.path == "" || cur.recovery.SHA256 == "" {
+func (v *verifier) hasMovedLogHashMismatch(cur chainLine) bool {
+	if v.logPath == "" || cur.recovery.DamagedDataSHA256 == "" {
 		return false
 	}
-	aside := filepath.Join(filepath.Dir(v.path), filepath.Base(cur.recovery.MovedLogPath))
+	aside := filepath.Join(filepath.Dir(v.logPath), filepath.Base(cur.recovery.MovedLogPath))
 	switch sum, err := hashFile(aside); {
 	case errors.Is(err, fs.ErrNotExist):
 		v.report.MissingFiles = append(v.report.MissingFiles, aside)
-	case err != nil || sum != cur.recovery.SHA256:
+	case err != nil || sum != cur.recovery.DamagedDataSHA256:
 		v.setDamage(linePlace{file: aside, line: 1}, v.report.Head.Seq+1, DamageChanged, "the file was changed after shield moved it aside")
 		return true
 	}
@@ -292,11 +292,11 @@ func (v *verifier) movedLogChanged(cur chainLine) bool {
 
 // isFileMisnamed reports whether the name of the file just read does not match its last entry.
 func (v *verifier) isFileMisnamed() bool {
-	number, full := strings.CutPrefix(v.headPlace.file, v.path+".")
+	number, full := strings.CutPrefix(v.lastIntactEntryPlace.file, v.logPath+".")
 	if last, err := strconv.ParseUint(number, 10, 64); !full || err == nil && last == v.report.Head.Seq {
 		return false
 	}
-	v.setDamage(v.headPlace, v.report.Head.Seq, DamageChanged, fmt.Sprintf("the name of the file does not end with %d, the number of the last entry in the file; rename the file back", v.report.Head.Seq))
+	v.setDamage(v.lastIntactEntryPlace, v.report.Head.Seq, DamageChanged, fmt.Sprintf("the name of the file does not end with %d, the number of the last entry in the file; rename the file back", v.report.Head.Seq))
 	return true
 }
 
@@ -308,8 +308,8 @@ func (v *verifier) describeUnverifiable() string {
 	return fmt.Sprintf("whether entry %d, the last one here, is unchanged, and whether others followed it", v.report.Head.Seq)
 }
 
-func (v *verifier) setDamage(at linePlace, seq uint64, how, note string) {
-	v.report.Damage = &Damage{Line: at.line, Seq: seq, Kind: how, Explanation: note, File: at.file}
+func (v *verifier) setDamage(at linePlace, seq uint64, damageKind, explanation string) {
+	v.report.Damage = &Damage{Line: at.line, Seq: seq, Kind: damageKind, Explanation: explanation, File: at.file}
 }
 
 // classifyDamage determines the damage to a log in which cur, the last line read, does not follow the line
@@ -328,10 +328,10 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	case follows:
 		v.setDamage(n, want, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case head.Seq > 0 && cur.follows(v.previousHead):
-		v.setDamage(v.headPlace, head.Seq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
-	case cur.isValid && cur.seq == want && v.isUnchanged(cur, after):
+		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
+	case cur.isValid && cur.seq == want && v.isConfirmedByNextLineOrHead(cur, after):
 		// The line after the replaced line is intact and contains the hash of the original line.
-		v.setDamage(v.headPlace, head.Seq, DamageChanged, "this line was replaced: the line after it has the hash of another line")
+		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageChanged, "this line was replaced: the line after it has the hash of another line")
 	case !cur.isValid, cur.seq == want, after.isValid && after.seq == want+1, cur.prev == head.Hash:
 		v.setDamage(n, want, DamageChanged, "the line was changed after it was written")
 	default:
@@ -340,17 +340,17 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	return nil
 }
 
-// isUnchanged reports whether cur, whose previous hash does not match the line before, is itself unchanged;
+// isConfirmedByNextLineOrHead reports whether cur, whose previous hash does not match the line before, is itself unchanged;
 // then the line before was changed.
-func (v *verifier) isUnchanged(cur, after chainLine) bool {
+func (v *verifier) isConfirmedByNextLineOrHead(cur, nextLine chainLine) bool {
 	head := v.report.Head
 	switch {
 	case head.Seq == 0, v.foundStoredHead && v.storedHead.Seq == head.Seq: // the line before is known to be unchanged
 		return false
-	case after.atLogEnd:
+	case nextLine.isEndOfLogMarker:
 		return v.storedHead == nil || v.storedHead.Seq != cur.seq || v.storedHead.Hash == cur.hash
 	}
-	return after.follows(Head{cur.seq, cur.hash})
+	return nextLine.follows(Head{cur.seq, cur.hash})
 }
 
 // classifyHigherSequence determines why an entry has a higher sequence number than its position: moved, inserted,
@@ -358,7 +358,7 @@ func (v *verifier) isUnchanged(cur, after chainLine) bool {
 func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) error {
 	line, follows := cur.linePlace, after.follows(v.report.Head)
 	var here, itself, next bool // whether the rest of the log has an entry with the number want, cur.seq or cur.seq+1
-	for l := after; !l.atLogEnd; {
+	for l := after; !l.isEndOfLogMarker; {
 		here = here || l.isValid && l.seq == want
 		itself = itself || l.isValid && l.seq == cur.seq
 		next = next || l.isValid && l.seq == cur.seq+1

@@ -108,7 +108,7 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.how == "" {
-				if !r.OK() || r.Head != head || r.Lines != 10 {
+				if !r.OK() || r.Head != head || r.CompleteLineCount != 10 {
 					t.Errorf("%+v", r)
 				}
 				return
@@ -127,12 +127,12 @@ func TestVerifyGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
 	aside := path + damagedSuffix + "now"
-	e := Entry{Kind: EntryKindLogRecovery, Recovery: &Recovery{Reason: "cut", MovedLogPath: aside}}
+	e := Entry{Kind: EntryKindLogRecovery, Recovery: &LogRecovery{Reason: "cut", MovedLogPath: aside}}
 	first, next := appendChained(nil, head, e.encodeRedacted(clock(), nil))
 	two := entry(7)
 	both, last := appendChained(first, next, two.encodeRedacted(clock(), nil))
 	write(t, path, both)
-	verified := func(kept *Head, gaps map[uint64]string) Report {
+	verified := func(kept *Head, gaps map[uint64]string) VerificationReport {
 		r, err := VerifyFile(path, kept, gaps)
 		if err != nil {
 			t.Fatal(err)
@@ -241,10 +241,10 @@ func BenchmarkVerify(b *testing.B) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
-	if err := CheckMatchesStoredHead(path, Head{}); err != nil {
+	if err := CheckLogMatchesStoredHead(path, Head{}); err != nil {
 		t.Errorf("no log and none known of: %v", err)
 	}
-	if err := CheckMatchesStoredHead(path, Head{1, "x"}); !errors.Is(err, ErrCut) {
+	if err := CheckLogMatchesStoredHead(path, Head{1, "x"}); !errors.Is(err, ErrTruncated) {
 		t.Errorf("no log although there was one: %v", err)
 	}
 	line, head := appendChained(nil, Head{}, []byte(`"kind":"verdict"}`))
@@ -259,16 +259,16 @@ func TestCheck(t *testing.T) {
 		{"nothing kept", Head{}, nil},
 		{"the last entry", head, nil},
 		{"this entry was replaced: its hash is not the one in the state file", Head{1, "x"}, ErrChanged},
-		{"a later entry", Head{2, "x"}, ErrCut},
+		{"a later entry", Head{2, "x"}, ErrTruncated},
 	} {
-		if err := CheckMatchesStoredHead(path, tt.kept); !errors.Is(err, tt.want) {
+		if err := CheckLogMatchesStoredHead(path, tt.kept); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
 	if err := os.WriteFile(path, []byte("junk\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckMatchesStoredHead(path, head); !errors.Is(err, ErrChanged) {
+	if err := CheckLogMatchesStoredHead(path, head); !errors.Is(err, ErrChanged) {
 		t.Errorf("junk: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func LockFilePath(path string) string { return path + ".lock" }
 func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	if l.lock == nil {
 		if l.lock, err = flock.New(LockFilePath(l.path)); err != nil {
-			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+			return &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
 	ctx := context.Background() // each lock has a deadline of its own
@@ -55,10 +55,10 @@ func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 func (l *Log) acquireLock(ctx context.Context) error {
 	err := l.lock.Lock(ctx, l.opts.LockWait)
 	if errors.As(err, new(*flock.HeldError)) {
-		return &Error{Kind: ErrBusy, Path: l.path, Err: err}
+		return &Error{Fault: ErrBusy, Path: l.path, Err: err}
 	}
 	if err != nil {
-		return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		return &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (l *Log) acquireLock(ctx context.Context) error {
 // appendLines writes the batch after the last line and returns the new head. The log must not end
 // before the stored head.
 func (l *Log) appendLines(kept Head, batch []*PendingEntries) (Head, error) {
-	at, repaired, err := l.seekEnd(kept)
+	at, repaired, err := l.seekEndRemovingTornLine(kept)
 	if err != nil {
 		return Head{}, err
 	}
@@ -118,7 +118,7 @@ func (l *Log) writeAndSync(at int64, lines []byte) error {
 	if n > 0 {
 		err = errors.Join(err, l.file.Truncate(at))
 	}
-	return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	return &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 }
 
 // appendChained appends the line that follows head and returns the new head.
@@ -146,29 +146,29 @@ func hashLine(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// seekEnd updates the open file and [Log.lastHead] to the log's current end, and returns the offset
+// seekEndRemovingTornLine updates the open file and [Log.lastHead] to the log's current end, and returns the offset
 // to write at. It removes a line that a crash left incomplete, and describes it: the verdict in
 // that line was never returned.
-func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
+func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repaired *LogRecovery, err error) {
 	info, err := l.reopen()
 	if err != nil {
 		return 0, nil, err
 	}
-	if info.Size() == l.endOffset && l.isLastLineUnchanged() {
-		return l.endOffset, nil, l.compareWithHead(kept, nil)
+	if info.Size() == l.endOffset && l.isLastWrittenLineIntact() {
+		return l.endOffset, nil, l.checkAgainstStoredHead(storedHead, nil)
 	}
 	tail, err := readTail(l.file, info.Size())
 	if err != nil {
-		return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		return 0, nil, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 	}
-	at = info.Size()
+	writeOffset = info.Size()
 	lines, torn := splitTail(tail)
 	if len(torn) > 0 {
 		if len(lines) == 0 && int64(len(tail)) < info.Size() {
-			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
+			return 0, nil, &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
 		}
-		at -= int64(len(torn))
-		repaired = &Recovery{Reason: "incomplete line", RemovedBytes: int64(len(torn)), SHA256: hashLine(torn)}
+		writeOffset -= int64(len(torn))
+		repaired = &LogRecovery{Reason: "incomplete line", RemovedBytes: int64(len(torn)), DamagedDataSHA256: hashLine(torn)}
 	}
 	if len(lines) > 0 {
 		l.lastHead, err = headOfLine(lines[len(lines)-1])
@@ -176,46 +176,46 @@ func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
 		l.lastHead, err = headOfNewestRotatedFile(l.path)
 	}
 	if err != nil {
-		return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
+		return 0, nil, &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
 	}
-	if err := l.compareWithHead(kept, lines); err != nil {
+	if err := l.checkAgainstStoredHead(storedHead, lines); err != nil {
 		return 0, nil, err
 	}
-	if n := l.lastHead.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
+	if n := l.lastHead.Seq - storedHead.Seq; storedHead.Seq > 0 && n > 0 && repaired == nil {
 		// A process was killed before it advanced the head, or another program added the entries.
-		return at, &Recovery{Reason: fmt.Sprintf("the state file does not record the last %d entries; run 'shield doctor --repair-audit'", n)}, nil
+		return writeOffset, &LogRecovery{Reason: fmt.Sprintf("the state file does not record the last %d entries; run 'shield doctor --repair-audit'", n)}, nil
 	}
 	if repaired != nil {
-		if err := l.file.Truncate(at); err != nil {
-			return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		if err := l.file.Truncate(writeOffset); err != nil {
+			return 0, nil, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
-	return at, repaired, nil
+	return writeOffset, repaired, nil
 }
 
-// isLastLineUnchanged reports whether the last written line is still there.
-func (l *Log) isLastLineUnchanged() bool {
+// isLastWrittenLineIntact reports whether the last written line is still there.
+func (l *Log) isLastWrittenLineIntact() bool {
 	line := make([]byte, max(l.endOffset-l.lastLineOffset-1, 0))
 	_, err := l.file.ReadAt(line, l.lastLineOffset)
 	return err == nil && hashLine(line) == l.lastHead.Hash
 }
 
-// compareWithHead returns an error if the log lost or changed the entry of the stored head. A process killed
+// checkAgainstStoredHead returns an error if the log lost or changed the entry of the stored head. A process killed
 // between writing and advancing the head leaves entries after it; lines are the last lines of the log.
-func (l *Log) compareWithHead(kept Head, lines [][]byte) error {
+func (l *Log) checkAgainstStoredHead(storedHead Head, tailLines [][]byte) error {
 	switch {
-	case kept.Seq == 0: // no entry is recorded
+	case storedHead.Seq == 0: // no entry is recorded
 		return nil
-	case kept.Seq > l.lastHead.Seq:
-		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, kept.Seq)}
-	case kept == l.lastHead:
+	case storedHead.Seq > l.lastHead.Seq:
+		return &Error{Fault: ErrTruncated, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, storedHead.Seq)}
+	case storedHead == l.lastHead:
 		return nil
-	case kept.Seq == l.lastHead.Seq:
-		return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", kept.Seq)}
+	case storedHead.Seq == l.lastHead.Seq:
+		return &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
 	}
-	for _, line := range lines {
-		if h, err := headOfLine(line); err == nil && h.Seq == kept.Seq && h != kept {
-			return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", kept.Seq)}
+	for _, line := range tailLines {
+		if h, err := headOfLine(line); err == nil && h.Seq == storedHead.Seq && h != storedHead {
+			return &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (l *Log) compareWithHead(kept Head, lines [][]byte) error {
 // reopen opens the log file if it is not open, or if another file has replaced it at its path.
 func (l *Log) reopen() (os.FileInfo, error) {
 	fail := func(err error) (os.FileInfo, error) {
-		return nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		return nil, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 	}
 	if l.file != nil {
 		named, err := os.Lstat(l.path)
@@ -247,7 +247,7 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	default:
 		if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, otherUsersModeBits), owner.CheckSingleLink(info)); err != nil {
 			f.Close()
-			return nil, &Error{Kind: ErrExposed, Path: l.path, Err: err}
+			return nil, &Error{Fault: ErrExposed, Path: l.path, Err: err}
 		}
 	}
 	if err != nil {
@@ -262,13 +262,14 @@ func (l *Log) reopen() (os.FileInfo, error) {
 // users, and write and execute access for the group. Read access for the group (0o040) is allowed.
 const otherUsersModeBits = owner.GroupOrOtherAccessBits &^ 0o040
 
-// rotateFile renames the full file and returns the offset for the next line, which is at if renaming
-// fails: a log that is too large is better than none. If the process is killed in between, there is no
-// current file, and the next process continues from the full one.
+// rotateFile renames the full log file and returns the offset for the next line. If renaming fails,
+// it returns at, so that the log continues in the same file: a log that is too large is better than
+// none. If the process is killed in between, there is no current file, and the next process
+// continues from the full one.
 func (l *Log) rotateFile(at int64) (int64, error) {
 	name := rotatedFilePath(l.path, l.lastHead.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
+		return 0, &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}
 	// Windows cannot rename an open file.
 	l.file.Close()
@@ -281,7 +282,7 @@ func (l *Log) rotateFile(at int64) (int64, error) {
 		return at, nil
 	}
 	if err := syncFolder(filepath.Dir(l.path)); err != nil {
-		return 0, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		return 0, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
 	}
 	return 0, nil
 }

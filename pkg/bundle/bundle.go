@@ -55,9 +55,9 @@ type Manifest struct {
 // A Bundle is an opened bundle.
 type Bundle struct {
 	Manifest
-	Digest       string // digest of the manifest: "sha256:" and hex; does not depend on how the archive is packed
-	SigningKeyID string // ID of the signing key, in hex as in minisign; "" if the signature was not checked
-	files        map[string][]byte
+	ManifestDigest string // digest of the manifest: "sha256:" and hex; does not depend on how the archive is packed
+	SigningKeyID   string // ID of the signing key, in hex as in minisign; "" if the signature was not checked
+	files          map[string][]byte
 }
 
 // Policy returns the content of the policy file.
@@ -67,8 +67,8 @@ func (b *Bundle) Policy() []byte { return b.files[PolicyFile] }
 func (b *Bundle) String() string { return fmt.Sprintf("%s version %d", b.Name, b.Version) }
 
 // Open returns the bundle in an archive that one of the keys has signed. It does not check the expiry:
-// see [Bundle.Usable].
-func Open(archive []byte, keys Keys) (*Bundle, error) {
+// see [Bundle.CheckExpiry].
+func Open(archive []byte, keys TrustedPublicKeys) (*Bundle, error) {
 	files, err := unpackFiles(archive)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	case signature == nil:
 		return nil, ErrUnsigned
 	}
-	signer, err := keys.verifySignerKeyID(manifest, signature)
+	signer, err := keys.verifiedSignerKeyID(manifest, signature)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +96,13 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 // manifest, but not the signature.
 func newBundle(files map[string][]byte) (*Bundle, error) {
 	manifest := files[manifestFile]
-	b := &Bundle{Digest: sha256Digest(manifest), files: maps.Clone(files)}
+	b := &Bundle{ManifestDigest: sha256Digest(manifest), files: maps.Clone(files)}
 	delete(b.files, manifestFile)
 	delete(b.files, signatureFile)
 	if err := json.Unmarshal(manifest, &b.Manifest, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	if err := b.Manifest.check(); err != nil {
+	if err := b.Manifest.validateFields(); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
 	for _, name := range sorted.Keys(b.files) {
@@ -121,8 +121,8 @@ func newBundle(files map[string][]byte) (*Bundle, error) {
 	return b, nil
 }
 
-// check returns an error for an invalid manifest; it does not check digests.
-func (m *Manifest) check() error {
+// validateFields returns an error for an invalid manifest; it does not check digests.
+func (m *Manifest) validateFields() error {
 	switch {
 	case m.Format != 1:
 		return fmt.Errorf("the bundle has format %d, and this shield reads format 1; upgrade shield, or ask the publisher for format 1", m.Format)
@@ -151,9 +151,9 @@ func checkPortableFileName(name string) error {
 	return nil
 }
 
-// Usable returns an error if the bundle cannot be used at a time. expired reports that it has expired; it
+// CheckExpiry returns an error if the bundle cannot be used at a time. expired reports that it has expired; it
 // can be used for the time grace after that.
-func (b *Bundle) Usable(now time.Time, grace time.Duration) (expired bool, err error) {
+func (b *Bundle) CheckExpiry(now time.Time, grace time.Duration) (expired bool, err error) {
 	if now.Before(b.Expires) {
 		return false, nil
 	}
@@ -194,7 +194,7 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 		}
 		m.DigestByFileName[name] = sha256Digest(data)
 	}
-	if err := m.check(); err != nil {
+	if err := m.validateFields(); err != nil {
 		return nil, err
 	}
 	manifest, err := json.Marshal(m, json.Deterministic(true), jsontext.WithIndent("  "))

@@ -22,7 +22,7 @@ import (
 var expires = time.Date(2030, 1, 31, 0, 0, 0, 0, time.UTC)
 
 // pair returns a new pair of keys.
-func pair(t testing.TB) (*PrivateKey, Keys) {
+func pair(t testing.TB) (*PrivateKey, TrustedPublicKeys) {
 	t.Helper()
 	private, public, err := GenerateKey("")
 	if err != nil {
@@ -314,12 +314,12 @@ func TestUsable(t *testing.T) {
 		{expires.Add(time.Hour - 1), true, false},
 		{expires.Add(time.Hour), true, true},
 	} {
-		expired, err := b.Usable(tt.at, time.Hour)
+		expired, err := b.CheckExpiry(tt.at, time.Hour)
 		if expired != tt.expired || (err != nil) != tt.bad {
 			t.Errorf("at %v: expired %v, error %v", tt.at, expired, err)
 		}
 	}
-	if _, err := b.Usable(expires, 0); err == nil {
+	if _, err := b.CheckExpiry(expires, 0); err == nil {
 		t.Error("without grace an expired bundle is used")
 	}
 }
@@ -382,10 +382,10 @@ func TestEncryptedKey(t *testing.T) {
 	if _, err := Open(signed(t, key), keys); err != nil {
 		t.Error(err)
 	}
-	if id, err := keys.verifySignerKeyID([]byte("hello\n"), file("m.txt.minisig")); err != nil || id != key.ID() {
+	if id, err := keys.verifiedSignerKeyID([]byte("hello\n"), file("m.txt.minisig")); err != nil || id != key.ID() {
 		t.Errorf("minisign's signature: key %s, error %v", id, err)
 	}
-	if _, err := keys.verifySignerKeyID([]byte("hullo\n"), file("m.txt.minisig")); err == nil {
+	if _, err := keys.verifiedSignerKeyID([]byte("hullo\n"), file("m.txt.minisig")); err == nil {
 		t.Error("minisign's signature fits another text")
 	}
 }
@@ -400,15 +400,15 @@ func TestFetchExpired(t *testing.T) {
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	k := &StoredBundle{Dir: filepath.Join(t.TempDir(), "bundles"), Source: server.URL + "/acme.tar.gz?token=hush", Keys: keys, Grace: time.Hour}
-	archive, err := Fetch(t.Context(), k.Source, roots)
+	k := &StoredBundle{Dir: filepath.Join(t.TempDir(), "bundles"), SourcePathOrURL: server.URL + "/acme.tar.gz?token=hush", Keys: keys, ExpiryGracePeriod: time.Hour}
+	archive, err := FetchArchive(t.Context(), k.SourcePathOrURL, roots)
 	if err := errors.Join(err, k.Write(archive)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		at   time.Time
 		good bool
-	}{{expires.Add(-time.Second), true}, {expires.Add(k.Grace - time.Second), true}, {expires.Add(k.Grace), false}} {
+	}{{expires.Add(-time.Second), true}, {expires.Add(k.ExpiryGracePeriod - time.Second), true}, {expires.Add(k.ExpiryGracePeriod), false}} {
 		b, err := k.Load(tt.at)
 		var late *ExpiredError
 		if tt.good && (err != nil || b.Version != 12) || !tt.good && (!errors.As(err, &late) || strings.Contains(err.Error(), "hush")) {
@@ -424,7 +424,7 @@ func TestKept(t *testing.T) {
 	_, others := pair(t)
 	good := signed(t, key)
 	now := expires.Add(-time.Hour)
-	k := &StoredBundle{Dir: filepath.Join(t.TempDir(), "bundles"), Source: "https://a.test/acme.tar.gz?token=hush", Keys: keys}
+	k := &StoredBundle{Dir: filepath.Join(t.TempDir(), "bundles"), SourcePathOrURL: "https://a.test/acme.tar.gz?token=hush", Keys: keys}
 	refuses := func(why, want string, k *StoredBundle, now time.Time) {
 		t.Helper()
 		_, err := k.Load(now)
@@ -444,7 +444,7 @@ func TestKept(t *testing.T) {
 	refuses("the key is no longer trusted", ", which is not in policy.keys or --key; add the public key if you trust its owner", &revoked, now)
 	refuses("expired", "expired on 2030-01-31", k, expires)
 	moved := *k
-	moved.Source = "https://b.test/acme.tar.gz"
+	moved.SourcePathOrURL = "https://b.test/acme.tar.gz"
 	refuses("another source", "no bundle is installed yet; download it with 'shield policy bundle update'", &moved, now)
 	if err := os.WriteFile(k.Path(), good[:100], 0o600); err != nil {
 		t.Fatal(err)

@@ -24,8 +24,8 @@ const (
 // IsURL reports whether a source is a URL rather than a path.
 func IsURL(source string) bool { return strings.Contains(source, "://") }
 
-// CheckSource returns an error for a URL that must not be downloaded from.
-func CheckSource(source string) error {
+// CheckSourceURL returns an error for a URL that must not be downloaded from.
+func CheckSourceURL(source string) error {
 	if !IsURL(source) {
 		return nil
 	}
@@ -41,8 +41,8 @@ func CheckSource(source string) error {
 	return nil
 }
 
-// DisplaySource returns a source for messages: a URL without its query, which can contain a token.
-func DisplaySource(source string) string {
+// RedactSourceURL returns a source for messages: a URL without its query, which can contain a token.
+func RedactSourceURL(source string) string {
 	if u, err := url.Parse(source); err == nil && IsURL(source) {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
 		return u.String()
@@ -50,14 +50,14 @@ func DisplaySource(source string) string {
 	return source
 }
 
-// Fetch reads an archive from a file or downloads it. roots, if not nil, replace the system's
+// FetchArchive reads an archive from a file or downloads it. roots, if not nil, replace the system's
 // certificates. Proxy variables are ignored, since an agent can set them.
-func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, error) {
-	if err := CheckSource(source); err != nil {
+func FetchArchive(ctx context.Context, pathOrURL string, roots *x509.CertPool) ([]byte, error) {
+	if err := CheckSourceURL(pathOrURL); err != nil {
 		return nil, err
 	}
-	if !IsURL(source) {
-		data, _, err := owner.ReadFile(source, MaxArchiveBytes)
+	if !IsURL(pathOrURL) {
+		data, _, err := owner.ReadRegularFile(pathOrURL, MaxArchiveBytes)
 		return data, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
@@ -76,7 +76,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 			return nil
 		},
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pathOrURL, nil)
 	if err != nil {
 		return nil, errors.New("the address is not a URL; write https://HOST/PATH or the path of a file")
 	}

@@ -63,7 +63,7 @@ func TestFetch(t *testing.T) {
 		"https:///good":                    "https://HOST/PATH",
 		"https://127.0.0.1:1/x?token=hush": "refused",
 	} {
-		data, err := Fetch(t.Context(), source, roots)
+		data, err := FetchArchive(t.Context(), source, roots)
 		switch {
 		case want == "" && (err != nil || string(data) != "archive"):
 			t.Errorf("%s: %q, error %v", source, data, err)
@@ -71,10 +71,10 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", source, err, want)
 		}
 	}
-	if _, err := Fetch(t.Context(), server.URL+"/good", nil); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := FetchArchive(t.Context(), server.URL+"/good", nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("an unknown certificate: error %v", err)
 	}
-	if got := DisplaySource("https://a.test/b?token=hush#x"); got != "https://a.test/b" {
+	if got := RedactSourceURL("https://a.test/b?token=hush#x"); got != "https://a.test/b" {
 		t.Errorf("shown as %s", got)
 	}
 }

@@ -16,25 +16,25 @@ import (
 // A StoredBundle is the stored last valid bundle of a source. It is used until it expires, even if the source
 // cannot be reached.
 type StoredBundle struct {
-	Dir    string // folder of the stored bundles
-	Source string
-	Keys   Keys
-	Grace  time.Duration
+	Dir               string // folder of the stored bundles
+	SourcePathOrURL   string
+	Keys              TrustedPublicKeys
+	ExpiryGracePeriod time.Duration
 }
 
-// ID returns the name, without the extension, of the file in which the bundle of this source is
+// FileNameWithoutExt returns the name, without the extension, of the file in which the bundle of this source is
 // stored.
-func (k *StoredBundle) ID() string {
-	sum := sha256.Sum256([]byte(k.Source))
+func (k *StoredBundle) FileNameWithoutExt() string {
+	sum := sha256.Sum256([]byte(k.SourcePathOrURL))
 	return hex.EncodeToString(sum[:12])
 }
 
 // Path returns the file of the archive.
-func (k *StoredBundle) Path() string { return filepath.Join(k.Dir, k.ID()+".tar.gz") }
+func (k *StoredBundle) Path() string { return filepath.Join(k.Dir, k.FileNameWithoutExt()+".tar.gz") }
 
 // Read returns the stored archive; nil if there is none.
 func (k *StoredBundle) Read() ([]byte, error) {
-	data, info, err := owner.ReadFile(k.Path(), MaxArchiveBytes)
+	data, info, err := owner.ReadRegularFile(k.Path(), MaxArchiveBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -47,7 +47,7 @@ func (k *StoredBundle) Read() ([]byte, error) {
 // Load returns the stored bundle, if it can be used at a time.
 func (k *StoredBundle) Load(now time.Time) (*Bundle, error) {
 	fail := func(err error) (*Bundle, error) {
-		return nil, fmt.Errorf("policy bundle %s: %w", DisplaySource(k.Source), err)
+		return nil, fmt.Errorf("policy bundle %s: %w", RedactSourceURL(k.SourcePathOrURL), err)
 	}
 	if k.Dir == "" {
 		return fail(errors.New("there is no state folder to store the bundle in; set HOME, or name one with --state"))
@@ -63,7 +63,7 @@ func (k *StoredBundle) Load(now time.Time) (*Bundle, error) {
 	if err != nil {
 		return fail(fmt.Errorf("the bundle in %s cannot be used: %w; download it again with 'shield policy bundle update'", k.Path(), err))
 	}
-	if _, err := b.Usable(now, k.Grace); err != nil {
+	if _, err := b.CheckExpiry(now, k.ExpiryGracePeriod); err != nil {
 		return fail(err)
 	}
 	return b, nil

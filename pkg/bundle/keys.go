@@ -10,12 +10,12 @@ import (
 	"aead.dev/minisign"
 )
 
-// Keys are public keys; a bundle must be signed by one of them.
-type Keys []minisign.PublicKey
+// TrustedPublicKeys are public keys; a bundle must be signed by one of them.
+type TrustedPublicKeys []minisign.PublicKey
 
 // ParseKeys parses public keys in minisign's text form, the line that begins with RW.
-func ParseKeys(texts []string) (Keys, error) {
-	var keys Keys
+func ParseKeys(texts []string) (TrustedPublicKeys, error) {
+	var keys TrustedPublicKeys
 	for _, text := range texts {
 		key, err := parseKey(text)
 		if err != nil {
@@ -36,8 +36,8 @@ func parseKey(text string) (key minisign.PublicKey, err error) {
 	return key, nil
 }
 
-// verifySignerKeyID returns the ID of the key that signed a message.
-func (k Keys) verifySignerKeyID(message, signature []byte) (string, error) {
+// verifiedSignerKeyID returns the ID of the key that signed a message.
+func (k TrustedPublicKeys) verifiedSignerKeyID(message, signature []byte) (string, error) {
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil {
 		return "", fmt.Errorf("%s is not a minisign signature; sign the bundle with 'shield policy bundle sign'", signatureFile)

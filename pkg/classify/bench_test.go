@@ -40,7 +40,7 @@ func BenchmarkHeuristic(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.Views()
+		c.TextVariants()
 		cases = append(cases, c)
 	}
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
@@ -138,7 +138,7 @@ func FuzzJudge(f *testing.F) {
 			return v
 		}
 		low, high := judge(1), judge(2)
-		if low.Error != "" || low.Decision == verdict.NoDecision || low.Confidence < 0.5 || low.Confidence > 0.95 || len(low.Trail) == 0 {
+		if low.ErrorCode != "" || low.Decision == verdict.NoDecision || low.Confidence < 0.5 || low.Confidence > 0.95 || len(low.Trail) == 0 {
 			t.Errorf("%q: %+v", text, low)
 		}
 		if high.Decision == verdict.Allow || low.Decision == verdict.Block && high.Decision != verdict.Block {

@@ -28,39 +28,39 @@ import (
 const classifierErrorCode = "classifier"
 
 // A Scorer is a model. Goroutines share it.
-type Scorer interface {
+type InjectionScorer interface {
 	// Score judges a text of the form "type: payload", with the payload as canonical JSON. An error never
 	// counts as "safe": [ErrTooLong] makes the action ESCALATE, any other error is a failure of the
 	// classifier.
-	Score(ctx context.Context, text string) (Score, error)
+	Score(ctx context.Context, text string) (InjectionScore, error)
 }
 
 // ErrTooLong means that a text is longer than the model reads.
 var ErrTooLong = errors.New("the text is too long for the classifier model; split the action into smaller steps")
 
 // A Score is a model's answer.
-type Score struct {
-	Injection  bool    // the label: INJECTION or SAFE
-	Confidence float64 // confidence of the model in the label, 0.0–1.0
+type InjectionScore struct {
+	HasInjectionLabel bool    // the label: INJECTION or SAFE
+	LabelConfidence   float64 // confidence of the model in the label, 0.0–1.0
 }
 
 // Options say which classifiers run. The zero value runs only the rules and fails closed.
 type Options struct {
-	NoHeuristic                bool               // run only the rules whose outcome is AlwaysBlock
-	Model                      Scorer             // nil: no model
-	BlockThreshold             float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
-	BlockThresholdByActionType map[string]float64 // overrides Threshold, by type of action
-	SafeThresholdByActionType  map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	SafeThresholdByDoubtCause  map[string]float64 // by [analysis.Doubt.Cause]: least confidence at which the model's SAFE removes the doubt; it removes no others; nil: the values of policies/dangers.yaml
-	DecideByEffects            bool               // the model has no influence if every effect is known and ordinary and no rule matches
-	ModelSkippedActionTypes    []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	Home                       string             // the canonical home folder; "~" in rules means it and the usual home folders
-	WorkspaceRoots             []string           // the canonical workspace folders
-	FailOpen                   bool               // on a classifier failure ESCALATE instead of BLOCK; without any classifier, allow actions with known effects
-	Clock                      func() time.Time   // clock for the latency of each classifier; nil: not measured
+	RunsOnlyAlwaysBlockRules     bool               // run only the rules whose outcome is AlwaysBlock
+	Model                        InjectionScorer    // nil: no model
+	BlockThreshold               float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
+	BlockThresholdByActionType   map[string]float64 // overrides BlockThreshold, by type of action
+	SafeThresholdByActionType    map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
+	SafeThresholdByDoubtCause    map[string]float64 // by [analysis.Doubt.DangerName]: least confidence at which the model's SAFE removes the doubt; it removes no others; nil: the values of policies/dangers.yaml
+	OrdinaryEffectsOverrideModel bool               // the model has no influence if every effect is known and ordinary and no rule matches
+	ModelSkippedActionTypes      []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home                         string             // the canonical home folder; "~" in rules means it and the usual home folders
+	WorkspaceRoots               []string           // the canonical workspace folders
+	FailOpen                     bool               // on a classifier failure ESCALATE instead of BLOCK; without any classifier, allow actions with known effects
+	Clock                        func() time.Time   // clock for the latency of each classifier; nil: not measured
 
-	// Exempt reports whether the policy exempts a case from a rule; nil: no exemptions.
-	Exempt func(ctx context.Context, c *analysis.ActionCase, rule string) (bool, error)
+	// PolicyExemptsFromRule reports whether the policy exempts a case from a rule; nil: no exemptions.
+	PolicyExemptsFromRule func(ctx context.Context, c *analysis.ActionCase, rule string) (bool, error)
 
 	MissingModelNote string // why a configured model is missing; repeated in reasonings
 }
@@ -92,34 +92,34 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.ActionCase) (verdict
 		return verdict.Verdict{}, err
 	}
 	w := k.gatherInputs(c)
-	if w.needsHigherTier || k.opts.Model == nil || w.harmless || w.modelSkipsType || w.decidedByEffects {
-		w.rulesResult = k.runRules(c, w.scope())
-		if w.decidedByEffects && w.noRuleMatched() {
+	if w.needsHigherTier || k.opts.Model == nil || w.hasOnlyHarmlessEffects || w.modelSkipsType || w.ordinaryEffectsOverrideModel {
+		w.rulesResult = k.runRules(c, w.scopeOfRulesToRun())
+		if w.ordinaryEffectsOverrideModel && w.noRuleMatched() {
 			if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 				w.rulesResult = r
 			}
 		}
-		if w.needsHigherTier || k.opts.Model == nil || w.harmless || w.modelSkipsType || w.noRuleMatched() {
+		if w.needsHigherTier || k.opts.Model == nil || w.hasOnlyHarmlessEffects || w.modelSkipsType || w.noRuleMatched() {
 			k.recordEvidence(c, &w, nil)
 			return w.verdict(c, nil), nil
 		}
 	}
-	v := k.judgeParallel(ctx, c, &w)
-	if v.Error != "" && ctx.Err() != nil {
+	v := k.runRulesAndModelInParallel(ctx, c, &w)
+	if v.ErrorCode != "" && ctx.Err() != nil {
 		return verdict.Verdict{}, ctx.Err() // the caller cancelled; the model did not fail
 	}
 	return v, nil
 }
 
-// Blocks reports whether a rule alone blocks an action, regardless of other findings.
-func (k *Classifier) Blocks(c *analysis.ActionCase) bool {
+// IsBlockedByRule reports whether a rule alone blocks an action, regardless of other findings.
+func (k *Classifier) IsBlockedByRule(c *analysis.ActionCase) bool {
 	r := k.runRules(c, scopeBlockingRules)
 	return r.decision() == verdict.Block
 }
 
-// judgeParallel runs rules and model at the same time. If the decision is the same for every answer the model
+// runRulesAndModelInParallel runs rules and model at the same time. If the decision is the same for every answer the model
 // could give, its estimate is used as the answer.
-func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.ActionCase, w *decisionInputs) verdict.Verdict {
+func (k *Classifier) runRulesAndModelInParallel(ctx context.Context, c *analysis.ActionCase, w *decisionInputs) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
 		text, err = ModelInputText(c.Action)
@@ -128,13 +128,13 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.ActionCase, 
 		if err != nil {
 			return failureResult("model", err, k.opts.FailOpen)
 		}
-		return k.score(ctx, c.Action.Type, text)
+		return k.runModel(ctx, c.Action.Type, text)
 	}
 	estimated := make(chan [3]classifierResult, 1)
 	scored := make(chan classifierResult, 1)
 	go func() {
 		if err == nil {
-			if e, ok := k.estimateModelAnswers(ctx, c.Action.Type, text); ok {
+			if e, ok := k.estimateModelAnswerBounds(ctx, c.Action.Type, text); ok {
 				estimated <- e
 				return
 			}
@@ -142,32 +142,33 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.ActionCase, 
 		close(estimated)
 		scored <- ask()
 	}()
-	if w.rulesResult.Source == "" {
-		w.rulesResult = k.runRules(c, w.scope())
+	if w.rulesResult.JudgeName == "" {
+		w.rulesResult = k.runRules(c, w.scopeOfRulesToRun())
 	}
 	e, ok := <-estimated
 	m := e[1]
 	switch {
 	case !ok:
 		m = <-scored
-	case !w.isDecisionSameForAll(e):
+	case !w.isDecisionIndependentOfModel(e):
 		m = ask()
 	}
 	if r, _ := w.selectDecidingResult(&m); r.decision() != verdict.Allow && w.noRuleMatched() && m.err == nil {
 		m = k.askModelAgainWithoutFreeTextArgs(ctx, c, w, m)
 	}
-	if r, _ := w.selectDecidingResult(&m); r.decision() == verdict.Allow && k.opts.DecideByEffects {
+	if r, _ := w.selectDecidingResult(&m); r.decision() == verdict.Allow && k.opts.OrdinaryEffectsOverrideModel {
 		m = k.judgeExecutedFileContents(ctx, c, m)
 	}
 	k.recordEvidence(c, w, &m)
 	return w.verdict(c, &m)
 }
 
-// isDecisionSameForAll reports whether the decision is the same for each of the model's possible answers e.
-func (w *decisionInputs) isDecisionSameForAll(answers [3]classifierResult) bool {
+// isDecisionIndependentOfModel reports whether the decision is the same for each of the model's possible
+// answers.
+func (w *decisionInputs) isDecisionIndependentOfModel(possibleModelAnswers [3]classifierResult) bool {
 	var d [3]verdict.Decision
-	for i := range answers {
-		r, _ := w.selectDecidingResult(&answers[i])
+	for i := range possibleModelAnswers {
+		r, _ := w.selectDecidingResult(&possibleModelAnswers[i])
 		d[i] = r.decision()
 	}
 	return d[0] == d[1] && d[1] == d[2]
@@ -176,14 +177,14 @@ func (w *decisionInputs) isDecisionSameForAll(answers [3]classifierResult) bool 
 // askModelAgainWithoutFreeTextArgs asks the model again about an action that it suspects, without the argument values that are
 // plain data. The new answer counts only if it allows the action.
 func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *analysis.ActionCase, w *decisionInputs, firstAnswer classifierResult) classifierResult {
-	text, ok := withoutProse(c)
+	text, ok := textWithoutProseOptionValues(c)
 	if !ok {
 		return firstAnswer
 	}
-	e, ok := k.estimateModelAnswers(ctx, c.Action.Type, text)
+	e, ok := k.estimateModelAnswerBounds(ctx, c.Action.Type, text)
 	second := e[1]
-	if !ok || !w.isDecisionSameForAll(e) {
-		second = k.score(ctx, c.Action.Type, text)
+	if !ok || !w.isDecisionIndependentOfModel(e) {
+		second = k.runModel(ctx, c.Action.Type, text)
 	}
 	if r, _ := w.selectDecidingResult(&second); r.decision() == verdict.Allow {
 		return second
@@ -191,8 +192,8 @@ func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *an
 	return firstAnswer
 }
 
-// judgeExecutedFileContents judges the code in the files that an action runs, by the rules and the model, as if
-// the action wrote these files. It returns m, the model's earlier result, unless a rule matches or
+// judgeExecutedFileContents judges the code in the files that an action runs, by the rules and the
+// model, as if the action wrote these files. It returns earlierModelAnswer unless a rule matches or
 // the model suspects one of the files.
 func (k *Classifier) judgeExecutedFileContents(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer classifierResult) classifierResult {
 	if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
@@ -203,17 +204,17 @@ func (k *Classifier) judgeExecutedFileContents(ctx context.Context, c *analysis.
 		if err != nil {
 			return failureResult("model", err, k.opts.FailOpen)
 		}
-		e, ok := k.estimateModelAnswers(ctx, "write_file", text)
+		e, ok := k.estimateModelAnswerBounds(ctx, "write_file", text)
 		said := e[1]
-		if !ok || e[0].Authority != e[2].Authority {
-			said = k.score(ctx, "write_file", text)
+		if !ok || e[0].RequiredAuthority != e[2].RequiredAuthority {
+			said = k.runModel(ctx, "write_file", text)
 		}
 		switch {
 		case said.err != nil:
 			return said
-		case !said.safe && !said.tooLong:
-			said.Authority = verdict.AuthorityEvaluator
-			said.Reasoning = "model: the code of " + redact.TruncateAndSanitize(f.Path, 80) + " might be an attack; read it first, then ask the user"
+		case !said.isModelLabelSafe && !said.tooLong:
+			said.RequiredAuthority = verdict.AuthorityEvaluator
+			said.Reasoning = "model: the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said
 		}
 	}
@@ -225,8 +226,8 @@ func (k *Classifier) judgeExecutedFileContents(ctx context.Context, c *analysis.
 func (k *Classifier) firstRuleMatchInExecutedFiles(c *analysis.ActionCase) classifierResult {
 	for _, f := range c.ExecutedFiles() {
 		if r := k.runRules(&analysis.ActionCase{Action: newFileWriteAction(f)}, scopeAllRules); r.Rule != "" {
-			r.Authority = verdict.AuthorityEvaluator
-			r.Reasoning += "; in the code of " + redact.TruncateAndSanitize(f.Path, 80)
+			r.RequiredAuthority = verdict.AuthorityEvaluator
+			r.Reasoning += "; in the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80)
 			return r
 		}
 	}
@@ -234,14 +235,14 @@ func (k *Classifier) firstRuleMatchInExecutedFiles(c *analysis.ActionCase) class
 }
 
 // newFileWriteAction returns an action that writes a file.
-func newFileWriteAction(f effect.FileText) *action.Action {
-	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}}
+func newFileWriteAction(f effect.WrittenFileText) *action.Action {
+	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.NewText, "path": f.Path}}
 }
 
-// estimateModelAnswers returns the lowest, the most likely and the most severe answer that the model could give. ok is
+// estimateModelAnswerBounds returns the lowest, the most likely and the most severe answer that the model could give. ok is
 // false if the model has to be run.
-func (k *Classifier) estimateModelAnswers(ctx context.Context, actionType, text string) (answerBounds [3]classifierResult, ok bool) {
-	m, isEstimator := k.opts.Model.(Estimator)
+func (k *Classifier) estimateModelAnswerBounds(ctx context.Context, actionType, text string) (answerBounds [3]classifierResult, ok bool) {
+	m, isEstimator := k.opts.Model.(InjectionScoreEstimator)
 	if !isEstimator {
 		return answerBounds, false
 	}
@@ -254,8 +255,8 @@ func (k *Classifier) estimateModelAnswers(ctx context.Context, actionType, text 
 	}()
 	e, ok := m.Estimate(ctx, text)
 	stop()
-	for i, s := range [...]Score{e.Low, e.Likely, e.High} {
-		ok = ok && s.Confidence >= 0 && s.Confidence <= 1
+	for i, s := range [...]InjectionScore{e.Low, e.Likely, e.High} {
+		ok = ok && s.LabelConfidence >= 0 && s.LabelConfidence <= 1
 		answerBounds[i] = s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
 		answerBounds[i].latency = r.latency
 	}
@@ -269,7 +270,7 @@ func (w *decisionInputs) verdict(c *analysis.ActionCase, m *classifierResult) ve
 	if v.Decision == verdict.Escalate {
 		v.NextTier = max(2, c.MinTier)
 	}
-	v.IsAllowedDespiteFailure = r.Source == "none" && v.Decision == verdict.Allow
+	v.IsAllowedDespiteFailure = r.JudgeName == "none" && v.Decision == verdict.Allow
 	for i := range steps {
 		v.Trail = append(v.Trail, steps[i].step())
 	}
@@ -293,7 +294,7 @@ func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r classifie
 			r = failureResult("heuristic", fmt.Errorf("heuristic engine: %v", p), k.opts.FailOpen)
 		}
 	}()
-	if k.opts.NoHeuristic {
+	if k.opts.RunsOnlyAlwaysBlockRules {
 		sc = scopeAlwaysBlockingRules
 	}
 	eng := k.engine()
@@ -304,7 +305,7 @@ func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r classifie
 		return failureResult("heuristic", err, false)
 	}
 	found := s.findings(eng)
-	r = classifierResult{matched: found, Finding: found[verdict.DecidingIndex(found...)]}
+	r = classifierResult{matchedRuleFindings: found, Finding: found[verdict.DecidingIndex(found...)]}
 	return r
 }
 
@@ -315,19 +316,19 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 	var list []verdict.Finding
 	for _, h := range s.hits {
 		rule := &eng.rules[h.rule]
-		list = append(list, verdict.Finding{Authority: h.authority(rule), Source: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationText == ""})
+		list = append(list, verdict.Finding{RequiredAuthority: h.requiredApprovalAuthority(rule), JudgeName: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationText == ""})
 	}
 	if s.budgetExceeded {
-		return append(list, verdict.Finding{Authority: verdict.AuthorityEvaluator, Source: "heuristic", Confidence: errorConfidence,
+		return append(list, verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "heuristic", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the rules; split it into smaller steps"})
 	}
-	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", ReasoningCannotLeakActionText: true})
+	return append(list, verdict.Finding{JudgeName: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", ReasoningCannotLeakActionText: true})
 }
 
 // dropExemptHits drops matches of rules from which the policy exempts the case. Matches of rules that always block
 // stay.
 func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.ActionCase) (err error) {
-	if k.opts.Exempt == nil {
+	if k.opts.PolicyExemptsFromRule == nil {
 		return nil
 	}
 	s.hits = slices.DeleteFunc(s.hits, func(h ruleHit) bool {
@@ -336,7 +337,7 @@ func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.
 			return false
 		}
 		var out bool
-		if out, err = k.opts.Exempt(context.Background(), c, rule.ID); err != nil {
+		if out, err = k.opts.PolicyExemptsFromRule(context.Background(), c, rule.ID); err != nil {
 			err = fmt.Errorf("an exception to rule %s could not be evaluated: %w; correct the exception", rule.ID, err)
 		}
 		return out
@@ -349,7 +350,7 @@ func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.
 func reasoning(r *Rule, h ruleHit) string {
 	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
 	if h.matchLocationText != "" {
-		text += "; in " + redact.TruncateAndSanitize(h.matchLocationText, 80)
+		text += "; in " + redact.TruncateAndReplaceControlChars(h.matchLocationText, 80)
 	}
 	if r.Advice != "" {
 		text += "; instead: " + r.Advice
@@ -357,8 +358,8 @@ func reasoning(r *Rule, h ruleHit) string {
 	return text
 }
 
-// score runs the model. A panic in it counts as an error.
-func (k *Classifier) score(ctx context.Context, kind, text string) (r classifierResult) {
+// runModel runs the model. A panic in it counts as an error.
+func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r classifierResult) {
 	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
@@ -367,16 +368,16 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r classifier
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return classifierResult{tooLong: true, Finding: verdict.Finding{Authority: verdict.AuthorityEvaluator, Source: "model", Confidence: errorConfidence,
+		return classifierResult{tooLong: true, Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "model", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the model; split it into smaller steps"}}
 	}
-	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
+	if err == nil && (math.IsNaN(s.LabelConfidence) || s.LabelConfidence < 0 || s.LabelConfidence > 1) {
 		err = errors.New("the classifier model's confidence is not between 0 and 1; choose another model")
 	}
 	if err != nil {
 		return failureResult("model", err, k.opts.FailOpen)
 	}
-	return s.toClassifierResult(k.blockThresholdForActionType(kind), k.opts.SafeThresholdByActionType[kind])
+	return s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
 }
 
 func (k *Classifier) blockThresholdForActionType(actionType string) float64 {

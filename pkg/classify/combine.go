@@ -7,19 +7,20 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A result is the answer of one classifier. Its source is "heuristic", "model", or "none" if neither ran.
+// A classifierResult is the answer of one classifier. Its source is "heuristic", "model", or "none"
+// if neither ran.
 type classifierResult struct {
 	verdict.Finding
-	matched []verdict.Finding // from the rules: all that matched, in the order of their IDs
-	safe    bool              // the model's label is SAFE, at whatever confidence
-	tooLong bool              // the text was too long for the model
-	err     error
-	latency time.Duration
+	matchedRuleFindings []verdict.Finding // from the rules: all that matched, in the order of their IDs
+	isModelLabelSafe    bool              // the model's label is SAFE, at whatever confidence
+	tooLong             bool              // the text was too long for the model
+	err                 error
+	latency             time.Duration
 }
 
 // decision returns the decision of Tier 1 on this result alone.
 func (r *classifierResult) decision() verdict.Decision {
-	return r.Authority.DecisionIfRequiredAtTier(1)
+	return r.RequiredAuthority.DecisionIfRequiredAtTier(1)
 }
 
 // Confidences of results that come from neither a rule nor a model.
@@ -36,29 +37,29 @@ func failureResult(source string, err error, failOpen bool) classifierResult {
 	if failOpen {
 		who = verdict.AuthorityEvaluator
 	}
-	return classifierResult{err: err, Finding: verdict.Finding{Authority: who, Source: source, Confidence: errorConfidence, Error: classifierErrorCode,
-		Reasoning: "classifier error: " + redact.TruncateAndSanitize(err.Error(), 300)}}
+	return classifierResult{err: err, Finding: verdict.Finding{RequiredAuthority: who, JudgeName: source, Confidence: errorConfidence, ErrorCode: classifierErrorCode,
+		Reasoning: "classifier error: " + redact.TruncateAndReplaceControlChars(err.Error(), 300)}}
 }
 
-// toClassifierResult turns a model's label into a result: INJECTION blocks if its confidence is at least limit, and SAFE
-// allows if its confidence is at least safe.
-func (s Score) toClassifierResult(blockThreshold, safeThreshold float64) classifierResult {
-	r := classifierResult{safe: !s.Injection, Finding: verdict.Finding{Source: "model", Confidence: s.Confidence}}
+// toClassifierResult turns a model's label into a result: INJECTION blocks if its confidence is at
+// least blockThreshold, and SAFE allows if its confidence is at least safeThreshold.
+func (s InjectionScore) toClassifierResult(blockThreshold, safeThreshold float64) classifierResult {
+	r := classifierResult{isModelLabelSafe: !s.HasInjectionLabel, Finding: verdict.Finding{JudgeName: "model", Confidence: s.LabelConfidence}}
 	switch {
-	case !s.Injection && s.Confidence < safeThreshold:
-		r.Authority, r.Reasoning = verdict.AuthorityEvaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
-	case !s.Injection:
-		r.Authority, r.Reasoning = verdict.AuthorityNotNeeded, "model: does not look like an attack"
-	case s.Confidence >= blockThreshold:
-		r.Authority, r.Reasoning = verdict.AuthorityNeverAllowed, "model: looks like an attack; use a simpler command or ask the user"
+	case !s.HasInjectionLabel && s.LabelConfidence < safeThreshold:
+		r.RequiredAuthority, r.Reasoning = verdict.AuthorityEvaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
+	case !s.HasInjectionLabel:
+		r.RequiredAuthority, r.Reasoning = verdict.AuthorityNotNeeded, "model: does not look like an attack"
+	case s.LabelConfidence >= blockThreshold:
+		r.RequiredAuthority, r.Reasoning = verdict.AuthorityNeverAllowed, "model: looks like an attack; use a simpler command or ask the user"
 	default:
-		r.Authority, r.Reasoning = verdict.AuthorityEvaluator, "model: might be an attack; use a simpler command or ask the user"
+		r.RequiredAuthority, r.Reasoning = verdict.AuthorityEvaluator, "model: might be an attack; use a simpler command or ask the user"
 	}
 	return r
 }
 
 func (r classifierResult) step() verdict.Step {
 	st := r.Step(1)
-	st.Latency = r.latency.Microseconds()
+	st.LatencyMicroseconds = r.latency.Microseconds()
 	return st
 }

@@ -16,13 +16,13 @@ import (
 
 // scorer is a model that answers what it is told.
 type scorer struct {
-	score Score
+	score InjectionScore
 	err   error
 	crash bool
 	asked *string // the text that it was given
 }
 
-func (s scorer) Score(_ context.Context, text string) (Score, error) {
+func (s scorer) Score(_ context.Context, text string) (InjectionScore, error) {
 	if s.asked != nil {
 		*s.asked = text
 	}
@@ -76,11 +76,11 @@ func TestCombine(t *testing.T) {
 		{b, b, 0.95, 0.9, b, 0.95, "heuristic"},
 	}
 	for _, tt := range tests {
-		w := decisionInputs{rulesResult: classifierResult{Finding: verdict.Finding{Source: "heuristic", Authority: tt.heuristic, Confidence: tt.hc}}}
-		got, _ := w.selectDecidingResult(&classifierResult{Finding: verdict.Finding{Source: "model", Authority: tt.model, Confidence: tt.mc}})
-		if got.Authority != tt.want || got.Confidence != tt.conf || got.Source != tt.source {
+		w := decisionInputs{rulesResult: classifierResult{Finding: verdict.Finding{JudgeName: "heuristic", RequiredAuthority: tt.heuristic, Confidence: tt.hc}}}
+		got, _ := w.selectDecidingResult(&classifierResult{Finding: verdict.Finding{JudgeName: "model", RequiredAuthority: tt.model, Confidence: tt.mc}})
+		if got.RequiredAuthority != tt.want || got.Confidence != tt.conf || got.JudgeName != tt.source {
 			t.Errorf("heuristic %v %v, model %v %v: got %v %v of %s, want %v %v of %s",
-				tt.heuristic, tt.hc, tt.model, tt.mc, got.Authority, got.Confidence, got.Source, tt.want, tt.conf, tt.source)
+				tt.heuristic, tt.hc, tt.model, tt.mc, got.RequiredAuthority, got.Confidence, got.JudgeName, tt.want, tt.conf, tt.source)
 		}
 	}
 }
@@ -96,9 +96,9 @@ func TestConfidence(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	safe := scorer{score: Score{Confidence: 0.9}}
-	sure := scorer{score: Score{Injection: true, Confidence: 0.85}}
-	unsure := scorer{score: Score{Injection: true, Confidence: 0.84}}
+	safe := scorer{score: InjectionScore{LabelConfidence: 0.9}}
+	sure := scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.85}}
+	unsure := scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.84}}
 	block := command(effect.EffectOfPolicyKind(effect.RunDownload))
 	escalate := command(run("git", "push", "--force", "origin", "main"))
 	always := command(run("grpcurl", "-plaintext", "localhost:1", "list"))
@@ -130,8 +130,8 @@ func TestJudge(t *testing.T) {
 		{"ordinary", Options{}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"ordinary, model doubts", Options{Model: unsure}, ordinary, verdict.Escalate, 0.84, "", 2, "heuristic", ""},
 		{"ordinary, model sure", Options{Model: sure}, ordinary, verdict.Block, 0.85, "", 0, "heuristic", ""},
-		{"ordinary, model without a say", Options{Model: sure, DecideByEffects: true}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
-		{"dynamic, model without a say", Options{Model: sure, DecideByEffects: true}, dynamic, verdict.Block, 0.85, "", 0, "heuristic", ""},
+		{"ordinary, model without a say", Options{Model: sure, OrdinaryEffectsOverrideModel: true}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"dynamic, model without a say", Options{Model: sure, OrdinaryEffectsOverrideModel: true}, dynamic, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"absent script, model safe", Options{Model: safe}, absent, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"absent script without model", Options{}, absent, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"dynamic without model", Options{}, dynamic, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
@@ -146,12 +146,12 @@ func TestJudge(t *testing.T) {
 		{"model just sure enough of safe", Options{Model: safe, SafeThresholdByActionType: map[string]float64{"execute_command": 0.9, "send_email": 1}}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"rule beats safe model", Options{Model: safe}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"model beats escalating rule", Options{Model: sure}, escalate, verdict.Block, 0.85, "", 0, "heuristic", ""},
-		{"model alone", Options{Model: safe, NoHeuristic: true}, escalate, verdict.Allow, 0.9, "", 0, "model", ""},
-		{"always_block without heuristics", Options{NoHeuristic: true}, always, verdict.Block, 0.85, "XP-037", 0, "heuristic", ""},
-		{"always_block with model alone", Options{Model: safe, NoHeuristic: true}, always, verdict.Block, 0.85, "XP-037", 0, "heuristic", ""},
-		{"both absent", Options{NoHeuristic: true}, plain, verdict.Escalate, 0.5, "", 2, "none", ""},
-		{"both absent, fail open", Options{NoHeuristic: true, FailOpen: true}, plain, verdict.Allow, 0.5, "", 0, "none", ""},
-		{"both absent, fail open, dynamic", Options{NoHeuristic: true, FailOpen: true}, dynamic, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
+		{"model alone", Options{Model: safe, RunsOnlyAlwaysBlockRules: true}, escalate, verdict.Allow, 0.9, "", 0, "model", ""},
+		{"always_block without heuristics", Options{RunsOnlyAlwaysBlockRules: true}, always, verdict.Block, 0.85, "XP-037", 0, "heuristic", ""},
+		{"always_block with model alone", Options{Model: safe, RunsOnlyAlwaysBlockRules: true}, always, verdict.Block, 0.85, "XP-037", 0, "heuristic", ""},
+		{"both absent", Options{RunsOnlyAlwaysBlockRules: true}, plain, verdict.Escalate, 0.5, "", 2, "none", ""},
+		{"both absent, fail open", Options{RunsOnlyAlwaysBlockRules: true, FailOpen: true}, plain, verdict.Allow, 0.5, "", 0, "none", ""},
+		{"both absent, fail open, dynamic", Options{RunsOnlyAlwaysBlockRules: true, FailOpen: true}, dynamic, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"tier 2 due", Options{Model: sure}, tier2, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"tier 3 due, blocking rule", Options{}, tier3, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"tier 3 due, escalating rule", Options{}, tier3escalate, verdict.Escalate, 0.7, "", 3, "heuristic", ""},
@@ -159,8 +159,8 @@ func TestJudge(t *testing.T) {
 		{"model error, fail open", Options{Model: scorer{err: errors.New("no memory")}, FailOpen: true}, plain, verdict.Escalate, 0.5, "", 2, "heuristic", "classifier"},
 		{"model error, fail open, blocking rule", Options{Model: scorer{err: errors.New("no memory")}, FailOpen: true}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"model crash", Options{Model: scorer{crash: true}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
-		{"model confidence NaN", Options{Model: scorer{score: Score{Confidence: math.NaN()}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
-		{"model confidence 2", Options{Model: scorer{score: Score{Confidence: 2}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
+		{"model confidence NaN", Options{Model: scorer{score: InjectionScore{LabelConfidence: math.NaN()}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
+		{"model confidence 2", Options{Model: scorer{score: InjectionScore{LabelConfidence: 2}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
 		{"skipped type", Options{Model: safe, ModelSkippedActionTypes: []string{"execute_command"}}, plain, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"skipped type, blocking rule", Options{Model: safe, ModelSkippedActionTypes: []string{"execute_command"}}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"skip list without model", Options{ModelSkippedActionTypes: []string{"execute_command"}}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
@@ -171,11 +171,11 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Decision != tt.want || v.Confidence != tt.conf || v.Rule != tt.rule || v.NextTier != tt.next || v.Error != tt.code {
+			if v.Decision != tt.want || v.Confidence != tt.conf || v.Rule != tt.rule || v.NextTier != tt.next || v.ErrorCode != tt.code {
 				t.Errorf("got %v %v rule %q next %d error %q, want %v %v rule %q next %d error %q\n%s",
-					v.Decision, v.Confidence, v.Rule, v.NextTier, v.Error, tt.want, tt.conf, tt.rule, tt.next, tt.code, v.Reasoning)
+					v.Decision, v.Confidence, v.Rule, v.NextTier, v.ErrorCode, tt.want, tt.conf, tt.rule, tt.next, tt.code, v.Reasoning)
 			}
-			if len(v.Trail) == 0 || v.Trail[0].Source != tt.source {
+			if len(v.Trail) == 0 || v.Trail[0].JudgeName != tt.source {
 				t.Errorf("trail %+v, want the first step of %s", v.Trail, tt.source)
 			}
 			if v.IsAllowedDespiteFailure != (tt.want == verdict.Allow && tt.source == "none") {
@@ -188,12 +188,12 @@ func TestJudge(t *testing.T) {
 func TestBothClassifiersLeaveTrail(t *testing.T) {
 	t.Parallel()
 	var asked string
-	k := New(Options{Model: scorer{score: Score{Injection: true, Confidence: 0.99}, asked: &asked}})
+	k := New(Options{Model: scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.99}, asked: &asked}})
 	v, err := k.Judge(t.Context(), command(run("git", "push", "--force", "origin", "main")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Trail) != 2 || v.Trail[0].Rule != "XP-013" || v.Trail[0].Decision != verdict.Escalate || v.Trail[1].Source != "model" || v.Trail[1].Decision != verdict.Block {
+	if len(v.Trail) != 2 || v.Trail[0].Rule != "XP-013" || v.Trail[0].Decision != verdict.Escalate || v.Trail[1].JudgeName != "model" || v.Trail[1].Decision != verdict.Block {
 		t.Errorf("trail %+v", v.Trail)
 	}
 	if want := `execute_command: {"command":"x"}`; asked != want {
@@ -214,8 +214,8 @@ func TestHeuristicPanicIsAnError(t *testing.T) {
 		if open {
 			want = verdict.Escalate
 		}
-		if v.Decision != want || v.Confidence != 0.5 || !strings.HasPrefix(v.Reasoning, "classifier error: ") || v.Error != "classifier" {
-			t.Errorf("fail open %v: got %v %v %q %q", open, v.Decision, v.Confidence, v.Error, v.Reasoning)
+		if v.Decision != want || v.Confidence != 0.5 || !strings.HasPrefix(v.Reasoning, "classifier error: ") || v.ErrorCode != "classifier" {
+			t.Errorf("fail open %v: got %v %v %q %q", open, v.Decision, v.Confidence, v.ErrorCode, v.Reasoning)
 		}
 	}
 }

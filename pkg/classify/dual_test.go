@@ -17,14 +17,14 @@ import (
 )
 
 // dualModels are the columns of the tables below.
-var dualModels = map[string]Scorer{
+var dualModels = map[string]InjectionScorer{
 	"absent":   nil,
-	"safe":     scorer{score: Score{Confidence: 0.9}},
-	"low":      scorer{score: Score{Injection: true, Confidence: 0.84}},
-	"high":     scorer{score: Score{Injection: true, Confidence: 0.85}},
+	"safe":     scorer{score: InjectionScore{LabelConfidence: 0.9}},
+	"low":      scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.84}},
+	"high":     scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.85}},
 	"error":    scorer{err: errors.New("no memory")},
 	"panic":    scorer{crash: true},
-	"NaN":      scorer{score: Score{Confidence: math.NaN()}},
+	"NaN":      scorer{score: InjectionScore{LabelConfidence: math.NaN()}},
 	"too-long": scorer{err: fmt.Errorf("model: %w", ErrTooLong)},
 }
 
@@ -74,7 +74,7 @@ var dualTables = []struct {
 		always     B85 h h  B85 h hm  B85 h hm  B85 h hm  B85 h hm   B85 h hm   B85 h hm   B85 h hm
 		dynamic    E70 h h  E90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
 		unexamined E70 h h  E90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm`},
-	{"heuristics off", Options{NoHeuristic: true}, `
+	{"heuristics off", Options{RunsOnlyAlwaysBlockRules: true}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
 		ordinary   E50 n n  A90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
@@ -84,7 +84,7 @@ var dualTables = []struct {
 		always     B85 h h  B85 h hm  B85 h hm  B85 h hm  B85 h hm   B85 h hm   B85 h hm   B85 h hm
 		dynamic    E70 h h  E90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
 		unexamined E70 h h  E90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m`},
-	{"heuristics off, fail open", Options{NoHeuristic: true, FailOpen: true}, `
+	{"heuristics off, fail open", Options{RunsOnlyAlwaysBlockRules: true, FailOpen: true}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
 		ordinary   A50 n n  A90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
@@ -122,12 +122,12 @@ func dualRows(t *testing.T, table string) map[string]map[string]string {
 func dualCell(v verdict.Verdict) string {
 	decided, asked := "?", ""
 	for _, s := range v.Trail {
-		asked += s.Source[:1]
-		if s.Decision == v.Decision && s.Confidence == v.Confidence && s.Rule == v.Rule && (s.Reasoning == v.Reasoning || len(v.Trail) == 1) && s.Error == v.Error && decided == "?" {
-			decided = s.Source[:1]
+		asked += s.JudgeName[:1]
+		if s.Decision == v.Decision && s.Confidence == v.Confidence && s.Rule == v.Rule && (s.Reasoning == v.Reasoning || len(v.Trail) == 1) && s.ErrorCode == v.ErrorCode && decided == "?" {
+			decided = s.JudgeName[:1]
 		}
 	}
-	if v.Error == "classifier" {
+	if v.ErrorCode == "classifier" {
 		decided += "!"
 	}
 	return fmt.Sprintf("%s%.0f %s %s", v.Decision.String()[:1], 100*v.Confidence, decided, asked)
@@ -167,9 +167,9 @@ func TestDual(t *testing.T) {
 // unasked is a model that must not be asked.
 type unasked struct{ t *testing.T }
 
-func (u unasked) Score(context.Context, string) (Score, error) {
+func (u unasked) Score(context.Context, string) (InjectionScore, error) {
 	u.t.Error("the model was asked")
-	return Score{}, errors.New("not to be asked")
+	return InjectionScore{}, errors.New("not to be asked")
 }
 
 // TestDualUnasked holds what happens to actions that the model is not asked
@@ -197,7 +197,7 @@ func TestDualUnasked(t *testing.T) {
 					}
 					c := dualCases()[row]
 					c.MinTier = tier
-					v, err := New(Options{Model: unasked{t}, NoHeuristic: off, FailOpen: open, ModelSkippedActionTypes: []string{"write_file", "execute_command"}}).Judge(t.Context(), c)
+					v, err := New(Options{Model: unasked{t}, RunsOnlyAlwaysBlockRules: off, FailOpen: open, ModelSkippedActionTypes: []string{"write_file", "execute_command"}}).Judge(t.Context(), c)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -232,8 +232,8 @@ func TestDualCancelled(t *testing.T) {
 					t.Errorf("%s: %v, %v", row, v.Decision, err)
 				}
 			case slices.Contains([]string{"blocking", "always"}, row):
-				if err != nil || v.Decision != verdict.Block || v.Error != "" {
-					t.Errorf("%s: %v %q, %v", row, v.Decision, v.Error, err)
+				if err != nil || v.Decision != verdict.Block || v.ErrorCode != "" {
+					t.Errorf("%s: %v %q, %v", row, v.Decision, v.ErrorCode, err)
 				}
 			case row == "escalating" && open: // the next tier sees that no one waits
 				if err != nil || v.Decision != verdict.Escalate {
@@ -252,16 +252,16 @@ func TestDualCancelled(t *testing.T) {
 // cancelling is a model whose caller stops waiting.
 type cancelling struct{ stop func() }
 
-func (m cancelling) Score(ctx context.Context, _ string) (Score, error) {
+func (m cancelling) Score(ctx context.Context, _ string) (InjectionScore, error) {
 	m.stop()
-	return Score{}, fmt.Errorf("model: %w", ctx.Err())
+	return InjectionScore{}, fmt.Errorf("model: %w", ctx.Err())
 }
 
 // Each classifier of a tier says how long it took, anyone who the model is.
 func TestLatencies(t *testing.T) {
 	t.Parallel()
 	server := sidecar(t, healthy(says(`{"label":"SAFE","confidence":0.9}`)), SidecarOptions{})
-	for name, model := range map[string]Scorer{"in process": dualModels["safe"], "sidecar": server, "failing": dualModels["error"]} {
+	for name, model := range map[string]InjectionScorer{"in process": dualModels["safe"], "sidecar": server, "failing": dualModels["error"]} {
 		var ticks atomic.Int64
 		clock := func() time.Time { return time.Unix(0, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
 		c := dualCases()["plain"]
@@ -270,8 +270,8 @@ func TestLatencies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, st := range v.Trail {
-			if st.Latency < 1000 {
-				t.Errorf("%s: %s took %d µs by a clock of milliseconds", name, st.Source, st.Latency)
+			if st.LatencyMicroseconds < 1000 {
+				t.Errorf("%s: %s took %d µs by a clock of milliseconds", name, st.JudgeName, st.LatencyMicroseconds)
 			}
 		}
 		if len(v.Trail) != 2 {

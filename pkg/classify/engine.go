@@ -16,33 +16,33 @@ import (
 // A ruleEngine is a set of rules with tables that select the rules an action could match. Goroutines may share
 // it.
 type ruleEngine struct {
-	rules    []Rule
-	vars     map[string][]string // values of variables with which globs may begin, see [effect.NewGlobs]
-	clauses  []compiledClause
-	patterns []textPattern
-	requires [][]compiledClause // by rule
-	unless   [][]compiledClause // by rule
+	rules                  []Rule
+	foldersByGlobVariable  map[string][]string // values of variables with which globs may begin, see [effect.NewGlobs]
+	clauses                []compiledClause
+	patterns               []textPattern
+	requiredClausesByRule  [][]compiledClause // by rule
+	forbiddenClausesByRule [][]compiledClause // by rule
 
 	firstClauseNodeByProgram  map[string]uint16        // by program name: 1 + the index in programClauseNodes of the program's first clause
-	programClauseNodes        []programClauseNode      // linked lists of the clauses of each program
+	programClauseNodes        []programClauseListNode  // linked lists of the clauses of each program
 	programPrefixClauses      []programPrefixClause    // clauses that name programs by prefix
 	clauseIndexesByEffectKind map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
 	clauseIndexesByHarm       map[effect.Harm][]uint16 // clauses with harms
 	argLiterals               *prefilter.LiteralSet    // literals of the clauses' args
-	argsOnlyClauses           []uint64                 // clauses of execute effects that are selected only by their args
+	argsOnlyClauseBits        []uint64                 // clauses of execute effects that are selected only by their args
 	textLiterals              *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
 	patternsWithoutLiterals   []int                    // patterns without literals
 
 	runBuffersPool sync.Pool // of *scratch
 }
 
-// A programClauseNode is an element of the linked list of a program's clauses.
-type programClauseNode struct{ clause, nextNodeIndexPlusOne uint16 }
+// A programClauseListNode is an element of the linked list of a program's clauses.
+type programClauseListNode struct{ clauseIndex, nextNodeIndexPlusOne uint16 }
 
 // A programPrefixClause is a clause for all programs with a prefix.
 type programPrefixClause struct {
-	prefix string
-	clause uint16
+	prefix      string
+	clauseIndex uint16
 }
 
 // A compiledClause is a clause of a rule with its compiled parts.
@@ -57,11 +57,11 @@ type compiledClause struct {
 
 // A textPattern is one pattern of a rule.
 type textPattern struct {
-	rule                            int
-	requiredByteSet                 string // bytes that every match contains
-	firstLiteralSet, literalSetsEnd int    // range of sets in textLiterals; a matching text contains a literal of each
-	re                              lazyFinder
-	except                          lazyFinder
+	rule                                      int
+	requiredByteSet                           string // bytes that every match contains
+	firstLiteralSetIndex, literalSetsEndIndex int    // range of sets in textLiterals; a matching text contains a literal of each
+	re                                        lazyFinder
+	excludedTextFinder                        lazyFinder
 }
 
 // A lazyValue is compiled from an expression when the prefilter first selects it: compiling all at start
@@ -98,7 +98,7 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	}
 	return &lazyGlobs{globsAndListNames: list, hasNamedGlobList: slices.ContainsFunc(list, isNamedListReference), compileAllAndFixedSuffixGlobs: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
-		list := expandLists(list, knowledge.Paths)
+		list := expandLists(list, knowledge.GlobsOfPathList)
 		for _, g := range list {
 			if !strings.HasSuffix(g, "*") {
 				short = append(short, g)
@@ -138,16 +138,16 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 	return g
 }
 
-// touches reports whether an effect touches a path that matches the globs. A path with an unknown start could
+// matchesAnyPathOf reports whether an effect touches a path that matches the globs. A path with an unknown start could
 // match any glob; then only its known end is compared, because otherwise every script with a variable in a
 // path would look like an attack on the system. For the long lists of package knowledge, only the intended
-// part of a pattern is compared, see [effect.IntendedPath].
-func (l *lazyGlobs) touches(e *effect.Effect) bool {
+// part of a pattern is compared, see [effect.ExamplePathForPattern].
+func (l *lazyGlobs) matchesAnyPathOf(e *effect.Effect) bool {
 	all, tails := l.compileAllAndFixedSuffixGlobs()
-	if !e.PathIsPattern || startsWithKnownFolder(e.Path) {
+	if !e.PathIsPattern || startsWithLiteralFolder(e.Path) {
 		p, pattern := e.Path, e.PathIsPattern
 		if l.hasNamedGlobList && pattern {
-			p, pattern = effect.IntendedPath(p)
+			p, pattern = effect.ExamplePathForPattern(p)
 		}
 		if pattern && e.DoubleStarExcludesDotDot {
 			_, ok := all.FirstPossibleMatchExcludingDotDot(p, e.Recursive)
@@ -180,7 +180,7 @@ func (l *lazyGlobs) isUncertainMatch(e *effect.Effect) bool {
 	}
 	path := e.Path
 	if e.PathIsPattern {
-		meant, still := effect.IntendedPath(path)
+		meant, still := effect.ExamplePathForPattern(path)
 		if !partly && still && effect.HasLiteralText(last) && !strings.HasPrefix(last, "*") {
 			return false
 		}
@@ -190,8 +190,8 @@ func (l *lazyGlobs) isUncertainMatch(e *effect.Effect) bool {
 	return !sure
 }
 
-// startsWithKnownFolder reports whether a pattern starts with a known folder.
-func startsWithKnownFolder(pattern string) bool {
+// startsWithLiteralFolder reports whether a pattern starts with a known folder.
+func startsWithLiteralFolder(pattern string) bool {
 	if strings.HasPrefix(pattern, "/") {
 		return !strings.HasPrefix(pattern, "/**")
 	}
@@ -199,8 +199,8 @@ func startsWithKnownFolder(pattern string) bool {
 	return first != "" && !strings.ContainsAny(first, "*?[")
 }
 
-// covers reports whether everything that an effect touches matches the globs.
-func (l *lazyGlobs) covers(e *effect.Effect) bool {
+// matchesAllPathsOf reports whether everything that an effect touches matches the globs.
+func (l *lazyGlobs) matchesAllPathsOf(e *effect.Effect) bool {
 	all, _ := l.compileAllAndFixedSuffixGlobs()
 	_, ok := all.FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 	return ok
@@ -210,14 +210,14 @@ func (l *lazyGlobs) covers(e *effect.Effect) bool {
 func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	eng := &ruleEngine{
 		rules:                     rules,
-		vars:                      map[string][]string{"WORKSPACE": roots},
-		requires:                  make([][]compiledClause, len(rules)),
-		unless:                    make([][]compiledClause, len(rules)),
+		foldersByGlobVariable:     map[string][]string{"WORKSPACE": roots},
+		requiredClausesByRule:     make([][]compiledClause, len(rules)),
+		forbiddenClausesByRule:    make([][]compiledClause, len(rules)),
 		clauseIndexesByEffectKind: make(map[effect.Kind][]uint16, 32),
 		clauseIndexesByHarm:       make(map[effect.Harm][]uint16, 32),
 	}
 	if home != "" {
-		eng.vars["HOME"] = []string{home}
+		eng.foldersByGlobVariable["HOME"] = []string{home}
 	}
 	clauses, patterns, programs := 0, 0, 0
 	for i := range rules {
@@ -230,7 +230,7 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	eng.clauses = make([]compiledClause, 0, clauses)
 	eng.patterns = make([]textPattern, patterns)
 	eng.firstClauseNodeByProgram = make(map[string]uint16, programs)
-	eng.programClauseNodes = make([]programClauseNode, 0, programs)
+	eng.programClauseNodes = make([]programClauseListNode, 0, programs)
 	lineLits, textLits, further := make([][]string, 0, clauses), make([][]string, 0, 2*patterns), make([][]string, 0, patterns)
 	for i := range rules {
 		r := &rules[i]
@@ -239,12 +239,12 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 			eng.addClause(i, &r.clauses[k])
 		}
 		for k := range r.requires {
-			eng.requires[i] = append(eng.requires[i], compiledClause{})
-			eng.requires[i][k].compileFrom(i, &r.requires[k], eng.vars)
+			eng.requiredClausesByRule[i] = append(eng.requiredClausesByRule[i], compiledClause{})
+			eng.requiredClausesByRule[i][k].compileFrom(i, &r.requires[k], eng.foldersByGlobVariable)
 		}
 		for k := range r.unless {
-			eng.unless[i] = append(eng.unless[i], compiledClause{})
-			eng.unless[i][k].compileFrom(i, &r.unless[k], eng.vars)
+			eng.forbiddenClausesByRule[i] = append(eng.forbiddenClausesByRule[i], compiledClause{})
+			eng.forbiddenClausesByRule[i][k].compileFrom(i, &r.unless[k], eng.foldersByGlobVariable)
 		}
 		for _, p := range r.patterns {
 			id := len(textLits)
@@ -253,18 +253,18 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 			}
 			textLits = append(textLits, p.lits)
 			t := &eng.patterns[id]
-			t.rule, t.requiredByteSet, t.re.expr, t.except.expr = i, p.requiredByteSet, p.expr, r.except.expr
-			t.firstLiteralSet = patterns + len(further)
+			t.rule, t.requiredByteSet, t.re.expr, t.excludedTextFinder.expr = i, p.requiredByteSet, p.expr, r.except.expr
+			t.firstLiteralSetIndex = patterns + len(further)
 			further = append(further, p.furtherRequiredLiterals...)
-			t.literalSetsEnd = patterns + len(further)
+			t.literalSetsEndIndex = patterns + len(further)
 		}
 	}
 	eng.argLiterals, _ = prefilter.TryNewLiteralSet(lineLits) // cannot fail: a test checks every literal
 	eng.textLiterals, _ = prefilter.TryNewLiteralSet(append(textLits, further...))
-	eng.argsOnlyClauses = make([]uint64, eng.argLiterals.BitsetWords())
+	eng.argsOnlyClauseBits = make([]uint64, eng.argLiterals.ExpressionBitsetWords())
 	for i := range eng.clauses {
 		if c := eng.clauses[i].clause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
-			eng.argsOnlyClauses[i/64] |= 1 << (i % 64)
+			eng.argsOnlyClauseBits[i/64] |= 1 << (i % 64)
 		}
 	}
 	eng.runBuffersPool.New = func() any { return newRunBuffers(eng) }
@@ -275,12 +275,12 @@ func (b *compiledClause) compileFrom(ruleIndex int, c *clause, vars map[string][
 	b.clause, b.rule = c, ruleIndex
 	b.args.expr, b.excludedArgsRegexp.expr = c.args.expr, c.excludedArgs.expr
 	b.hosts = expandLists(c.hosts, knowledge.Hosts)
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(withFoldersBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(addDescendantGlobs(expandLists(c.notPaths, knowledge.GlobsOfPathList)), vars)
 }
 
-// withFoldersBelow adds everything below the folders in a list: a recursive effect is covered only if everything it
+// addDescendantGlobs adds everything below the folders in a list: a recursive effect is covered only if everything it
 // touches is.
-func withFoldersBelow(globs []string) []string {
+func addDescendantGlobs(globs []string) []string {
 	var out []string
 	for _, g := range globs {
 		out = append(out, g)
@@ -294,7 +294,7 @@ func withFoldersBelow(globs []string) []string {
 func (eng *ruleEngine) addClause(rule int, c *clause) {
 	id := uint16(len(eng.clauses))
 	eng.clauses = append(eng.clauses, compiledClause{})
-	eng.clauses[id].compileFrom(rule, c, eng.vars)
+	eng.clauses[id].compileFrom(rule, c, eng.foldersByGlobVariable)
 	switch {
 	case len(c.harms) > 0:
 		for _, h := range c.harms {
@@ -306,10 +306,10 @@ func (eng *ruleEngine) addClause(rule int, c *clause) {
 				eng.programPrefixClauses = append(eng.programPrefixClauses, programPrefixClause{prefix, id})
 				continue
 			}
-			eng.programClauseNodes = append(eng.programClauseNodes, programClauseNode{id, eng.firstClauseNodeByProgram[p]})
+			eng.programClauseNodes = append(eng.programClauseNodes, programClauseListNode{id, eng.firstClauseNodeByProgram[p]})
 			eng.firstClauseNodeByProgram[p] = uint16(len(eng.programClauseNodes))
 		}
-	case len(c.args.lits) > 0: // selected by its literals, see argsOnlyClauses
+	case len(c.args.lits) > 0: // selected by its literals, see argsOnlyClauseBits
 	case len(c.kinds) == 0:
 		eng.clauseIndexesByEffectKind[effect.Execute] = append(eng.clauseIndexesByEffectKind[effect.Execute], id)
 	default:
@@ -319,8 +319,8 @@ func (eng *ruleEngine) addClause(rule int, c *clause) {
 	}
 }
 
-// programKey returns a program's name as clauses spell it.
-func programKey(program string) string {
+// normalizeProgramName returns a program's name as clauses spell it.
+func normalizeProgramName(program string) string {
 	for i := range len(program) {
 		if b := program[i]; b < 'a' || b > 'z' {
 			program = strings.TrimSuffix(strings.ToLower(program), ".exe")
@@ -330,30 +330,30 @@ func programKey(program string) string {
 	return program
 }
 
-// candidates calls yield for each clause that could hold for an execute effect.
+// yieldCandidateClauses calls yield for each clause that could hold for an execute effect.
 // Clauses with literals are included only if one of them is in found.
-func (eng *ruleEngine) candidates(e *effect.Effect, found []uint64, yield func(*compiledClause)) {
-	key := programKey(e.Program)
+func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals []uint64, yield func(*compiledClause)) {
+	key := normalizeProgramName(e.Program)
 	for _, h := range e.Harms {
 		for _, id := range eng.clauseIndexesByHarm[h] {
 			yield(&eng.clauses[id])
 		}
 	}
 	try := func(id uint16) {
-		if b := &eng.clauses[id]; len(b.clause.args.lits) == 0 || found[id/64]&(1<<(id%64)) != 0 {
+		if b := &eng.clauses[id]; len(b.clause.args.lits) == 0 || foundArgLiterals[id/64]&(1<<(id%64)) != 0 {
 			yield(b)
 		}
 	}
 	for next := eng.firstClauseNodeByProgram[key]; next != 0; next = eng.programClauseNodes[next-1].nextNodeIndexPlusOne {
-		try(eng.programClauseNodes[next-1].clause)
+		try(eng.programClauseNodes[next-1].clauseIndex)
 	}
 	for i := range eng.programPrefixClauses {
 		if strings.HasPrefix(key, eng.programPrefixClauses[i].prefix) {
-			try(eng.programPrefixClauses[i].clause)
+			try(eng.programPrefixClauses[i].clauseIndex)
 		}
 	}
-	for w, mask := range eng.argsOnlyClauses {
-		for set := mask & found[w]; set != 0; set &= set - 1 {
+	for w, mask := range eng.argsOnlyClauseBits {
+		for set := mask & foundArgLiterals[w]; set != 0; set &= set - 1 {
 			yield(&eng.clauses[64*w+bits.TrailingZeros64(set)])
 		}
 	}
@@ -367,7 +367,7 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.KindForPolicies()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
 	}
-	if len(b.programs) > 0 && !listsProgram(b.programs, programKey(e.Program)) {
+	if len(b.programs) > 0 && !listsProgram(b.programs, normalizeProgramName(e.Program)) {
 		return false
 	}
 	if len(b.harms) > 0 && !slices.ContainsFunc(b.harms, func(h effect.Harm) bool { return slices.Contains(e.Harms, h) }) {
@@ -376,7 +376,7 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	if len(b.causes) > 0 && !slices.Contains(b.causes, effect.EffectCause(e.CauseOrFirstHarm())) {
 		return false
 	}
-	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.mustBeNonRecursive && e.Recursive || b.mustBeUnrestorable && (e.Restorable || e.BackedUp || e.Cause == effect.CauseInContainer) {
+	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.mustBeNonRecursive && e.Recursive || b.mustBeUnrestorable && (e.IsRestorableWithoutBackup || e.IsBackedUpByShield || e.Cause == effect.CauseInContainer) {
 		return false
 	}
 	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return underHost(e.Host, h) }) {
@@ -385,12 +385,12 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	if b.args.expr != "" && !s.match(&b.args, args) || b.excludedArgsRegexp.expr != "" && s.match(&b.excludedArgsRegexp, args) {
 		return false
 	}
-	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
+	return (b.paths == nil || b.paths.matchesAnyPathOf(e)) && (b.notPaths == nil || !b.notPaths.matchesAllPathsOf(e))
 }
 
-// isUncertain reports whether a clause that matches an effect may not match what the action really
+// isUncertainMatch reports whether a clause that matches an effect may not match what the action really
 // does: the effect is only possible, or its path may name other files.
-func (b *compiledClause) isUncertain(e *effect.Effect) bool {
+func (b *compiledClause) isUncertainMatch(e *effect.Effect) bool {
 	return e.Certainty == effect.Possible || b.paths != nil && b.paths.isUncertainMatch(e)
 }
 

@@ -24,7 +24,7 @@ func TestNoModelClears(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sure := New(Options{Model: scorer{score: Score{Confidence: 1}}, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
+	sure := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: 1}}, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
 	alone := New(Options{Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
 	rows, final, cleared := 0, 0, map[string]int{}
 	for _, name := range []string{"sample/actions.jsonl", "structured/cases.jsonl", "everyday/actions.jsonl"} {
@@ -84,26 +84,26 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := New(Options{Model: scorer{score: Score{Confidence: 0.8}}, SafeThresholdByActionType: map[string]float64{"execute_command": 0.6}})
+	k := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: 0.8}}, SafeThresholdByActionType: map[string]float64{"execute_command": 0.6}})
 	c := an.Case(a)
-	if _, err := k.Judge(t.Context(), c); err != nil || c.Evidence != nil {
-		t.Errorf("evidence %v, error %v", c.Evidence, err)
+	if _, err := k.Judge(t.Context(), c); err != nil || c.Tier1Evidence != nil {
+		t.Errorf("evidence %v, error %v", c.Tier1Evidence, err)
 	}
 	c = an.Case(a)
-	c.Evidence = &analysis.Evidence{}
+	c.Tier1Evidence = &analysis.AllowEvidence{}
 	v, err := k.Judge(t.Context(), c)
 	if err != nil || v.Decision != verdict.Escalate {
 		t.Errorf("decision %s, error %v", v.Decision, err)
 	}
-	got := c.Evidence
+	got := c.Tier1Evidence
 	if got.AllowReason != "" || got.MinSafeConfidence != 0.6 || got.MinTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
 		t.Errorf("got %+v", got)
 	}
 	var causes []string
 	for _, d := range got.Doubts {
-		causes = append(causes, d.Cause)
-		if d.NeedsMoreThanModel() != (d.Cause == "send_data") {
-			t.Errorf("%s: final is %v", d.Cause, d.NeedsMoreThanModel())
+		causes = append(causes, d.DangerName)
+		if d.NeedsMoreThanModel() != (d.DangerName == "send_data") {
+			t.Errorf("%s: final is %v", d.DangerName, d.NeedsMoreThanModel())
 		}
 	}
 	if !slices.Equal(causes, []string{"variable", "contact", "remote", "send_data"}) {
@@ -124,7 +124,7 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, confidence := range []float64{0.51, 0.8, 1} {
-		v, err := New(Options{Model: scorer{score: Score{Confidence: confidence}}}).Judge(t.Context(), an.Case(a))
+		v, err := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: confidence}}}).Judge(t.Context(), an.Case(a))
 		if err != nil || v.Decision != verdict.Allow || v.Confidence != knownEffectsAllowConfidence || v.Reasoning != ordinaryReason {
 			t.Errorf("SAFE %v: %s %v %q, error %v", confidence, v.Decision, v.Confidence, v.Reasoning, err)
 		}
@@ -157,7 +157,7 @@ func TestOwnSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, confidence := range [...]float64{0.6, 0.95} {
-			k := New(Options{DecideByEffects: true, Model: scorer{score: Score{Injection: true, Confidence: confidence}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
+			k := New(Options{OrdinaryEffectsOverrideModel: true, Model: scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: confidence}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
 			v, err := k.Judge(t.Context(), an.Case(a))
 			if err != nil || (v.Decision == verdict.Allow) != (want == verdict.Allow) {
 				t.Errorf("%s, suspicion %.2f: %s (%s), want %s; error %v", text, confidence, v.Decision, v.Reasoning, want, err)
@@ -174,7 +174,7 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Model: scorer{score: Score{Injection: true, Confidence: 0.95}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}}
+	opts := Options{Model: scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.95}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}}
 	for _, test := range []struct {
 		kind, field, value string
 		allowed            bool
@@ -201,7 +201,7 @@ func TestFacts(t *testing.T) {
 	} {
 		c := an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}})
 		for facts, want := range map[bool]bool{true: test.allowed, false: false} {
-			opts.DecideByEffects = facts
+			opts.OrdinaryEffectsOverrideModel = facts
 			v, err := New(opts).Judge(t.Context(), c)
 			if err != nil || (v.Decision == verdict.Allow) != want {
 				t.Errorf("%s %s, facts %v: %s (%s); error %v", test.kind, test.value, facts, v.Decision, v.Reasoning, err)

@@ -7,13 +7,13 @@ import (
 )
 
 func TestExamples(t *testing.T) {
-	results, err := Examples(t.Context(), shell.Analyze, "")
+	results, err := RunRuleExamples(t.Context(), shell.Analyze, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range results {
-		if !e.OK() {
-			t.Errorf("%s: %s\n\tmatches: %v, want %v, error: %v", e.Rule, e.CommandOrActionJSON, e.Matched, e.WantMatch, e.Err)
+		if !e.MatchedAsExpected() {
+			t.Errorf("%s: %s\n\tmatches: %v, want %v, error: %v", e.RuleID, e.CommandOrActionJSON, e.RuleMatched, e.WantMatch, e.Err)
 		}
 	}
 }

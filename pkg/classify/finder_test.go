@@ -18,7 +18,7 @@ func TestFinders(t *testing.T) {
 			t.Parallel()
 			var texts []string
 			for _, c := range exampleCases(t, append(r.MatchingExamples, r.NonMatchingExamples...)) {
-				for _, v := range append(c.Views(), c.FieldViews("content", "body", "text", "source")...) {
+				for _, v := range append(c.TextVariants(), c.FieldTextVariants("content", "body", "text", "source")...) {
 					texts = append(texts, v.Text, "x"+v.Text, "\n"+v.Text+"\n", "é."+strings.ToUpper(v.Text))
 				}
 			}

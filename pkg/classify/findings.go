@@ -13,7 +13,7 @@ import (
 // the IDs of the matching rules, the causes of doubt, and whether the model suspects it. After an error the
 // results are unknown.
 func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matchedRuleIDs, doubtCauses []string, modelSuspectsAttack bool, err error) {
-	if k.opts.NoHeuristic {
+	if k.opts.RunsOnlyAlwaysBlockRules {
 		matchedRuleIDs = append(matchedRuleIDs, "heuristic rules are off")
 	}
 	eng := k.engine()
@@ -29,16 +29,16 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matc
 	for _, h := range s.hits {
 		matchedRuleIDs = append(matchedRuleIDs, eng.rules[h.rule].ID)
 	}
-	before := c.Evidence
-	c.Evidence = &analysis.Evidence{}
+	before := c.Tier1Evidence
+	c.Tier1Evidence = &analysis.AllowEvidence{}
 	c.WorstDoubt(k.opts.SafeThresholdByDoubtCause)
-	if c.Evidence.HasMaxDoubts() {
+	if c.Tier1Evidence.HasMaxDoubts() {
 		matchedRuleIDs = append(matchedRuleIDs, "more unknown effects than shield lists")
 	}
-	for _, d := range c.Evidence.Doubts {
-		doubtCauses = append(doubtCauses, d.Cause)
+	for _, d := range c.Tier1Evidence.Doubts {
+		doubtCauses = append(doubtCauses, d.DangerName)
 	}
-	c.Evidence = before
+	c.Tier1Evidence = before
 	sorted.Strings(matchedRuleIDs)
 	sorted.Strings(doubtCauses)
 	matchedRuleIDs, doubtCauses = slices.Compact(matchedRuleIDs), slices.Compact(doubtCauses)
@@ -49,18 +49,18 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matc
 	if err != nil {
 		return nil, nil, false, err
 	}
-	m := k.score(ctx, c.Action.Type, text)
+	m := k.runModel(ctx, c.Action.Type, text)
 	if m.err != nil {
 		return nil, nil, false, m.err
 	}
-	if m.safe {
+	if m.isModelLabelSafe {
 		return matchedRuleIDs, doubtCauses, false, nil
 	}
 	tier := c.MinTier
 	c.MinTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
 	w := k.gatherInputs(c)
 	c.MinTier = tier
-	w.rulesResult = classifierResult{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}
+	w.rulesResult = classifierResult{Finding: verdict.Finding{JudgeName: "heuristic", Confidence: noMatchConfidence}}
 	r, _ := w.selectDecidingResult(&m)
 	return matchedRuleIDs, doubtCauses, r.decision() != verdict.Allow, nil
 }

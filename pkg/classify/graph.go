@@ -23,26 +23,26 @@ const (
 
 // A graph holds the inputs and outputs of a model.onnx, read before the runtime loads it. Reading also checks
 // that the file refers to no other file.
-type graph struct {
+type onnxGraph struct {
 	inputs, outputs []tensorInfo
 }
 
 // Limits of a model's graph.
 const (
-	maxGraphDepth  = 8 // nested graphs
-	maxGraphInputs = 16
-	maxDimension   = 1 << 31 // maximum size of one dimension of a tensor
-	maxElements    = 1 << 31 // maximum number of elements of one tensor
+	maxONNXGraphDepth  = 8 // nested graphs
+	maxONNXGraphInputs = 16
+	maxDimension       = 1 << 31 // maximum size of one dimension of a tensor
+	maxTensorElements  = 1 << 31 // maximum number of elements of one tensor
 )
 
 // builtinOperatorDomains are the domains of ONNX Runtime's built-in operators.
 var builtinOperatorDomains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
 
-// readGraph parses a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto. It rejects
+// parseONNXGraph parses a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto. It rejects
 // weights in other files (the name could be any path), operators that need another library, and tensors
 // larger than in any real model.
-func readGraph(data []byte) (*graph, error) {
-	g := new(graph)
+func parseONNXGraph(data []byte) (*onnxGraph, error) {
+	g := new(onnxGraph)
 	if err := eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 7: // graph
@@ -66,20 +66,20 @@ func readGraph(data []byte) (*graph, error) {
 }
 
 // parseGraph walks a GraphProto.
-func (g *graph) parseGraph(data []byte, depth int) error {
-	if depth > maxGraphDepth {
-		return fmt.Errorf("graphs are nested deeper than %d", maxGraphDepth)
+func (g *onnxGraph) parseGraph(data []byte, depth int) error {
+	if depth > maxONNXGraphDepth {
+		return fmt.Errorf("graphs are nested deeper than %d", maxONNXGraphDepth)
 	}
 	return eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 1: // node
 			return g.parseNode(value, depth)
 		case 5: // initializer
-			return checkTensor(value)
+			return checkTensorSizeAndDataLocation(value)
 		case 15: // sparse_initializer
 			return eachProtoField(value, func(number, _ uint64, value []byte) error {
 				if number <= 2 {
-					return checkTensor(value)
+					return checkTensorSizeAndDataLocation(value)
 				}
 				return nil
 			})
@@ -95,8 +95,8 @@ func (g *graph) parseGraph(data []byte, depth int) error {
 			if number == 12 {
 				list = &g.outputs
 			}
-			if *list = append(*list, p); len(*list) > maxGraphInputs {
-				return fmt.Errorf("more than %d inputs or outputs", maxGraphInputs)
+			if *list = append(*list, p); len(*list) > maxONNXGraphInputs {
+				return fmt.Errorf("more than %d inputs or outputs", maxONNXGraphInputs)
 			}
 		}
 		return nil
@@ -104,14 +104,14 @@ func (g *graph) parseGraph(data []byte, depth int) error {
 }
 
 // parseNode walks a NodeProto.
-func (g *graph) parseNode(data []byte, depth int) error {
+func (g *onnxGraph) parseNode(data []byte, depth int) error {
 	return eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 5: // attribute
 			return eachProtoField(value, func(number, _ uint64, value []byte) error {
 				switch number {
 				case 5, 10: // t, tensors
-					return checkTensor(value)
+					return checkTensorSizeAndDataLocation(value)
 				case 6, 11: // g, graphs
 					return g.parseGraph(value, depth+1)
 				}
@@ -126,11 +126,11 @@ func (g *graph) parseNode(data []byte, depth int) error {
 	})
 }
 
-// checkTensor walks a TensorProto.
-func checkTensor(data []byte) error {
+// checkTensorSizeAndDataLocation walks a TensorProto.
+func checkTensorSizeAndDataLocation(data []byte) error {
 	elements := uint64(1)
 	dim := func(n uint64) error {
-		if n > maxDimension || n > 0 && elements > maxElements/n {
+		if n > maxDimension || n > 0 && elements > maxTensorElements/n {
 			return errors.New("a tensor has too many elements")
 		}
 		elements *= n

@@ -42,12 +42,12 @@ func (sc ruleScope) covers(o Outcome) bool {
 type ruleHit struct {
 	rule              int
 	matchLocationText string // for people: the program, or the field and view of the matching text; "" for other effects
-	isUncertain       bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
+	isUncertainMatch  bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
 }
 
-// authority returns who may allow an action that a rule matches.
-func (h ruleHit) authority(r *Rule) verdict.ApprovalAuthority {
-	if h.isUncertain || r.Outcome == Escalate {
+// requiredApprovalAuthority returns who may allow an action that a rule matches.
+func (h ruleHit) requiredApprovalAuthority(r *Rule) verdict.ApprovalAuthority {
+	if h.isUncertainMatch || r.Outcome == Escalate {
 		return verdict.AuthorityEvaluator
 	}
 	return verdict.AuthorityNeverAllowed
@@ -55,23 +55,23 @@ func (h ruleHit) authority(r *Rule) verdict.ApprovalAuthority {
 
 // A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
 type runBuffers struct {
-	buf               []byte // text of all commands in lines
-	lines             []commandLine
-	foundArgLiterals  []uint64 // literals of clauses that occur
-	foundTextLiterals []uint64 // literals of patterns that occur
-	hits              []ruleHit
-	scannedViews      []analysis.PayloadTextVariant // views of fields that were scanned already
-	scanBytesLeft     int
-	budgetExceeded    bool // the budget is exhausted, or lines were skipped
+	commandLineText     []byte // text of all commands in lines
+	lines               []commandLine
+	foundArgLiterals    []uint64 // literals of clauses that occur
+	foundTextLiterals   []uint64 // literals of patterns that occur
+	hits                []ruleHit
+	scannedTextVariants []analysis.PayloadTextVariant // views of fields that were scanned already
+	scanBytesLeft       int
+	budgetExceeded      bool // the budget is exhausted, or lines were skipped
 }
 
 func newRunBuffers(eng *ruleEngine) *runBuffers {
-	return &runBuffers{foundArgLiterals: make([]uint64, eng.argLiterals.BitsetWords()), foundTextLiterals: make([]uint64, eng.textLiterals.BitsetWords())}
+	return &runBuffers{foundArgLiterals: make([]uint64, eng.argLiterals.ExpressionBitsetWords()), foundTextLiterals: make([]uint64, eng.textLiterals.ExpressionBitsetWords())}
 }
 
 func (s *runBuffers) reset() {
-	clear(s.scannedViews) // they refer to texts of another case
-	s.buf, s.lines, s.hits, s.scannedViews = s.buf[:0], s.lines[:0], s.hits[:0], s.scannedViews[:0]
+	clear(s.scannedTextVariants) // they refer to texts of another case
+	s.commandLineText, s.lines, s.hits, s.scannedTextVariants = s.commandLineText[:0], s.lines[:0], s.hits[:0], s.scannedTextVariants[:0]
 	s.scanBytesLeft, s.budgetExceeded = maxScannedBytesPerCase, false
 }
 
@@ -102,7 +102,7 @@ func (s *runBuffers) spendBudget(n int) bool {
 // run matches a case with the rules of a scope and stores the matches in s.
 func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
 	s.reset()
-	if !s.appendLines(c.Effects) {
+	if !s.appendCommandLinesWithinLimits(c.Effects) {
 		s.budgetExceeded = true
 	}
 	for i := range s.lines {
@@ -116,13 +116,13 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) 
 		for _, id := range eng.clauseIndexesByEffectKind[e.KindForPolicies()] {
 			b := &eng.clauses[id]
 			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, nil) {
-				eng.recordRuleMatch(s, c, i, b.rule, "", b.isUncertain(e))
+				eng.recordRuleMatch(s, c, i, b.rule, "", b.isUncertainMatch(e))
 			}
 		}
 	}
 	eng.runTexts(s, c, sc)
 	c.EachWrittenFile(func(w *analysis.ActionCase) {
-		s.lines, s.scannedViews = s.lines[:0], s.scannedViews[:0] // both belong to the command, not to the file that it writes
+		s.lines, s.scannedTextVariants = s.lines[:0], s.scannedTextVariants[:0] // both belong to the command, not to the file that it writes
 		eng.runTexts(s, w, sc)
 	})
 }
@@ -130,10 +130,10 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) 
 // runLine tries the clauses and patterns that could match one command.
 func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleScope, l *commandLine) {
 	e := &c.Effects[l.effectIndex]
-	args := s.buf[l.argsStart:l.end]
+	args := s.commandLineText[l.argsStart:l.end]
 	clear(s.foundArgLiterals)
-	prefilter.Scan(eng.argLiterals, args, s.foundArgLiterals)
-	eng.candidates(e, s.foundArgLiterals, func(b *compiledClause) {
+	prefilter.ScanForLiterals(eng.argLiterals, args, s.foundArgLiterals)
+	eng.yieldCandidateClauses(e, s.foundArgLiterals, func(b *compiledClause) {
 		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, args) {
 			eng.recordRuleMatch(s, c, l.effectIndex, b.rule, e.Program, e.Certainty == effect.Possible)
 		}
@@ -142,7 +142,7 @@ func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleSco
 	if live == 0 {
 		return
 	}
-	text := string(s.buf[l.start:l.end])
+	text := string(s.commandLineText[l.start:l.end])
 	eng.matchTextPatterns(s, c, sc, l.effectIndex, analysis.PayloadTextVariant{TransformationName: "raw", Field: "command", Text: text}, live)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
 		eng.matchTextPatterns(s, c, sc, l.effectIndex, analysis.PayloadTextVariant{TransformationName: "folded", Field: "command", Text: decode.FoldUnicodeLookalikes(text)}, live)
@@ -152,9 +152,9 @@ func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleSco
 // runTexts matches the patterns with the views of the case.
 func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
 	live := commandTextUse(c)
-	for _, v := range c.Views() {
+	for _, v := range c.TextVariants() {
 		if v.Field == "command" {
-			eng.matchTextPatterns(s, c, sc, noEffect, v, live)
+			eng.matchTextPatterns(s, c, sc, noEffectIndex, v, live)
 		} else {
 			eng.scanField(s, c, sc, v)
 		}
@@ -167,7 +167,7 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleSc
 		if len(r.fields) == 0 || !slices.Contains(r.types, c.Action.Type) {
 			continue
 		}
-		for _, v := range c.FieldViews(r.fields...) {
+		for _, v := range c.FieldTextVariants(r.fields...) {
 			if v.Field != "command" { // the views contain the command
 				eng.scanField(s, c, sc, v)
 			}
@@ -177,20 +177,20 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleSc
 
 // scanField matches the patterns with a view of a field, only once although many rules read the same fields.
 func (eng *ruleEngine) scanField(s *runBuffers, c *analysis.ActionCase, sc ruleScope, v analysis.PayloadTextVariant) {
-	if slices.Contains(s.scannedViews, v) {
+	if slices.Contains(s.scannedTextVariants, v) {
 		return
 	}
-	s.scannedViews = append(s.scannedViews, v)
-	eng.matchTextPatterns(s, c, sc, noEffect, v, textIsRead)
+	s.scannedTextVariants = append(s.scannedTextVariants, v)
+	eng.matchTextPatterns(s, c, sc, noEffectIndex, v, textIsRead)
 }
 
-// noEffect is the index for a text that belongs to the whole action, not to one effect.
-const noEffect = -1
+// noEffectIndex is the index for a text that belongs to the whole action, not to one effect.
+const noEffectIndex = -1
 
 // matchTextPatterns matches the patterns with one text, of an effect or of the whole action.
-func (eng *ruleEngine) matchTextPatterns(s *runBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex int, v analysis.PayloadTextVariant, use textUse) {
+func (eng *ruleEngine) matchTextPatterns(s *runBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex int, v analysis.PayloadTextVariant, use commandTextUseBits) {
 	clear(s.foundTextLiterals)
-	prefilter.Scan(eng.textLiterals, v.Text, s.foundTextLiterals)
+	prefilter.ScanForLiterals(eng.textLiterals, v.Text, s.foundTextLiterals)
 	for w, set := range s.foundTextLiterals[:(len(eng.patterns)+63)/64] {
 		for ; set != 0; set &= set - 1 {
 			if id := 64*w + bits.TrailingZeros64(set); id < len(eng.patterns) && s.containsAllRequiredLiterals(&eng.patterns[id]) {
@@ -205,7 +205,7 @@ func (eng *ruleEngine) matchTextPatterns(s *runBuffers, c *analysis.ActionCase, 
 
 // containsAllRequiredLiterals reports whether a text contains all literals and bytes that a pattern requires.
 func (s *runBuffers) containsAllRequiredLiterals(p *textPattern) bool {
-	for i := p.firstLiteralSet; i < p.literalSetsEnd; i++ {
+	for i := p.firstLiteralSetIndex; i < p.literalSetsEndIndex; i++ {
 		if s.foundTextLiterals[i/64]&(1<<(i%64)) == 0 {
 			return false
 		}
@@ -213,14 +213,14 @@ func (s *runBuffers) containsAllRequiredLiterals(p *textPattern) bool {
 	return true
 }
 
-func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.ActionCase, sc ruleScope, at, id int, v analysis.PayloadTextVariant, live textUse) {
-	p := &eng.patterns[id]
+func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex, patternIndex int, v analysis.PayloadTextVariant, use commandTextUseBits) {
+	p := &eng.patterns[patternIndex]
 	r := &eng.rules[p.rule]
 	ok, perhaps := true, false
 	if v.Field == "command" {
-		ok, perhaps = live.satisfies(r.needs)
+		ok, perhaps = use.satisfies(r.needs)
 	}
-	if !ok || !sc.covers(r.Outcome) || !r.readsView(c, v) {
+	if !ok || !sc.covers(r.Outcome) || !r.appliesToTextVariant(c, v) {
 		return
 	}
 	for i := range len(p.requiredByteSet) {
@@ -228,12 +228,12 @@ func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.ActionCase, sc rule
 			return
 		}
 	}
-	if s.matchString(&p.re, v.Text) && (p.except.expr == "" || !s.matchString(&p.except, v.Text)) {
+	if s.matchString(&p.re, v.Text) && (p.excludedTextFinder.expr == "" || !s.matchString(&p.excludedTextFinder, v.Text)) {
 		where := v.Field
 		if v.TransformationName != "raw" {
 			where += " (" + v.TransformationName + ")"
 		}
-		eng.recordRuleMatch(s, c, at, p.rule, where, perhaps && r.Outcome == Block)
+		eng.recordRuleMatch(s, c, effectIndex, p.rule, where, perhaps && r.Outcome == Block)
 	}
 }
 
@@ -242,8 +242,8 @@ func (r *Rule) appliesTo(c *analysis.ActionCase) bool {
 	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
 }
 
-// readsView reports whether the patterns of a rule apply to a view.
-func (r *Rule) readsView(c *analysis.ActionCase, v analysis.PayloadTextVariant) bool {
+// appliesToTextVariant reports whether the patterns of a rule apply to a view.
+func (r *Rule) appliesToTextVariant(c *analysis.ActionCase, v analysis.PayloadTextVariant) bool {
 	if !r.appliesTo(c) {
 		return false
 	}
@@ -267,14 +267,14 @@ func (eng *ruleEngine) recordRuleMatch(s *runBuffers, c *analysis.ActionCase, ef
 	for i := range s.hits {
 		if h := &s.hits[i]; h.rule == ruleIndex {
 			c.RecordMatch(effectIndex, met)
-			h.isUncertain = h.isUncertain && isUncertain
+			h.isUncertainMatch = h.isUncertainMatch && isUncertain
 			return
 		}
 	}
-	if list := eng.requires[ruleIndex]; len(list) > 0 && !anyClauseHolds(s, c, list) {
+	if list := eng.requiredClausesByRule[ruleIndex]; len(list) > 0 && !anyClauseHolds(s, c, list) {
 		return
 	}
-	if list := eng.unless[ruleIndex]; len(list) > 0 && anyClauseHolds(s, c, list) {
+	if list := eng.forbiddenClausesByRule[ruleIndex]; len(list) > 0 && anyClauseHolds(s, c, list) {
 		return
 	}
 	c.RecordMatch(effectIndex, met)
@@ -288,7 +288,7 @@ func anyClauseHolds(s *runBuffers, c *analysis.ActionCase, list []compiledClause
 		e := &c.Effects[i]
 		var args []byte
 		if next < len(s.lines) && s.lines[next].effectIndex == i {
-			args = s.buf[s.lines[next].argsStart:s.lines[next].end]
+			args = s.commandLineText[s.lines[next].argsStart:s.lines[next].end]
 			next++
 		}
 		for k := range list {

@@ -19,7 +19,7 @@ type hostileText struct {
 
 // hostileTexts returns what attackers put in front of a model.
 func hostileTexts() []hostileText {
-	const limit = tokenizer.MaxBytes - 100 // room for what stands around it
+	const limit = tokenizer.MaxNormalizedTextBytes - 100 // room for what stands around it
 	fill := func(s string) string { return strings.Repeat(s, limit/len(s)) }
 	var planes, all strings.Builder
 	for plane := rune(0); plane <= 16; plane++ {
@@ -81,9 +81,9 @@ func TestHostileScores(t *testing.T) {
 			switch {
 			case err != nil && !errors.Is(err, ErrTooLong):
 				t.Errorf("%s: %s: %v", name, h.name, err)
-			case err != nil && s != (Score{}):
+			case err != nil && s != (InjectionScore{}):
 				t.Errorf("%s: %s: %+v beside an error", name, h.name, s)
-			case err == nil && h.long && !s.Injection:
+			case err == nil && h.long && !s.HasInjectionLabel:
 				t.Errorf("%s: %s: safe although it was not read to its end", name, h.name)
 			}
 		}
@@ -99,8 +99,8 @@ func TestTooLongIsUnexamined(t *testing.T) {
 		c := command(run("make"))
 		c.Action.Payload["command"] = "make " + strings.Repeat(" ", 8<<20)
 		v, err := New(Options{Model: m, FailOpen: open}).Judge(t.Context(), c)
-		if err != nil || v.Decision != verdict.Escalate || v.Confidence != 0.5 || v.Error != "" || !strings.HasPrefix(v.Reasoning, "unexamined: ") {
-			t.Errorf("fail open %v: %v %v %q %q, %v", open, v.Decision, v.Confidence, v.Error, v.Reasoning, err)
+		if err != nil || v.Decision != verdict.Escalate || v.Confidence != 0.5 || v.ErrorCode != "" || !strings.HasPrefix(v.Reasoning, "unexamined: ") {
+			t.Errorf("fail open %v: %v %v %q %q, %v", open, v.Decision, v.Confidence, v.ErrorCode, v.Reasoning, err)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestScoreIsStopped(t *testing.T) {
 	defer stop()
 	r := &stopping{modelGraphRunner: l.session, stop: stop}
 	s, err := m.score(ctx, &loadedModel{tokenizer: l.tokenizer, session: r}, make([]int64, 5*m.windowTokenCount))
-	if !errors.Is(err, context.Canceled) || s != (Score{}) || r.calls != 2 {
+	if !errors.Is(err, context.Canceled) || s != (InjectionScore{}) || r.calls != 2 {
 		t.Errorf("%+v, %v after %d windows", s, err, r.calls)
 	}
 }
@@ -149,7 +149,7 @@ func FuzzScore(f *testing.F) {
 			if err != nil && !errors.Is(err, ErrTooLong) {
 				t.Errorf("%q: %v", text, err)
 			}
-			if err == nil && (s.Confidence < 0.5 || s.Confidence > 1) {
+			if err == nil && (s.LabelConfidence < 0.5 || s.LabelConfidence > 1) {
 				t.Errorf("%q: %+v", text, s)
 			}
 		}

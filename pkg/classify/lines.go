@@ -47,8 +47,8 @@ func needsNoQuotes(word string) bool {
 	return word != ""
 }
 
-// appendLines appends a line for each execute effect. It returns false if some did not fit.
-func (s *runBuffers) appendLines(effects []effect.Effect) bool {
+// appendCommandLinesWithinLimits appends a line for each execute effect. It returns false if some did not fit.
+func (s *runBuffers) appendCommandLinesWithinLimits(effects []effect.Effect) bool {
 	for i := range effects {
 		e := &effects[i]
 		if e.Kind != effect.Execute {
@@ -58,14 +58,14 @@ func (s *runBuffers) appendLines(effects []effect.Effect) bool {
 		for _, arg := range e.Args {
 			size += len(arg) + 3
 		}
-		if len(s.lines) == maxMatchedCommandLines || len(s.buf)+size > maxLineBytes {
+		if len(s.lines) == maxMatchedCommandLines || len(s.commandLineText)+size > maxLineBytes {
 			return false
 		}
-		l := commandLine{effectIndex: i, start: len(s.buf)}
-		s.buf = append(s.buf, e.Program...)
-		l.argsStart = len(s.buf)
-		s.buf = appendArgs(s.buf, e.Args)
-		l.end = len(s.buf)
+		l := commandLine{effectIndex: i, start: len(s.commandLineText)}
+		s.commandLineText = append(s.commandLineText, e.Program...)
+		l.argsStart = len(s.commandLineText)
+		s.commandLineText = appendArgs(s.commandLineText, e.Args)
+		l.end = len(s.commandLineText)
 		s.lines = append(s.lines, l)
 	}
 	return true

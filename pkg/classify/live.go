@@ -21,19 +21,19 @@ const (
 	matchConditionTextInRequest                        // the text is part of a request that an application parses
 )
 
-// A textUse says whether a text is run, read or sent.
-type textUse uint8
+// A commandTextUseBits says whether a text is run, read or sent.
+type commandTextUseBits uint8
 
 const (
-	textIsRun                textUse = 1 << iota // run, or possibly run
-	textIsRead                                   // read by a person or a model
-	textIsParsedByServer                         // parsed by a server
-	textGoesToUnknownProgram                     // passed to an unknown program, which may run or send it
+	textIsRun                commandTextUseBits = 1 << iota // run, or possibly run
+	textIsRead                                              // read by a person or a model
+	textIsParsedByServer                                    // parsed by a server
+	textGoesToUnknownProgram                                // passed to an unknown program, which may run or send it
 )
 
 // satisfies reports whether a pattern's match counts in a text that is used this way (ok), and
 // whether that is uncertain (perhaps).
-func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
+func (l commandTextUseBits) satisfies(n matchCondition) (ok, perhaps bool) {
 	switch n {
 	case matchConditionNone:
 		return true, false
@@ -49,12 +49,12 @@ func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
 // commandTextUse returns how the whole text of a command is used. Parts that could not be analysed
 // may run or send the text; a text that is sent as a message or written to an instructions file for
 // agents is read.
-func commandTextUse(c *analysis.ActionCase) textUse {
-	var l textUse
+func commandTextUse(c *analysis.ActionCase) commandTextUseBits {
+	var l commandTextUseBits
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
-		case e.RunsText():
+		case e.RunsUnanalysedCode():
 			l |= textIsRun | textGoesToUnknownProgram
 		case e.Kind == effect.SendMessage:
 			l |= textIsRead
@@ -67,8 +67,8 @@ func commandTextUse(c *analysis.ActionCase) textUse {
 
 // argumentTextUse returns whether the arguments of a program are run, read, parsed by a server, or
 // passed to an unknown program.
-func argumentTextUse(e *effect.Effect) textUse {
-	var l textUse
+func argumentTextUse(e *effect.Effect) commandTextUseBits {
+	var l commandTextUseBits
 	if e.Class == effect.UnknownClass {
 		l |= textGoesToUnknownProgram
 	}
@@ -90,4 +90,6 @@ func touchesAgentInstructionFile(e *effect.Effect) bool {
 	return ok
 }
 
-var agentInstructionFileGlobs = sync.OnceValue(func() *effect.Globs { return mustGlobs(expandLists([]string{"@agent_reads"}, knowledge.Paths), nil) })
+var agentInstructionFileGlobs = sync.OnceValue(func() *effect.Globs {
+	return mustGlobs(expandLists([]string{"@agent_reads"}, knowledge.GlobsOfPathList), nil)
+})

@@ -34,7 +34,7 @@ func TestLiveText(t *testing.T) {
 		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Certainty: effect.Unknown, Reason: "eval"}}, verdict.Escalate},
 		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemoteSystem}}, verdict.Escalate},
 	}
-	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", WorkspaceRoots: []string{"/work/app"}}}
 	k := New(Options{})
 	for _, tt := range tests {
 		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "true '" + words + "'"}})
@@ -123,7 +123,7 @@ func TestUnrootedPaths(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e := effect.Effect{Kind: effect.ReadFile, Path: tt.path, PathIsPattern: tt.pattern, Recursive: tt.recursive}
-		if got := globs.touches(&e); got != tt.want {
+		if got := globs.matchesAnyPathOf(&e); got != tt.want {
 			t.Errorf("touches(%q, pattern %v, recursive %v) = %v, want %v", tt.path, tt.pattern, tt.recursive, got, tt.want)
 		}
 	}

@@ -25,7 +25,7 @@ func BenchmarkLoad(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := m.readTokenizer(); err != nil {
+				if _, err := m.openVocabCheckedTokenizer(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// supportedInputs returns the inputs of a graph. It returns an error for an input that shield cannot provide.
-func (g *graph) supportedInputs() ([]tensorInfo, error) {
+// inputsSupportedByShield returns the inputs of a graph. It returns an error for an input that shield cannot provide.
+func (g *onnxGraph) inputsSupportedByShield() ([]tensorInfo, error) {
 	ids := false
 	for _, in := range g.inputs {
 		switch in.name {

@@ -28,40 +28,40 @@ var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime")
 
 // A Card is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
-type Card struct {
+type ModelCard struct {
 	Name                       string             `json:"name,omitzero"`
 	Version                    string             `json:"version,omitzero"`
 	BlockThreshold             float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
-	BlockThresholdByActionType map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
+	BlockThresholdByActionType map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
 	SafeThresholdByActionType  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	SafeThresholdByDoubtCause  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.Cause]: least confidence at which SAFE removes the doubt
-	SkipTypes                  []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
+	SafeThresholdByDoubtCause  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.DangerName]: least confidence at which SAFE removes the doubt
+	SkippedActionTypes         []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
 	MaxWindowTokens            int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
 	MaliciousLabel             string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	Optimized                  bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
+	IsGraphOptimized           bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
 	LinearModel                *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
 	Licence                    string             `json:"licence,omitzero"`
 	TrainingDataSources        jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
 	EvaluationResults          jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
 }
 
-// A config holds the fields of a HuggingFace config.json that shield reads.
+// A huggingFaceConfig holds the fields of a HuggingFace config.json that shield reads.
 type huggingFaceConfig struct {
 	ID2Label              map[string]string `json:"id2label"`
 	MaxPositionEmbeddings int               `json:"max_position_embeddings"`
-	Vocab                 int               `json:"vocab_size"`
+	VocabSize             int               `json:"vocab_size"`
 	PadTokenID            int               `json:"pad_token_id"`
 	Type                  string            `json:"model_type"`
 }
 
 // Limits of a model's files, in bytes, and of how a text is read.
 const (
-	maxModelFileBytes = 1 << 30
-	maxJSONFileBytes  = 32 << 20
-	maxWindowTokens   = 512 // tokens per window
-	minWindowTokens   = 16
-	maxWindows        = 32      // per text
-	maxTokens         = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
+	maxModelFileBytes     = 1 << 30
+	maxModelJSONFileBytes = 32 << 20
+	maxWindowTokens       = 512 // tokens per window
+	minWindowTokens       = 16
+	maxWindows            = 32      // per text
+	maxTokensPerText      = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
 )
 
 // modelFiles are the paths at which exports store the graph.
@@ -71,15 +71,15 @@ var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quanti
 // model.onnx, tokenizer.json, config.json and, optionally, shield.json. It is
 // loaded when the first text is scored. Goroutines share it.
 type Model struct {
-	Card             Card
-	Digest           string // SHA-256 over the names and contents of its files, in hex
-	ScoresSingleText bool   // the process scores only one text: load faster, score slower; set before the first call
+	Card                        ModelCard
+	FilesDigest                 string // SHA-256 over the names and contents of its files, in hex
+	ScoresOnlyOneTextPerProcess bool   // the process scores only one text: load faster, score slower; set before the first call
 
 	files               fs.FS
-	isShieldModel       bool              // shield's own model, whose tokenizer shield implements itself
-	preprocessed        preprocessedFiles // preprocessed parts of shield's own model; nil: all files are parsed
-	graphFile           string            // name of the file with the graph; "" if the model is preprocessed
-	maliciousLabelIndex int               // index of the label for malicious text in the model's output
+	isShieldModel       bool                    // shield's own model, whose tokenizer shield implements itself
+	preprocessedFolder  preprocessedModelFolder // preprocessed parts of shield's own model; nil: all files are parsed
+	graphFile           string                  // name of the file with the graph; "" if the model is preprocessed
+	maliciousLabelIndex int                     // index of the label for malicious text in the model's output
 	labelCount          int
 	windowTokenCount    int // tokens of a window, including special tokens
 	vocabSize           int
@@ -95,16 +95,17 @@ type loadedModel struct {
 	session   modelGraphRunner
 }
 
-// A runner runs a graph on the tokens of one window and returns its logits.
+// A modelGraphRunner runs a model's graph on the tokens of one window and returns its logits.
 type modelGraphRunner interface {
 	run(ctx context.Context, ids []int64) ([]float32, error)
 }
 
-// OpenModel reads the description of the model in a folder. It returns an error for a model that shield does
-// not support. When the model is loaded, runtime is called for the path of ONNX Runtime. digest is the known
-// digest of shield's own model; it is "" for a user's model, whose files are hashed.
+// OpenModel reads the description of the model in a folder. It returns an error for a model that
+// shield does not support. When the model is loaded, onnxRuntimePath is called for the path of ONNX
+// Runtime. digest is the known digest of shield's own model; it is "" for a user's model, whose
+// files are hashed.
 func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error)) (*Model, error) {
-	m := &Model{files: files, isShieldModel: digest != "", Digest: digest, onnxRuntimePath: onnxRuntimePath}
+	m := &Model{files: files, isShieldModel: digest != "", FilesDigest: digest, onnxRuntimePath: onnxRuntimePath}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
 		return nil, errors.New("model: the folder does not exist; name a folder with model.onnx")
 	}
@@ -115,20 +116,20 @@ func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error
 		return nil, err
 	}
 	if m.isShieldModel {
-		m.preprocessed, _ = files.(preprocessedFiles)
+		m.preprocessedFolder, _ = files.(preprocessedModelFolder)
 	}
-	if m.preprocessed == nil {
+	if m.preprocessedFolder == nil {
 		if err := m.findGraph(); err != nil {
 			return nil, err
 		}
 	}
-	if m.Digest == "" {
+	if m.FilesDigest == "" {
 		var err error
-		if m.Digest, err = Digest(files); err != nil {
+		if m.FilesDigest, err = ModelFilesDigest(files); err != nil {
 			return nil, err
 		}
 	}
-	m.loadTokenizer, m.linearWeights, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readLinearWeights), sync.OnceValues(m.loadTokenizerAndGraph)
+	m.loadTokenizer, m.linearWeights, m.load = sync.OnceValues(m.openVocabCheckedTokenizer), sync.OnceValues(m.readLinearWeights), sync.OnceValues(m.loadTokenizerAndGraph)
 	return m, nil
 }
 
@@ -183,10 +184,10 @@ func (m *Model) readConfig() error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("model: config.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	if m.maliciousLabelIndex, err = maliciousLabel(c.ID2Label, m.Card.MaliciousLabel); err != nil {
+	if m.maliciousLabelIndex, err = injectionLabelIndex(c.ID2Label, m.Card.MaliciousLabel); err != nil {
 		return err
 	}
-	m.labelCount, m.vocabSize = len(c.ID2Label), c.Vocab
+	m.labelCount, m.vocabSize = len(c.ID2Label), c.VocabSize
 	m.windowTokenCount = maxWindowTokens
 	if c.MaxPositionEmbeddings > 0 {
 		m.windowTokenCount = min(m.windowTokenCount, c.MaxPositionEmbeddings)
@@ -200,14 +201,14 @@ func (m *Model) readConfig() error {
 	if m.windowTokenCount < minWindowTokens {
 		return fmt.Errorf("model: windows of %d tokens are too short; set max_length in shield.json to at least %d", m.windowTokenCount, minWindowTokens)
 	}
-	if c.Vocab <= 0 {
+	if c.VocabSize <= 0 {
 		return errors.New("model: config.json: vocab_size is missing; use the config.json of the model")
 	}
 	return nil
 }
 
-// maliciousLabel returns the index of the label that means an injection.
-func maliciousLabel(labels map[string]string, name string) (int, error) {
+// injectionLabelIndex returns the index of the label that means an injection.
+func injectionLabelIndex(labels map[string]string, name string) (int, error) {
 	if len(labels) < 2 || len(labels) > 64 {
 		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected two: SAFE and INJECTION", len(labels))
 	}
@@ -266,15 +267,15 @@ func (m *Model) loadTokenizerAndGraph() (*loadedModel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: model.onnx failed on a test input: %w; install the model again with 'shield model pull --force'", err)
 	}
-	if !m.ScoresSingleText {
+	if !m.ScoresOnlyOneTextPerProcess {
 		releaseResidentProgramFilePages()
 	}
 	return &l, nil
 }
 
-// preprocessedFiles is implemented by a model folder that contains its large parts in preprocessed
+// preprocessedModelFolder is implemented by a model folder that contains its large parts in preprocessed
 // form: the tokenizer, the graph, and the weights of the linear model.
-type preprocessedFiles interface {
+type preprocessedModelFolder interface {
 	PackedTokenizer() string
 	PackedGraph() ([]byte, error)
 	NGramWeightTable() string
@@ -289,17 +290,17 @@ const (
 	ortFormatGraph                    // optimised, in ONNX Runtime's own format
 )
 
-func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
-	if m.preprocessed != nil {
-		return tokenizer.OpenPacked(m.preprocessed.PackedTokenizer())
+func (m *Model) openTokenizerUnchecked() (*tokenizer.Tokenizer, error) {
+	if m.preprocessedFolder != nil {
+		return tokenizer.OpenPacked(m.preprocessedFolder.PackedTokenizer())
 	}
-	data, err := readFile(m.files, "tokenizer.json", maxJSONFileBytes)
+	data, err := readFile(m.files, "tokenizer.json", maxModelJSONFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	read := tokenizer.OpenUserSuppliedModel
+	read := tokenizer.OpenUserSuppliedTokenizer
 	if m.isShieldModel {
-		read = tokenizer.OpenBuiltinModel
+		read = tokenizer.OpenBuiltinTokenizer
 	}
 	t, err := read(data)
 	if err != nil {
@@ -308,8 +309,8 @@ func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
 	return t, nil
 }
 
-func (m *Model) readTokenizer() (*tokenizer.Tokenizer, error) {
-	t, err := m.openTokenizer()
+func (m *Model) openVocabCheckedTokenizer() (*tokenizer.Tokenizer, error) {
+	t, err := m.openTokenizerUnchecked()
 	if err != nil {
 		return nil, err
 	}
@@ -324,30 +325,30 @@ func (m *Model) readGraph() (modelGraphRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.preprocessed != nil {
-		data, err := m.preprocessed.PackedGraph()
+	if m.preprocessedFolder != nil {
+		data, err := m.preprocessedFolder.PackedGraph()
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		return newSession(path, data, &shieldModelGraph, ortFormatGraph, m.ScoresSingleText)
+		return newSession(path, data, &shieldModelGraph, ortFormatGraph, m.ScoresOnlyOneTextPerProcess)
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	g, err := readGraph(data)
+	g, err := parseONNXGraph(data)
 	if err != nil {
 		return nil, err
 	}
 	f := exportedGraph
-	if m.Card.Optimized {
+	if m.Card.IsGraphOptimized {
 		f = optimizedGraph
 	}
-	return newSession(path, data, g, f, m.ScoresSingleText)
+	return newSession(path, data, g, f, m.ScoresOnlyOneTextPerProcess)
 }
 
 // shieldModelGraph is the result of readGraph for shield's own model.
-var shieldModelGraph = graph{
+var shieldModelGraph = onnxGraph{
 	inputs:  []tensorInfo{{"input_ids", elemInt64}},
 	outputs: []tensorInfo{{"logits", elemFloat}},
 }
@@ -362,33 +363,33 @@ func (m *Model) Runtime() (path, version string, err error) {
 		return "", "", err
 	}
 	path, err = m.onnxRuntimePath()
-	return path, runtimeVersion(), err
+	return path, onnxRuntimeVersion(), err
 }
 
-// Score implements [Scorer]. A text longer than the model's window is split into overlapping
+// Score implements [InjectionScorer]. A text longer than the model's window is split into overlapping
 // windows, and the most suspicious window counts. The linear model ranks the windows, and so
 // decides which of them the full model reads.
-func (m *Model) Score(ctx context.Context, text string) (Score, error) {
+func (m *Model) Score(ctx context.Context, text string) (InjectionScore, error) {
 	tokens, err := m.loadTokenizer()
 	if err != nil {
 		_, all := m.load() // load also reports errors of the graph, which take precedence
-		return Score{}, cmp.Or(all, err)
+		return InjectionScore{}, cmp.Or(all, err)
 	}
 	ids, err := tokens.Encode(ctx, text)
 	if errors.Is(err, tokenizer.ErrTooLong) {
-		return Score{}, ErrTooLong // decided before the graph is loaded, which takes memory
+		return InjectionScore{}, ErrTooLong // decided before the graph is loaded, which takes memory
 	}
 	if err != nil {
-		return Score{}, fmt.Errorf("model: %w", err)
+		return InjectionScore{}, fmt.Errorf("model: %w", err)
 	}
 	l, err := m.load()
 	if err != nil {
-		return Score{}, err
+		return InjectionScore{}, err
 	}
 	return m.score(ctx, l, ids)
 }
 
-func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Score, error) {
+func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (InjectionScore, error) {
 	var worst float64
 	windows, whole := m.splitWindows(ids, l.tokenizer.SpecialTokenCount())
 	most := m.rankWindowsBySuspicion(l.tokenizer, windows)
@@ -398,25 +399,25 @@ func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Score, 
 		}
 		logits, err := l.session.run(ctx, l.tokenizer.AddSpecialTokens(nil, window))
 		if err != nil {
-			return Score{}, fmt.Errorf("model: %w", err)
+			return InjectionScore{}, fmt.Errorf("model: %w", err)
 		}
 		p, err := probability(logits, m.maliciousLabelIndex)
 		if err != nil {
-			return Score{}, err
+			return InjectionScore{}, err
 		}
 		worst = max(worst, p)
 	}
 	s := m.scoreForProbability(worst)
-	if !whole && !s.Injection {
+	if !whole && !s.HasInjectionLabel {
 		// An attack in the part that was read counts, but a text is only safe if all of it was read.
-		return Score{}, ErrTooLong
+		return InjectionScore{}, ErrTooLong
 	}
 	return s, nil
 }
 
 // splitWindows splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
 // window. whole is false if the text has more tokens than are read.
-func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whole bool) {
+func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, coversAllTokens bool) {
 	room := m.windowTokenCount - overhead
 	for len(windows) < m.maxWindowCount() {
 		windows = append(windows, ids[:min(room, len(ids))])
@@ -429,19 +430,19 @@ func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whol
 }
 
 // maxWindowCount returns the maximum number of windows that are read of one text.
-func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokens/m.windowTokenCount) }
+func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokensPerText/m.windowTokenCount) }
 
 // scoreForProbability returns the more probable label for the probability of an injection.
-func (m *Model) scoreForProbability(injectionProbability float64) Score {
+func (m *Model) scoreForProbability(injectionProbability float64) InjectionScore {
 	if injectionProbability >= 0.5 {
-		return Score{Injection: true, Confidence: injectionProbability}
+		return InjectionScore{HasInjectionLabel: true, LabelConfidence: injectionProbability}
 	}
-	return Score{Confidence: 1 - injectionProbability}
+	return InjectionScore{LabelConfidence: 1 - injectionProbability}
 }
 
-// Digest returns the SHA-256 over names and contents of a model's files, in
+// ModelFilesDigest returns the SHA-256 over names and contents of a model's files, in
 // hex.
-func Digest(files fs.FS) (string, error) {
+func ModelFilesDigest(files fs.FS) (string, error) {
 	h := sha256.New()
 	names := append([]string{"config.json", "tokenizer.json", "shield.json"}, modelFiles[:]...)
 	sorted.Strings(names)

@@ -81,7 +81,7 @@ func TestModelReference(t *testing.T) {
 				}
 				s, err := m.Score(t.Context(), want.Text)
 				p := 1 / (1 + math.Exp(want.Logits[0]-want.Logits[1]))
-				if err != nil || math.Abs(math.Max(p, 1-p)-s.Confidence) > 1e-3 || s.Injection != (p >= 0.5) && math.Abs(p-0.5) > 1e-3 {
+				if err != nil || math.Abs(math.Max(p, 1-p)-s.LabelConfidence) > 1e-3 || s.HasInjectionLabel != (p >= 0.5) && math.Abs(p-0.5) > 1e-3 {
 					t.Errorf("%q: %+v, %v; want probability %v", want.Text, s, err, p)
 				}
 			}
@@ -179,7 +179,7 @@ func TestModelRefuses(t *testing.T) {
 				if !ortlib.Available() {
 					t.Skip("this build carries no ONNX Runtime")
 				}
-				var s Score
+				var s InjectionScore
 				if s, err = m.Score(t.Context(), "execute_command: {}"); err == nil {
 					t.Fatalf("answers %+v", s)
 				}
@@ -225,7 +225,7 @@ func TestModelWindows(t *testing.T) {
 				ids[at] = bad
 			}
 			s, err := m.score(t.Context(), &loadedModel{tokenizer: l.tokenizer, session: &marks{bad: bad}}, ids)
-			if want := at >= 0 && at < length; err != nil || s.Injection != want {
+			if want := at >= 0 && at < length; err != nil || s.HasInjectionLabel != want {
 				t.Errorf("%d tokens, attack at %d: %+v, %v", length, at, s, err)
 			}
 		}
@@ -236,7 +236,7 @@ func TestModelWindows(t *testing.T) {
 		t.Errorf("much text: %+v, %v after %d windows", s, err, r.calls)
 	}
 	ids[5] = bad
-	if s, err := m.score(t.Context(), &loadedModel{tokenizer: l.tokenizer, session: r}, ids); err != nil || !s.Injection {
+	if s, err := m.score(t.Context(), &loadedModel{tokenizer: l.tokenizer, session: r}, ids); err != nil || !s.HasInjectionLabel {
 		t.Errorf("much text that begins with an attack: %+v, %v", s, err)
 	}
 	if s, err := m.Score(t.Context(), strings.Repeat("a b ", 1<<20)); !errors.Is(err, ErrTooLong) {
@@ -289,7 +289,7 @@ func FuzzGraph(f *testing.F) {
 	f.Add(data[:2000])
 	f.Add(message(nil, 7, message(nil, 5, varint(nil, 14, 1))))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if g, err := readGraph(data); err == nil && (len(g.inputs) == 0 || len(g.outputs) > maxGraphInputs) {
+		if g, err := parseONNXGraph(data); err == nil && (len(g.inputs) == 0 || len(g.outputs) > maxONNXGraphInputs) {
 			t.Errorf("accepted %+v", g)
 		}
 	})

@@ -34,47 +34,47 @@ var onnxEnvironment = struct {
 	err  error
 }{}
 
-func startRuntime(path string) error {
+func startONNXRuntime(libraryPath string) error {
 	onnxEnvironment.Lock()
 	defer onnxEnvironment.Unlock()
 	switch {
 	case onnxEnvironment.path == "":
-		onnxEnvironment.path = path
-		ort.SetSharedLibraryPath(path)
+		onnxEnvironment.path = libraryPath
+		ort.SetSharedLibraryPath(libraryPath)
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
-			onnxEnvironment.err = fmt.Errorf("ONNX Runtime cannot be loaded from %s: %w; set classifier.onnxruntime to the path of the library", path, err)
+			onnxEnvironment.err = fmt.Errorf("ONNX Runtime cannot be loaded from %s: %w; set classifier.onnxruntime to the path of the library", libraryPath, err)
 		}
-	case onnxEnvironment.path != path && onnxEnvironment.err == nil:
-		return fmt.Errorf("load ONNX Runtime from %s: this process already loaded %s; use one library", path, onnxEnvironment.path)
+	case onnxEnvironment.path != libraryPath && onnxEnvironment.err == nil:
+		return fmt.Errorf("load ONNX Runtime from %s: this process already loaded %s; use one library", libraryPath, onnxEnvironment.path)
 	}
 	return onnxEnvironment.err
 }
 
-// runtimeVersion returns the release of the library that was loaded.
-func runtimeVersion() string { return ort.GetVersion() }
+// onnxRuntimeVersion returns the release of the library that was loaded.
+func onnxRuntimeVersion() string { return ort.GetVersion() }
 
-// A session is a graph that ONNX Runtime has loaded. Goroutines share it; each
+// An onnxSession is a graph that ONNX Runtime has loaded. Goroutines share it; each
 // run takes one thread.
-type session struct {
+type onnxSession struct {
 	inner  *ort.DynamicAdvancedSession
 	inputs []tensorInfo
 }
 
-// pinnedRuntimeMemory pins the Go memory that ONNX Runtime uses in place as long as the process lives.
-var pinnedRuntimeMemory struct {
+// goMemoryPinnedForONNXRuntime pins the Go memory that ONNX Runtime uses in place as long as the process lives.
+var goMemoryPinnedForONNXRuntime struct {
 	sync.Mutex
 	runtime.Pinner
 }
 
-// newSession loads a graph. Data in the format ortFormatGraph must stay unchanged as long as the
-// process lives: ONNX Runtime uses it in place. single is true for a process that runs the graph
+// newSession loads a graph. graphData in the format ortFormatGraph must stay unchanged as long as the
+// process lives: ONNX Runtime uses it in place. runsOnce is true for a process that runs the graph
 // once.
-func newSession(library string, data []byte, g *graph, f graphFormat, single bool) (modelGraphRunner, error) {
-	inputs, err := g.supportedInputs()
+func newSession(libraryPath string, graphData []byte, g *onnxGraph, f graphFormat, runsOnce bool) (modelGraphRunner, error) {
+	inputs, err := g.inputsSupportedByShield()
 	if err != nil {
 		return nil, err
 	}
-	if err := startRuntime(library); err != nil {
+	if err := startONNXRuntime(libraryPath); err != nil {
 		return nil, err
 	}
 	opts, err := ort.NewSessionOptions()
@@ -93,12 +93,12 @@ func newSession(library string, data []byte, g *graph, f graphFormat, single boo
 	// https://github.com/microsoft/onnxruntime/blob/v1.24.1/include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h
 	var entries []string
 	if f == ortFormatGraph {
-		pinnedRuntimeMemory.Lock()
-		pinnedRuntimeMemory.Pin(unsafe.SliceData(data))
-		pinnedRuntimeMemory.Unlock()
+		goMemoryPinnedForONNXRuntime.Lock()
+		goMemoryPinnedForONNXRuntime.Pin(unsafe.SliceData(graphData))
+		goMemoryPinnedForONNXRuntime.Unlock()
 		entries = append(entries, "session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
 	}
-	if single {
+	if runsOnce {
 		entries = append(entries, "session.disable_prepacking") // prepacking takes longer than it saves in one run
 	}
 	for _, key := range entries {
@@ -110,14 +110,14 @@ func newSession(library string, data []byte, g *graph, f graphFormat, single boo
 	for i, in := range inputs {
 		names[i] = in.name
 	}
-	inner, err := ort.NewDynamicAdvancedSessionWithONNXData(data, names, []string{g.outputs[0].name}, opts)
+	inner, err := ort.NewDynamicAdvancedSessionWithONNXData(graphData, names, []string{g.outputs[0].name}, opts)
 	if err != nil {
 		return nil, fmt.Errorf("model.onnx: %w", err)
 	}
-	return &session{inner: inner, inputs: inputs}, nil
+	return &onnxSession{inner: inner, inputs: inputs}, nil
 }
 
-func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
+func (s *onnxSession) run(ctx context.Context, ids []int64) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ package classify
 // IsONNXRuntimeSupported reports whether this build can load ONNX Runtime at all.
 const IsONNXRuntimeSupported = false
 
-func newSession(string, []byte, *graph, graphFormat, bool) (modelGraphRunner, error) {
+func newSession(string, []byte, *onnxGraph, graphFormat, bool) (modelGraphRunner, error) {
 	return nil, ErrNoRuntime
 }
 
-func runtimeVersion() string { return "" }
+func onnxRuntimeVersion() string { return "" }

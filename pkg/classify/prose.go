@@ -10,17 +10,17 @@ import (
 	programs "github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Limits of the plain-text option values that [withoutProse] removes from a command.
+// Limits of the plain-text option values that [textWithoutProseOptionValues] removes from a command.
 const (
 	minProseBytes = 8  // minimum bytes of a text
 	maxProseTexts = 16 // maximum number of texts
 )
 
-// withoutProse returns the text of an action for a model, without the option values that are text
+// textWithoutProseOptionValues returns the text of an action for a model, without the option values that are text
 // for people, such as the message of git commit. Words about an attack in such a value are no
 // reason to suspect a command whose programs are all known. ok is false if the command has no such
 // value, or if the arguments of a program are not understood.
-func withoutProse(c *analysis.ActionCase) (text string, ok bool) {
+func textWithoutProseOptionValues(c *analysis.ActionCase) (text string, ok bool) {
 	if c.Action == nil {
 		return "", false
 	}

@@ -14,13 +14,13 @@ import (
 // wary is a model that suspects each text with one of some words in it.
 type wary []string
 
-func (w wary) Score(_ context.Context, text string) (Score, error) {
+func (w wary) Score(_ context.Context, text string) (InjectionScore, error) {
 	for _, word := range w {
 		if strings.Contains(text, word) {
-			return Score{Injection: true, Confidence: 0.99}, nil
+			return InjectionScore{HasInjectionLabel: true, LabelConfidence: 0.99}, nil
 		}
 	}
-	return Score{Confidence: 0.99}, nil
+	return InjectionScore{LabelConfidence: 0.99}, nil
 }
 
 // TestProse judges commands with a model that suspects words about attacks: in a

@@ -21,9 +21,9 @@ func TestExpressionReads(t *testing.T) {
 	reads := map[string]int{}
 	s := newRunBuffers(eng)
 	for _, c := range sampleCases(t) {
-		texts := c.Views()
+		texts := c.TextVariants()
 		for i := range eng.rules {
-			texts = append(texts, c.FieldViews(eng.rules[i].fields...)...)
+			texts = append(texts, c.FieldTextVariants(eng.rules[i].fields...)...)
 		}
 		seen := map[analysis.PayloadTextVariant]bool{}
 		for _, v := range texts {
@@ -32,10 +32,10 @@ func TestExpressionReads(t *testing.T) {
 			}
 			seen[v] = true
 			clear(s.foundTextLiterals)
-			prefilter.Scan(eng.textLiterals, v.Text, s.foundTextLiterals)
+			prefilter.ScanForLiterals(eng.textLiterals, v.Text, s.foundTextLiterals)
 			for id := range eng.patterns {
 				p := &eng.patterns[id]
-				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.containsAllRequiredLiterals(p) && eng.rules[p.rule].readsView(c, v) {
+				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.containsAllRequiredLiterals(p) && eng.rules[p.rule].appliesToTextVariant(c, v) {
 					_, read := p.re.get(prefilter.NewFinder).Match(v.Text)
 					reads[p.re.expr] += read
 				}
@@ -62,7 +62,7 @@ func sampleCases(t *testing.T) (cases []*analysis.ActionCase) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, WorkspaceRoots: []string{exampleRoot}}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		a, err := action.Parse(lines.Bytes())

@@ -68,17 +68,17 @@ type Rule struct {
 
 	types         []string       // action types; empty: all
 	fields        []string       // fields that patterns read; empty: command, path, source, destination, url and pattern
-	textViewNames []string       // for patterns; empty: all
+	textViewNames []string       // names of the text views that patterns read; empty: all views
 	needs         matchCondition // how a command's text must be used for a pattern match to count
 	patterns      []pattern
-	except        pattern // a text that it matches is skipped by patterns
+	except        pattern // patterns skip a text that except matches
 	clauses       []clause
 	requires      []clause // if not empty, at least one must hold for an effect of the case
 	unless        []clause // none may hold for an effect of the case
 }
 
-// A pattern is a regular expression with the literals that [prefilter.Required], [prefilter.FurtherRequired] and
-// [prefilter.NeedsOf] found in it.
+// A pattern is a regular expression with the literals that [prefilter.RequiredLiterals],
+// [prefilter.SecondaryRequiredLiteralSets] and [prefilter.NeedsOf] found in it.
 type pattern struct {
 	expr                    string
 	lits                    []string   // every match contains one of them
@@ -88,22 +88,23 @@ type pattern struct {
 
 // A clause holds for an effect that meets all of its conditions.
 type clause struct {
-	kinds              []effect.Kind // one of these; empty: execute
-	programs           []string      // one of these, in lower case
+	kinds              []effect.Kind // the effect has one of these kinds; empty: execute
+	programs           []string      // the effect has one of these programs; names in lower case
 	classes            []effect.ProgramClass
 	args               pattern // matches the arguments as written by [appendArgs]
 	excludedArgs       pattern // must not match the arguments
 	paths              []string
 	notPaths           []string
 	hosts              []string             // the host or one of its parent domains
-	causes             []effect.EffectCause // one of these
-	harms              []effect.Harm        // one of these
+	causes             []effect.EffectCause // the effect has one of these causes
+	harms              []effect.Harm        // the effect has one of these causes
 	recursive          bool
 	mustBeNonRecursive bool
 	mustBeUnrestorable bool // the effect removes a file that neither version control nor shield's backup restores
 }
 
-// HasName reports whether a word is the rule's ID, its name or a former name, in any case.
+// HasName reports whether a word is the rule's ID, its name or a former name; upper and lower case
+// are equal.
 func (r *Rule) HasName(word string) bool {
 	is := func(name string) bool { return strings.EqualFold(name, word) }
 	return is(r.ID) || is(r.Name) || slices.ContainsFunc(r.FormerNames, is)
@@ -116,45 +117,47 @@ func Rules() []Rule { return slices.Clone(ruleTable[:]) }
 func BuiltInRulesFingerprint() string { return rulesFingerprint }
 
 // An Example is one example of a rule and its result.
-type Example struct {
-	Rule                string `json:"rule"`
+type RuleExampleResult struct {
+	RuleID              string `json:"rule"`
 	CommandOrActionJSON string `json:"action"`
 	WantMatch           bool   `json:"want"` // whether the rule should match
-	Matched             bool   `json:"got"`  // whether the rule matched
+	RuleMatched         bool   `json:"got"`  // whether the rule matched
 	Err                 error  `json:"-"`    // the example could not be judged
 }
 
-// OK reports whether the result is the expected one.
-func (e Example) OK() bool { return e.Err == nil && e.Matched == e.WantMatch }
+// MatchedAsExpected reports whether the result is the expected one.
+func (e RuleExampleResult) MatchedAsExpected() bool {
+	return e.Err == nil && e.RuleMatched == e.WantMatch
+}
 
-// Examples judges the examples of all rules, or of one if id is not empty, as
+// RunRuleExamples judges the examples of all rules, or of one if id is not empty, as
 // actions of an agent that works in /work/app. No example is executed.
-func Examples(ctx context.Context, shell analysis.ShellCommandAnalyzer, id string) ([]Example, error) {
+func RunRuleExamples(ctx context.Context, shell analysis.ShellCommandAnalyzer, ruleIDOrName string) ([]RuleExampleResult, error) {
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
-	var out []Example
+	var out []RuleExampleResult
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		if id != "" && !r.HasName(id) {
+		if ruleIDOrName != "" && !r.HasName(ruleIDOrName) {
 			continue
 		}
 		for _, ex := range r.MatchingExamples {
-			out = append(out, eng.example(shell, i, ex, true))
+			out = append(out, eng.runExample(shell, i, ex, true))
 		}
 		for _, ex := range r.NonMatchingExamples {
-			out = append(out, eng.example(shell, i, ex, false))
+			out = append(out, eng.runExample(shell, i, ex, false))
 		}
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 	}
-	if id != "" && out == nil {
-		return nil, fmt.Errorf("unknown rule %q; 'shield rules list' shows all rules", id)
+	if ruleIDOrName != "" && out == nil {
+		return nil, fmt.Errorf("unknown rule %q; 'shield rules list' shows all rules", ruleIDOrName)
 	}
 	return out, nil
 }
 
-func (eng *ruleEngine) example(shell analysis.ShellCommandAnalyzer, rule int, text string, want bool) Example {
-	out := Example{Rule: eng.rules[rule].ID, CommandOrActionJSON: text, WantMatch: want}
+func (eng *ruleEngine) runExample(shell analysis.ShellCommandAnalyzer, ruleIndex int, text string, wantMatch bool) RuleExampleResult {
+	out := RuleExampleResult{RuleID: eng.rules[ruleIndex].ID, CommandOrActionJSON: text, WantMatch: wantMatch}
 	c, err := exampleCase(shell, text)
 	if err != nil {
 		out.Err = err
@@ -162,7 +165,7 @@ func (eng *ruleEngine) example(shell analysis.ShellCommandAnalyzer, rule int, te
 	}
 	s := newRunBuffers(eng)
 	eng.run(s, c, scopeAllRules)
-	out.Matched = slices.ContainsFunc(s.hits, func(h ruleHit) bool { return h.rule == rule })
+	out.RuleMatched = slices.ContainsFunc(s.hits, func(h ruleHit) bool { return h.rule == ruleIndex })
 	return out
 }
 
@@ -182,7 +185,7 @@ func exampleCase(shell analysis.ShellCommandAnalyzer, text string) (*analysis.Ac
 			return nil, fmt.Errorf("example %q: %w", text, err)
 		}
 	}
-	an := analysis.Analyzer{Shell: shell, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
+	an := analysis.Analyzer{Shell: shell, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, WorkspaceRoots: []string{exampleRoot}}}
 	return an.Case(a), nil
 }
 

@@ -90,7 +90,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
 					}
 				}
-				for _, globs := range [][]string{expandLists(c.paths, knowledge.Paths), withFoldersBelow(expandLists(c.notPaths, knowledge.Paths))} {
+				for _, globs := range [][]string{expandLists(c.paths, knowledge.GlobsOfPathList), addDescendantGlobs(expandLists(c.notPaths, knowledge.GlobsOfPathList))} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}
@@ -109,12 +109,12 @@ func TestTables(t *testing.T) {
 func TestExamplesOfOneRule(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"XP-037", "xp-037", "grpc_enumeration"} {
-		got, err := Examples(t.Context(), shell.Analyze, name)
+		got, err := RunRuleExamples(t.Context(), shell.Analyze, name)
 		if err != nil || len(got) < 6 {
 			t.Errorf("Examples(%q): %d, %v", name, len(got), err)
 		}
 	}
-	if _, err := Examples(t.Context(), shell.Analyze, "XP-999"); err == nil || !strings.Contains(err.Error(), "rules list") {
+	if _, err := RunRuleExamples(t.Context(), shell.Analyze, "XP-999"); err == nil || !strings.Contains(err.Error(), "rules list") {
 		t.Errorf("an unknown rule gives %v", err)
 	}
 	if f := BuiltInRulesFingerprint(); !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(f) {

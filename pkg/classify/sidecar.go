@@ -34,22 +34,22 @@ const (
 // Shield sends GET /health once, before the first text, and then POST /classify with {"text":"type:
 // payload"}. The answer must be exactly {"label":"INJECTION","confidence":0.97} or the same with SAFE.
 // Anything else is an error, so that a broken service cannot make an action look safe.
-type Sidecar struct {
+type SidecarClient struct {
 	client  *http.Client
-	base    *url.URL
+	baseURL *url.URL
 	timeout time.Duration
 	healthy atomic.Bool
 }
 
-// SidecarOptions configure a [Sidecar].
+// SidecarOptions configure a [SidecarClient].
 type SidecarOptions struct {
-	Timeout time.Duration // per text, from connecting to the end of the answer; 0 means 5 s
+	TimeoutPerText time.Duration // per text, from connecting to the end of the answer; 0 means 5 s
 }
 
 // NewSidecar returns a client of the classifier at addr: an https URL, an http URL of this machine, or
 // unix:/PATH for a socket that only its owner can open. It does not connect yet.
-func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
-	s := &Sidecar{timeout: opts.Timeout}
+func NewSidecar(addr string, opts SidecarOptions) (*SidecarClient, error) {
+	s := &SidecarClient{timeout: opts.TimeoutPerText}
 	if s.timeout <= 0 {
 		s.timeout = sidecarTimeout
 	}
@@ -69,14 +69,14 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 		if err != nil {
 			return nil, fmt.Errorf("classifier.addr: %w", err)
 		}
-		s.base = &url.URL{Scheme: "http", Host: "localhost", Path: "/"}
+		s.baseURL = &url.URL{Scheme: "http", Host: "localhost", Path: "/"}
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialSocket(ctx, socket) }
 	} else {
 		base, err := sidecarURL(addr)
 		if err != nil {
 			return nil, fmt.Errorf("classifier.addr: %w", err)
 		}
-		s.base = base
+		s.baseURL = base
 		if base.Scheme == "http" {
 			t.DialContext = (&net.Dialer{Control: effect.RefuseNonLoopbackDial}).DialContext
 		}
@@ -120,16 +120,16 @@ func socketPath(p string) (string, error) {
 	return path.Clean(p), nil
 }
 
-// Score implements [Scorer].
-func (s *Sidecar) Score(ctx context.Context, text string) (Score, error) {
+// Score implements [InjectionScorer].
+func (s *SidecarClient) Score(ctx context.Context, text string) (InjectionScore, error) {
 	if len(text) > maxSidecarTextBytes {
-		return Score{}, fmt.Errorf("%w (%d bytes; the sidecar gets at most %d)", ErrTooLong, len(text), maxSidecarTextBytes)
+		return InjectionScore{}, fmt.Errorf("%w (%d bytes; the sidecar gets at most %d)", ErrTooLong, len(text), maxSidecarTextBytes)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if !s.healthy.Load() {
 		if err := s.Check(ctx); err != nil {
-			return Score{}, err
+			return InjectionScore{}, err
 		}
 		s.healthy.Store(true)
 	}
@@ -137,37 +137,37 @@ func (s *Sidecar) Score(ctx context.Context, text string) (Score, error) {
 		Text string `json:"text"`
 	}{text})
 	if err != nil {
-		return Score{}, fmt.Errorf("sidecar: %w", err)
+		return InjectionScore{}, fmt.Errorf("sidecar: %w", err)
 	}
-	resp, body, err := s.do(ctx, http.MethodPost, "classify", question)
+	resp, body, err := s.sendRequest(ctx, http.MethodPost, "classify", question)
 	if err != nil {
-		return Score{}, err
+		return InjectionScore{}, err
 	}
 	score, err := readAnswer(resp.Header.Get("Content-Type"), body)
 	if err != nil {
-		return Score{}, fmt.Errorf("sidecar: %w", err)
+		return InjectionScore{}, fmt.Errorf("sidecar: %w", err)
 	}
 	return score, nil
 }
 
 // Check asks the sidecar whether it is ready.
-func (s *Sidecar) Check(ctx context.Context) error {
+func (s *SidecarClient) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	_, _, err := s.do(ctx, http.MethodGet, "health", nil)
+	_, _, err := s.sendRequest(ctx, http.MethodGet, "health", nil)
 	return err
 }
 
-// do sends a request and returns a response of status 200 and its body.
-func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*http.Response, []byte, error) {
+// sendRequest sends a request and returns a response of status 200 and its body.
+func (s *SidecarClient) sendRequest(ctx context.Context, method, endpoint string, body []byte) (*http.Response, []byte, error) {
 	fail := func(err error) (*http.Response, []byte, error) {
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err // without method and URL, which the caller knows
 		}
-		return nil, nil, fmt.Errorf("sidecar: %s: %w", name, err)
+		return nil, nil, fmt.Errorf("sidecar: %s: %w", endpoint, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.base.JoinPath(name).String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, s.baseURL.JoinPath(endpoint).String(), bytes.NewReader(body))
 	if err != nil {
 		return fail(err)
 	}
@@ -195,9 +195,9 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 }
 
 // readAnswer reads {"label":…,"confidence":…}.
-func readAnswer(contentType string, body []byte) (Score, error) {
+func readAnswer(contentType string, body []byte) (InjectionScore, error) {
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
-		return Score{}, fmt.Errorf("the classifier server's answer has the type %.60q instead of application/json; check classifier.addr", contentType)
+		return InjectionScore{}, fmt.Errorf("the classifier server's answer has the type %.60q instead of application/json; check classifier.addr", contentType)
 	}
 	var a struct {
 		Label      *string  `json:"label"`
@@ -205,15 +205,15 @@ func readAnswer(contentType string, body []byte) (Score, error) {
 	}
 	// An unknown member may be an error message next to the label SAFE.
 	if err := json.Unmarshal(body, &a, json.RejectUnknownMembers(true)); err != nil {
-		return Score{}, errors.New(`the classifier server's answer must be {"label":…,"confidence":…} without other members; check classifier.addr`)
+		return InjectionScore{}, errors.New(`the classifier server's answer must be {"label":…,"confidence":…} without other members; check classifier.addr`)
 	}
 	switch {
 	case a.Label == nil || a.Confidence == nil:
-		return Score{}, errors.New("the server's answer lacks label or confidence; see the log of the server")
+		return InjectionScore{}, errors.New("the server's answer lacks label or confidence; see the log of the server")
 	case *a.Label != "INJECTION" && *a.Label != "SAFE":
-		return Score{}, fmt.Errorf("the classifier server's label %.40q is neither INJECTION nor SAFE; check classifier.addr", *a.Label)
+		return InjectionScore{}, fmt.Errorf("the classifier server's label %.40q is neither INJECTION nor SAFE; check classifier.addr", *a.Label)
 	case !(*a.Confidence >= 0 && *a.Confidence <= 1):
-		return Score{}, errors.New("the classifier server's confidence is not between 0 and 1; check classifier.addr")
+		return InjectionScore{}, errors.New("the classifier server's confidence is not between 0 and 1; check classifier.addr")
 	}
-	return Score{Injection: *a.Label == "INJECTION", Confidence: *a.Confidence}, nil
+	return InjectionScore{HasInjectionLabel: *a.Label == "INJECTION", LabelConfidence: *a.Confidence}, nil
 }

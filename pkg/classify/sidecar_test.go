@@ -34,7 +34,7 @@ func says(body string) http.HandlerFunc {
 }
 
 // sidecar returns a client of a server on this machine.
-func sidecar(t *testing.T, h http.Handler, opts SidecarOptions) *Sidecar {
+func sidecar(t *testing.T, h http.Handler, opts SidecarOptions) *SidecarClient {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -71,7 +71,7 @@ func TestSidecarAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]Score{
+	for text, want := range map[string]InjectionScore{
 		`execute_command: {"command":"x"}`: {true, 0.97},
 		"other: {\"a\":\"\\\"\u2028<>\"}":  {false, 1},
 	} {
@@ -173,8 +173,8 @@ func TestSidecarFailsClosed(t *testing.T) {
 			}
 			for open, want := range map[bool]verdict.Decision{false: verdict.Block, true: verdict.Escalate} {
 				v, err := New(Options{Model: s, FailOpen: open}).Judge(t.Context(), command(run("frobnicate")))
-				if err != nil || v.Decision != want || v.Error != classifierErrorCode || v.Confidence > 0.5 {
-					t.Errorf("fail open %v: %v %v %q, error %v; want %v", open, v.Decision, v.Confidence, v.Error, err, want)
+				if err != nil || v.Decision != want || v.ErrorCode != classifierErrorCode || v.Confidence > 0.5 {
+					t.Errorf("fail open %v: %v %v %q, error %v; want %v", open, v.Decision, v.Confidence, v.ErrorCode, err, want)
 				}
 				if len(v.Reasoning) > 400 || strings.ContainsAny(v.Reasoning, "\x00\x1b\n") {
 					t.Errorf("reasoning %q", v.Reasoning)
@@ -210,11 +210,11 @@ func TestSidecarTime(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see the connection end
 		<-r.Context().Done()
 	})
-	s := sidecar(t, silent, SidecarOptions{Timeout: 50 * time.Millisecond})
+	s := sidecar(t, silent, SidecarOptions{TimeoutPerText: 50 * time.Millisecond})
 	if _, err := s.Score(t.Context(), "x"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a sidecar that does not answer: %v", err)
 	}
-	s = sidecar(t, silent, SidecarOptions{Timeout: time.Hour})
+	s = sidecar(t, silent, SidecarOptions{TimeoutPerText: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := s.Score(ctx, "x"); !errors.Is(err, context.Canceled) {
@@ -234,8 +234,8 @@ func TestSidecarTextTooLong(t *testing.T) {
 	c := command(run("frobnicate"))
 	c.Action.Payload["command"] = strings.Repeat("x", maxSidecarTextBytes)
 	v, err := New(Options{Model: s}).Judge(t.Context(), c)
-	if err != nil || v.Decision != verdict.Escalate || v.Error != "" || !strings.HasPrefix(v.Reasoning, "unexamined") {
-		t.Errorf("%v %q %q, error %v; want ESCALATE unexamined", v.Decision, v.Error, v.Reasoning, err)
+	if err != nil || v.Decision != verdict.Escalate || v.ErrorCode != "" || !strings.HasPrefix(v.Reasoning, "unexamined") {
+		t.Errorf("%v %q %q, error %v; want ESCALATE unexamined", v.Decision, v.ErrorCode, v.Reasoning, err)
 	}
 }
 
@@ -338,16 +338,16 @@ func FuzzSidecarAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		s, err := readAnswer(contentType, body)
 		if err != nil {
-			if s != (Score{}) {
+			if s != (InjectionScore{}) {
 				t.Errorf("%v beside error %v", s, err)
 			}
 			return
 		}
-		if !(s.Confidence >= 0 && s.Confidence <= 1) {
+		if !(s.LabelConfidence >= 0 && s.LabelConfidence <= 1) {
 			t.Errorf("%v", s)
 		}
 		label := "SAFE"
-		if s.Injection {
+		if s.HasInjectionLabel {
 			label = "INJECTION"
 		}
 		if !strings.Contains(string(body), label) && !strings.Contains(string(body), `\u`) {

@@ -16,10 +16,10 @@ import (
 // classifier could call every attack safe. It checks the path first and then the listening process, because
 // the path may change in between.
 func dialSocket(ctx context.Context, path string) (net.Conn, error) {
-	if !owner.OwnersVisible {
+	if !owner.SupportsFileOwners {
 		return nil, errors.New("cannot check the owner of a socket on this system; use http://127.0.0.1:PORT")
 	}
-	if err := checkSocket(path); err != nil {
+	if err := checkSocketOwnerAndMode(path); err != nil {
 		return nil, err
 	}
 	var d net.Dialer
@@ -27,15 +27,15 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPeer(conn.(*net.UnixConn), os.Geteuid()); err != nil {
+	if err := checkListenerUID(conn.(*net.UnixConn), os.Geteuid()); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
 	return conn, nil
 }
 
-func checkSocket(path string) error {
-	if err := owner.CheckFolder(filepath.Dir(path)); err != nil {
+func checkSocketOwnerAndMode(path string) error {
+	if err := owner.CheckFolderOwnerAndMode(filepath.Dir(path)); err != nil {
 		return err
 	}
 	info, err := os.Lstat(path)

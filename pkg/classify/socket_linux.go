@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkPeer returns an error unless the listener runs as user uid or as root. Root listens for services that
+// checkListenerUID returns an error unless the listener runs as user uid or as root. Root listens for services that
 // are started on demand.
-func checkPeer(conn *net.UnixConn, uid int) error {
+func checkListenerUID(conn *net.UnixConn, allowedUID int) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func checkPeer(conn *net.UnixConn, uid int) error {
 	if failed != nil {
 		return failed
 	}
-	if peer.Uid != 0 && int(peer.Uid) != uid {
+	if peer.Uid != 0 && int(peer.Uid) != allowedUID {
 		return fmt.Errorf("the program that listens on the socket runs as user %d, not as the user who runs shield; start the classifier as the user who runs shield", peer.Uid)
 	}
 	return nil

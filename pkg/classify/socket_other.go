@@ -4,5 +4,5 @@ package classify
 
 import "net"
 
-// checkPeer accepts every listener: file and folder were checked before.
-func checkPeer(*net.UnixConn, int) error { return nil }
+// checkListenerUID accepts every listener: file and folder were checked before.
+func checkListenerUID(*net.UnixConn, int) error { return nil }

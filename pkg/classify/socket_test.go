@@ -45,7 +45,7 @@ func TestSidecarSocket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Score(t.Context(), "x"); err != nil || !got.Injection {
+		if got, err := s.Score(t.Context(), "x"); err != nil || !got.HasInjectionLabel {
 			t.Errorf("%s: %v, error %v", addr, got, err)
 		}
 	}
@@ -142,10 +142,10 @@ func TestSocketPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := checkPeer(conn.(*net.UnixConn), os.Geteuid()); err != nil {
+	if err := checkListenerUID(conn.(*net.UnixConn), os.Geteuid()); err != nil {
 		t.Errorf("this user: %v", err)
 	}
-	if err := checkPeer(conn.(*net.UnixConn), os.Geteuid()+1); (err == nil) != (os.Geteuid() == 0) {
+	if err := checkListenerUID(conn.(*net.UnixConn), os.Geteuid()+1); (err == nil) != (os.Geteuid() == 0) {
 		t.Errorf("another user: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ type LinearModelCard struct {
 	WeightsInitializerName string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
 	WeightScale            float64 `json:"scale"`  // log odds per unit of a weight; over 0
 	Bias                   float64 `json:"bias"`   // log odds of a window in which every weight is 0
-	Slope                  float64 `json:"slope"`  // over 0
+	LogOddsSlope           float64 `json:"slope"`  // over 0
 	LogOddsOffset          float64 `json:"offset"` // log odds
 	LogOddsErrorMargin     float64 `json:"margin"` // log odds; 0 or more
 }
@@ -31,18 +31,18 @@ const (
 )
 
 // An Estimator is a Scorer that can bound its own answer at a hundredth of the cost.
-type Estimator interface {
-	Scorer
+type InjectionScoreEstimator interface {
+	InjectionScorer
 	// Estimate returns bounds of Score's answer. ok is false if there are none and Score must be called.
-	Estimate(ctx context.Context, text string) (e Estimate, ok bool)
+	Estimate(ctx context.Context, text string) (e InjectionScoreBounds, ok bool)
 }
 
 // An Estimate bounds a model's answer: between Low and High, most likely Likely, in the order from SAFE to
 // INJECTION.
-type Estimate struct{ Low, Likely, High Score }
+type InjectionScoreBounds struct{ Low, Likely, High InjectionScore }
 
 func (w *LinearModelCard) checkNumbers() error {
-	for _, n := range [...]float64{w.WeightScale, w.Slope} {
+	for _, n := range [...]float64{w.WeightScale, w.LogOddsSlope} {
 		if !(n > 0) || math.IsInf(n, 0) {
 			return errors.New("model: shield.json: wide: scale and slope have to be over 0")
 		}
@@ -59,14 +59,14 @@ func (m *Model) readLinearWeights() ([]byte, error) {
 	if m.Card.LinearModel == nil {
 		return nil, nil
 	}
-	if m.preprocessed != nil {
-		return bytesOf(m.preprocessed.NGramWeightTable()), nil
+	if m.preprocessedFolder != nil {
+		return bytesOf(m.preprocessedFolder.NGramWeightTable()), nil
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	table, err := findInitializer(data, m.Card.LinearModel.WeightsInitializerName)
+	table, err := findONNXInitializer(data, m.Card.LinearModel.WeightsInitializerName)
 	if err == nil && len(table) != linearModelHashSlots {
 		err = fmt.Errorf("the table %q has %d slots; expected %d", m.Card.LinearModel.WeightsInitializerName, len(table), linearModelHashSlots)
 	}
@@ -76,19 +76,19 @@ func (m *Model) readLinearWeights() ([]byte, error) {
 	return table, nil
 }
 
-// Estimate implements [Estimator].
-func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool) {
+// Estimate implements [InjectionScoreEstimator].
+func (m *Model) Estimate(ctx context.Context, text string) (e InjectionScoreBounds, ok bool) {
 	table, err := m.linearWeights()
 	if err != nil || table == nil {
-		return Estimate{}, false
+		return InjectionScoreBounds{}, false
 	}
 	tokens, err := m.loadTokenizer()
 	if err != nil {
-		return Estimate{}, false
+		return InjectionScoreBounds{}, false
 	}
 	ids, err := tokens.Encode(ctx, text)
 	if err != nil {
-		return Estimate{}, false
+		return InjectionScoreBounds{}, false
 	}
 	w := m.Card.LinearModel
 	worst := math.Inf(-1)
@@ -97,14 +97,15 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 		worst = max(worst, w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)))
 	}
 	if !whole {
-		return Estimate{}, false
+		return InjectionScoreBounds{}, false
 	}
-	label := func(odds float64) Score { return m.scoreForProbability(logistic(odds)) }
-	return Estimate{Low: label(worst - w.LogOddsErrorMargin), Likely: label(worst), High: label(worst + w.LogOddsErrorMargin)}, true
+	label := func(odds float64) InjectionScore { return m.scoreForProbability(logistic(odds)) }
+	return InjectionScoreBounds{Low: label(worst - w.LogOddsErrorMargin), Likely: label(worst), High: label(worst + w.LogOddsErrorMargin)}, true
 }
 
-// rankWindowsBySuspicion sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
-// probability of each. It returns nil if there is only one window or no table.
+// rankWindowsBySuspicion sorts windows by the estimate of the linear model, the most suspicious
+// first, and returns the maximum probability of each. It returns nil if there is only one window or
+// the model has no linear model.
 func (m *Model) rankWindowsBySuspicion(tokens *tokenizer.Tokenizer, windows [][]int64) (maxProbabilities []float64) {
 	table, err := m.linearWeights()
 	if len(windows) < 2 || table == nil || err != nil {
@@ -128,16 +129,16 @@ func (m *Model) rankWindowsBySuspicion(tokens *tokenizer.Tokenizer, windows [][]
 }
 
 // logistic converts log odds to a probability.
-func logistic(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }
+func logistic(logOdds float64) float64 { return 1 / (1 + math.Exp(-logOdds)) }
 
 // estimatedLogOdds returns the estimated log odds of the full model for a window; the error is at most the margin.
 func (w *LinearModelCard) estimatedLogOdds(table []byte, window []int64) float64 {
-	return w.Slope*w.windowLogOdds(table, window) + w.LogOddsOffset
+	return w.LogOddsSlope*w.linearModelInjectionLogOdds(table, window) + w.LogOddsOffset
 }
 
-// windowLogOdds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
+// linearModelInjectionLogOdds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
 // divided by the square root of their number, plus the bias.
-func (w *LinearModelCard) windowLogOdds(table []byte, window []int64) float64 {
+func (w *LinearModelCard) linearModelInjectionLogOdds(table []byte, window []int64) float64 {
 	var seen [4 * maxWindowTokens]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
 	sum, count := 0, 0
 	add := func(n int64) {
@@ -165,9 +166,9 @@ func (w *LinearModelCard) windowLogOdds(table []byte, window []int64) float64 {
 	return float64(sum)*w.WeightScale/math.Sqrt(float64(count)) + w.Bias
 }
 
-// findInitializer returns the raw data of an int8 initializer of a ModelProto's
+// findONNXInitializer returns the raw data of an int8 initializer of a ModelProto's
 // graph, without a copy.
-func findInitializer(data []byte, name string) (raw []byte, err error) {
+func findONNXInitializer(data []byte, name string) (raw []byte, err error) {
 	err = eachProtoField(data, func(number, _ uint64, value []byte) error {
 		if number != 7 { // graph
 			return nil

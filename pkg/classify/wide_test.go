@@ -24,22 +24,22 @@ import (
 
 // estimator is a model that counts how often it is asked.
 type estimator struct {
-	estimate Estimate
+	estimate InjectionScoreBounds
 	none     bool // it has no estimate
 	crash    bool
-	score    Score
+	score    InjectionScore
 	err      error
 	asked    atomic.Int32
 }
 
-func (m *estimator) Estimate(context.Context, string) (Estimate, bool) {
+func (m *estimator) Estimate(context.Context, string) (InjectionScoreBounds, bool) {
 	if m.crash {
 		panic("table")
 	}
 	return m.estimate, !m.none
 }
 
-func (m *estimator) Score(context.Context, string) (Score, error) {
+func (m *estimator) Score(context.Context, string) (InjectionScore, error) {
 	m.asked.Add(1)
 	return m.score, m.err
 }
@@ -47,8 +47,8 @@ func (m *estimator) Score(context.Context, string) (Score, error) {
 // The model is asked where its answer could change the decision, and nowhere else.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
-	safe := func(p float64) Score { return Score{Confidence: p} }
-	bad := func(p float64) Score { return Score{Injection: true, Confidence: p} }
+	safe := func(p float64) InjectionScore { return InjectionScore{LabelConfidence: p} }
+	bad := func(p float64) InjectionScore { return InjectionScore{HasInjectionLabel: true, LabelConfidence: p} }
 	broken := errors.New("no memory")
 	cases := dualCases()
 	for _, test := range []struct {
@@ -58,23 +58,23 @@ func TestEstimate(t *testing.T) {
 		want  verdict.Decision
 		asked int32
 	}{
-		{"surely safe", "plain", &estimator{estimate: Estimate{safe(0.9), safe(0.8), safe(0.6)}, err: broken}, verdict.Allow, 0},
-		{"surely an attack", "plain", &estimator{estimate: Estimate{bad(0.86), bad(0.9), bad(0.95)}, err: broken}, verdict.Block, 0},
-		{"surely doubtful", "plain", &estimator{estimate: Estimate{bad(0.6), bad(0.7), bad(0.8)}, err: broken}, verdict.Escalate, 0},
-		{"safe or not", "plain", &estimator{estimate: Estimate{safe(0.6), safe(0.51), bad(0.6)}, score: bad(0.55)}, verdict.Escalate, 1},
-		{"not or safe", "plain", &estimator{estimate: Estimate{safe(0.6), bad(0.51), bad(0.6)}, score: safe(0.55)}, verdict.Allow, 1},
-		{"an attack or not", "plain", &estimator{estimate: Estimate{bad(0.8), bad(0.86), bad(0.9)}, score: bad(0.84)}, verdict.Escalate, 1},
-		{"broken where it is asked", "plain", &estimator{estimate: Estimate{safe(0.6), safe(0.51), bad(0.6)}, err: broken}, verdict.Block, 1},
+		{"surely safe", "plain", &estimator{estimate: InjectionScoreBounds{safe(0.9), safe(0.8), safe(0.6)}, err: broken}, verdict.Allow, 0},
+		{"surely an attack", "plain", &estimator{estimate: InjectionScoreBounds{bad(0.86), bad(0.9), bad(0.95)}, err: broken}, verdict.Block, 0},
+		{"surely doubtful", "plain", &estimator{estimate: InjectionScoreBounds{bad(0.6), bad(0.7), bad(0.8)}, err: broken}, verdict.Escalate, 0},
+		{"safe or not", "plain", &estimator{estimate: InjectionScoreBounds{safe(0.6), safe(0.51), bad(0.6)}, score: bad(0.55)}, verdict.Escalate, 1},
+		{"not or safe", "plain", &estimator{estimate: InjectionScoreBounds{safe(0.6), bad(0.51), bad(0.6)}, score: safe(0.55)}, verdict.Allow, 1},
+		{"an attack or not", "plain", &estimator{estimate: InjectionScoreBounds{bad(0.8), bad(0.86), bad(0.9)}, score: bad(0.84)}, verdict.Escalate, 1},
+		{"broken where it is asked", "plain", &estimator{estimate: InjectionScoreBounds{safe(0.6), safe(0.51), bad(0.6)}, err: broken}, verdict.Block, 1},
 		{"no estimate", "plain", &estimator{none: true, score: bad(0.9)}, verdict.Block, 1},
 		{"no estimate, broken", "plain", &estimator{none: true, err: broken}, verdict.Block, 1},
 		{"the estimate panics", "plain", &estimator{crash: true, score: bad(0.9)}, verdict.Block, 1},
-		{"not a number", "plain", &estimator{estimate: Estimate{safe(math.NaN()), safe(math.NaN()), safe(math.NaN())}, score: bad(0.9)}, verdict.Block, 1},
-		{"a rule blocks", "blocking", &estimator{estimate: Estimate{safe(0.9), bad(0.6), bad(0.99)}, err: broken}, verdict.Block, 0},
-		{"a rule asks, and it cannot block", "escalating", &estimator{estimate: Estimate{safe(0.9), bad(0.6), bad(0.8)}, err: broken}, verdict.Escalate, 0},
-		{"a rule asks, and it could block", "escalating", &estimator{estimate: Estimate{safe(0.9), bad(0.6), bad(0.9)}, score: bad(0.9)}, verdict.Block, 1},
-		{"a doubt that nothing clears", "dynamic", &estimator{estimate: Estimate{safe(0.9), bad(0.6), bad(0.8)}, err: broken}, verdict.Escalate, 0},
-		{"ordinary", "ordinary", &estimator{estimate: Estimate{safe(0.9), safe(0.8), safe(0.6)}, err: broken}, verdict.Allow, 0},
-		{"ordinary and suspected", "ordinary", &estimator{estimate: Estimate{bad(0.6), bad(0.9), bad(0.95)}, score: bad(0.9)}, verdict.Block, 1},
+		{"not a number", "plain", &estimator{estimate: InjectionScoreBounds{safe(math.NaN()), safe(math.NaN()), safe(math.NaN())}, score: bad(0.9)}, verdict.Block, 1},
+		{"a rule blocks", "blocking", &estimator{estimate: InjectionScoreBounds{safe(0.9), bad(0.6), bad(0.99)}, err: broken}, verdict.Block, 0},
+		{"a rule asks, and it cannot block", "escalating", &estimator{estimate: InjectionScoreBounds{safe(0.9), bad(0.6), bad(0.8)}, err: broken}, verdict.Escalate, 0},
+		{"a rule asks, and it could block", "escalating", &estimator{estimate: InjectionScoreBounds{safe(0.9), bad(0.6), bad(0.9)}, score: bad(0.9)}, verdict.Block, 1},
+		{"a doubt that nothing clears", "dynamic", &estimator{estimate: InjectionScoreBounds{safe(0.9), bad(0.6), bad(0.8)}, err: broken}, verdict.Escalate, 0},
+		{"ordinary", "ordinary", &estimator{estimate: InjectionScoreBounds{safe(0.9), safe(0.8), safe(0.6)}, err: broken}, verdict.Allow, 0},
+		{"ordinary and suspected", "ordinary", &estimator{estimate: InjectionScoreBounds{bad(0.6), bad(0.9), bad(0.95)}, score: bad(0.9)}, verdict.Block, 1},
 	} {
 		v, err := New(Options{Model: test.m}).Judge(t.Context(), cases[test.c])
 		if err != nil {
@@ -91,12 +91,14 @@ func TestEstimate(t *testing.T) {
 func TestEstimateOfDefault(t *testing.T) {
 	t.Parallel()
 	openTest(t, "bert") // skips where there is no runtime
-	m, err := OpenModel(models.Default(""), models.Digest, library)
+	m, err := OpenModel(models.DefaultModelFolder(""), models.Digest, library)
 	if err != nil {
 		t.Fatal(err)
 	}
 	judged, settled, differ := 0, 0, 0
-	side := func(s Score) string { return fmt.Sprint(s.Injection, s.Injection && s.Confidence >= 0.85) }
+	side := func(s InjectionScore) string {
+		return fmt.Sprint(s.HasInjectionLabel, s.HasInjectionLabel && s.LabelConfidence >= 0.85)
+	}
 	for text := range texts(t, 4) {
 		judged++
 		e, ok := m.Estimate(t.Context(), text)
@@ -135,7 +137,7 @@ func (c *counted) run(ctx context.Context, ids []int64) ([]float32, error) {
 func TestWindowsOfDefault(t *testing.T) {
 	t.Parallel()
 	openTest(t, "bert") // skips where there is no runtime
-	m, err := OpenModel(models.Default(""), models.Digest, library)
+	m, err := OpenModel(models.DefaultModelFolder(""), models.Digest, library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,7 @@ func TestWindowsOfDefault(t *testing.T) {
 		positions[at] = true
 		got, err := m.score(t.Context(), &loadedModel{l.tokenizer, graph}, ids)
 		want := m.scoreForProbability(worst)
-		if !whole && !want.Injection {
+		if !whole && !want.HasInjectionLabel {
 			if !errors.Is(err, ErrTooLong) {
 				t.Errorf("%+v, %v; want %v", got, err, ErrTooLong)
 			}
@@ -200,19 +202,19 @@ func TestOwnModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err := readGraph(data); err != nil || !reflect.DeepEqual(g, &shieldModelGraph) {
+	if g, err := parseONNXGraph(data); err != nil || !reflect.DeepEqual(g, &shieldModelGraph) {
 		t.Errorf("the graph is %+v, %v; want %+v", g, err, shieldModelGraph)
 	}
 	var all []*Model
 	for _, open := range []struct {
 		files  fs.FS
 		single bool
-	}{{folder, false}, {models.Default(""), false}, {models.Default(""), true}} {
+	}{{folder, false}, {models.DefaultModelFolder(""), false}, {models.DefaultModelFolder(""), true}} {
 		m, err := OpenModel(open.files, models.Digest, library)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.ScoresSingleText = open.single
+		m.ScoresOnlyOneTextPerProcess = open.single
 		all = append(all, m)
 	}
 	n := 0
@@ -273,7 +275,7 @@ func texts(t *testing.T, nth int) iter.Seq[string] {
 // without a table.
 func TestNoEstimate(t *testing.T) {
 	t.Parallel()
-	m, err := OpenModel(models.Default(""), models.Digest, library)
+	m, err := OpenModel(models.DefaultModelFolder(""), models.Digest, library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +328,7 @@ func TestWideCard(t *testing.T) {
 
 // BenchmarkEstimate is what the estimate costs, to be compared with BenchmarkScore.
 func BenchmarkEstimate(b *testing.B) {
-	m, err := OpenModel(models.Default(""), models.Digest, library)
+	m, err := OpenModel(models.DefaultModelFolder(""), models.Digest, library)
 	if err != nil {
 		b.Fatal(err)
 	}

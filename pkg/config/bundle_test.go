@@ -39,7 +39,7 @@ func TestBundleSettings(t *testing.T) {
 		}
 		got := l.Bundle
 		match, _ := filepath.Match(tt.source, "*/"+filepath.Base(got.Source))
-		if got.Source != tt.source && !(match && filepath.IsAbs(got.Source)) || strings.Join(got.Keys, " ") != tt.keys || got.Grace.String() != tt.grace {
+		if got.Source != tt.source && !(match && filepath.IsAbs(got.Source)) || strings.Join(got.Keys, " ") != tt.keys || got.ExpiryGracePeriod.String() != tt.grace {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

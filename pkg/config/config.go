@@ -22,43 +22,44 @@ import (
 
 // Settings are all settings of shield. [Default] returns the strict values.
 type Settings struct {
-	PolicyNameOrPath           string       `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
-	Bundle                     Bundle       `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
-	PolicyLayers               PolicyLayers `yaml:"layers" json:"layers"`
-	WorkspaceRoots             []string     `yaml:"roots" json:"roots"`
-	Classifier                 Classifier   `yaml:"classifier" json:"classifier"`
-	Heuristic                  Heuristic    `yaml:"heuristic" json:"heuristic"`
-	Evaluator                  Evaluator    `yaml:"evaluator" json:"evaluator"`
-	Approval                   Approval     `yaml:"approval" json:"approval"`
-	FailClosed                 bool         `yaml:"fail_closed" json:"fail_closed"`
-	MaxEvaluatorCallsPerMinute int          `yaml:"rate_limit" json:"rate_limit"`     // most calls of the evaluator (Tier 2) in a minute
-	MaxEvaluationsPerDay       int          `yaml:"daily_budget" json:"daily_budget"` // most evaluations (Tier 2) in a day
-	BudgetResetTimezone        string       `yaml:"budget_reset" json:"budget_reset"` // the day starts at midnight: local or utc
-	VerdictTTL                 Duration     `yaml:"verdict_ttl" json:"verdict_ttl"`
-	StateDir                   string       `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
-	Audit                      Audit        `yaml:"audit" json:"audit"`
-	SanitizeToolResults        Sanitize     `yaml:"sanitize" json:"sanitize"`
-	Hook                       Hook         `yaml:"hook" json:"hook"`
-	Trusted                    Trusted      `yaml:"trusted" json:"trusted"`
-	Session                    Session      `yaml:"session" json:"session"`
-	ContainerTrustMode         string       `yaml:"container" json:"container"` // auto or no: whether effects that stay inside a container count as ordinary
-	Undo                       Undo         `yaml:"undo" json:"undo"`
-	MCP                        MCP          `yaml:"mcp" json:"mcp"`
-	Serve                      Serve        `yaml:"serve" json:"serve"`
-	Telemetry                  Telemetry    `yaml:"telemetry" json:"telemetry"`
-	SharedStoreURL             string       `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
-	StoreKeyFile               string       `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
-	StorePassEnv               string       `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
-	StorePassFile              string       `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
-	StoreCAFile                string       `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
-	MaxInputRecordBytes        int          `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
+	PolicyNameOrPath              string                 `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
+	Bundle                        Bundle                 `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
+	PolicyLayers                  PolicyLayers           `yaml:"layers" json:"layers"`
+	WorkspaceRoots                []string               `yaml:"roots" json:"roots"`
+	Classifier                    Classifier             `yaml:"classifier" json:"classifier"`
+	HeuristicRules                HeuristicRules         `yaml:"heuristic" json:"heuristic"`
+	Evaluator                     Evaluator              `yaml:"evaluator" json:"evaluator"`
+	Approval                      Approval               `yaml:"approval" json:"approval"`
+	FailClosed                    bool                   `yaml:"fail_closed" json:"fail_closed"`
+	MaxEvaluatorCallsPerMinute    int                    `yaml:"rate_limit" json:"rate_limit"`     // most calls of the evaluator (Tier 2) in a minute
+	MaxEvaluationsPerDay          int                    `yaml:"daily_budget" json:"daily_budget"` // most evaluations (Tier 2) in a day
+	EvaluationBudgetResetTimezone string                 `yaml:"budget_reset" json:"budget_reset"` // the day starts at midnight: local or utc
+	VerdictTTL                    Duration               `yaml:"verdict_ttl" json:"verdict_ttl"`
+	StateDir                      string                 `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
+	Audit                         Audit                  `yaml:"audit" json:"audit"`
+	SanitizeToolResults           ToolResultSanitization `yaml:"sanitize" json:"sanitize"`
+	Hook                          Hook                   `yaml:"hook" json:"hook"`
+	TrustedTargets                TrustedTargets         `yaml:"trusted" json:"trusted"`
+	Session                       Session                `yaml:"session" json:"session"`
+	ContainerEffectsTrustMode     string                 `yaml:"container" json:"container"` // auto or no: whether effects that stay inside a container count as ordinary
+	Undo                          Undo                   `yaml:"undo" json:"undo"`
+	MCP                           MCP                    `yaml:"mcp" json:"mcp"`
+	Serve                         Serve                  `yaml:"serve" json:"serve"`
+	Telemetry                     Telemetry              `yaml:"telemetry" json:"telemetry"`
+	SharedStoreURL                string                 `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
+	StoreEncryptionKeyFile        string                 `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
+	StorePassEnv                  string                 `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
+	StorePassFile                 string                 `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
+	StoreCAFile                   string                 `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
+	MaxInputRecordBytes           int                    `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
 }
 
-// Bundle names a signed policy, which replaces Policy. Without a Source there is none.
+// Bundle names a signed policy, which replaces the policy file or preset of the settings. An empty
+// Source means that there is none.
 type Bundle struct {
-	Source string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
-	Keys   []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle
-	Grace  Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
+	Source            string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
+	Keys              []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle
+	ExpiryGracePeriod Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
 }
 
 // PolicyLayers name policy files below the main policy. They can only make the policy stricter. Each may
@@ -71,40 +72,40 @@ type PolicyLayers struct {
 
 // Classifier settings are those of Tier 1's model.
 type Classifier struct {
-	Enabled        bool                         `yaml:"enabled" json:"enabled"`
-	ModelNameOrDir string                       `yaml:"model" json:"model"`             // a name, a folder, or none
-	Threshold      float64                      `yaml:"threshold" json:"threshold"`     // 0.0–1.0: an injection with this confidence or more is blocked; 0: the model's own value
-	SkipTypes      ActionTypeListOrModelDefault `yaml:"skip_types" json:"skip_types"`   // auto, or a list of action types
-	Addr           string                       `yaml:"addr" json:"addr"`               // URL or Unix socket of a classifier in another process
-	ONNXRuntime    string                       `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
+	Enabled                bool                         `yaml:"enabled" json:"enabled"`
+	ModelNameOrDir         string                       `yaml:"model" json:"model"`             // a name, a folder, or none
+	BlockThreshold         float64                      `yaml:"threshold" json:"threshold"`     // 0.0–1.0: an injection with this confidence or more is blocked; 0: the model's own value
+	SkippedActionTypes     ActionTypeListOrModelDefault `yaml:"skip_types" json:"skip_types"`   // auto, or a list of action types
+	SidecarURLOrSocket     string                       `yaml:"addr" json:"addr"`               // URL or Unix socket of a classifier in another process
+	ONNXRuntimeLibraryPath string                       `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
 }
 
-// EffectiveSettings returns the settings, or the zero value if no model is used.
-func (c Classifier) EffectiveSettings() Classifier {
+// SettingsIfModelUsed returns the settings, or the zero value if no model is used.
+func (c Classifier) SettingsIfModelUsed() Classifier {
 	if !c.Enabled || c.ModelNameOrDir == "none" {
 		return Classifier{}
 	}
 	return c
 }
 
-// Heuristic settings are those of Tier 1's rules. Rules marked always_block
+// HeuristicRules settings are those of Tier 1's rules. Rules marked always_block
 // run even if not Enabled.
-type Heuristic struct {
+type HeuristicRules struct {
 	Enabled bool `yaml:"enabled" json:"enabled"`
 }
 
 // Evaluator settings are those of Tier 2. No Provider means no Tier 2.
 type Evaluator struct {
-	Provider    string   `yaml:"provider" json:"provider"` // openai, anthropic, google, ollama or custom
-	Model       string   `yaml:"model" json:"model"`
-	APIKeyEnv   string   `yaml:"api_key_env" json:"api_key_env"`   // environment variable that holds the key; "" for the provider's usual one
-	APIKeyFile  string   `yaml:"api_key_file" json:"api_key_file"` // file with the key, readable by its owner only
-	BaseURL     string   `yaml:"base_url" json:"base_url"`         // address of the service, if not the provider's; needed for custom
-	CanaryToken string   `yaml:"canary_token" json:"-"`            // a fixed canary token; "" draws a new one for each evaluation
-	Proxy       string   `yaml:"proxy" json:"proxy"`               // URL of a proxy; "" connects directly, and ignores the proxy variables of the environment
-	CAFile      string   `yaml:"ca_file" json:"ca_file"`           // PEM certificates to trust instead of the system's
-	Timeout     Duration `yaml:"timeout" json:"timeout"`           // time limit of one evaluation
-	Price       Price    `yaml:"price" json:"price"`
+	Provider         string   `yaml:"provider" json:"provider"` // openai, anthropic, google, ollama or custom
+	Model            string   `yaml:"model" json:"model"`
+	APIKeyEnv        string   `yaml:"api_key_env" json:"api_key_env"`   // environment variable that holds the key; "" for the provider's usual one
+	APIKeyFile       string   `yaml:"api_key_file" json:"api_key_file"` // file with the key, readable by its owner only
+	BaseURL          string   `yaml:"base_url" json:"base_url"`         // address of the service, if not the provider's; needed for custom
+	FixedCanaryToken string   `yaml:"canary_token" json:"-"`            // a fixed canary token; "" draws a new one for each evaluation
+	Proxy            string   `yaml:"proxy" json:"proxy"`               // URL of a proxy; "" connects directly, and ignores the proxy variables of the environment
+	CAFile           string   `yaml:"ca_file" json:"ca_file"`           // PEM certificates to trust instead of the system's
+	Timeout          Duration `yaml:"timeout" json:"timeout"`           // time limit of one evaluation
+	Price            Price    `yaml:"price" json:"price"`
 }
 
 // A Price is the provider's price for a million tokens, in any currency; 0 if unknown.
@@ -119,7 +120,7 @@ type Approval struct {
 	UnattendedDenyOrWait string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
 	Timeout              Duration `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
 	MaxQuestionsPerHour  int      `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
-	Command              []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
+	CommandChannelArgv   []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
 	Web                  Web      `yaml:"web" json:"web"`
 	Telegram             Telegram `yaml:"telegram" json:"telegram"`
 	Slack                Chat     `yaml:"slack" json:"slack"`
@@ -135,23 +136,23 @@ type Web struct {
 // Telegram settings are those of the approval channel "telegram".
 type Telegram struct {
 	TokenFile string `yaml:"token_file" json:"token_file"` // file with the token of a bot that no other machine uses, readable by its owner only
-	Chat      int    `yaml:"chat" json:"chat"`             // number of the chat in which shield asks; 0 is the chat with the only approver
+	ChatID    int    `yaml:"chat" json:"chat"`             // number of the chat in which shield asks; 0 is the chat with the only approver
 	Approvers []int  `yaml:"approvers" json:"approvers"`   // numbers of the users whose answers count
 }
 
 // Chat settings are those of an approval channel that is answered by reactions.
 type Chat struct {
 	TokenFile string   `yaml:"token_file" json:"token_file"` // file with the token of a bot, readable by its owner only
-	Chat      string   `yaml:"chat" json:"chat"`             // ID of the chat in which shield asks; "" is the chat with the only approver
+	ChatID    string   `yaml:"chat" json:"chat"`             // ID of the chat in which shield asks; "" is the chat with the only approver
 	Approvers []string `yaml:"approvers" json:"approvers"`   // IDs of the users whose answers count
 }
 
 // Audit settings are those of the log. No File means audit.jsonl in the state
 // folder.
 type Audit struct {
-	Enabled  bool   `yaml:"enabled" json:"enabled"`
-	File     string `yaml:"file" json:"file"`
-	MaxBytes int    `yaml:"max_bytes" json:"max_bytes"` // size at which the log continues in a new file
+	Enabled      bool   `yaml:"enabled" json:"enabled"`
+	File         string `yaml:"file" json:"file"`
+	MaxFileBytes int    `yaml:"max_bytes" json:"max_bytes"` // size at which the log continues in a new file
 }
 
 // AuditFile returns the path of the audit log, or "" if there is none. stateDir
@@ -167,43 +168,43 @@ func (s *Settings) AuditFile(stateDir string) string {
 	}
 }
 
-// Sanitize settings choose which tool results are examined before an agent reads them, and what happens to
+// ToolResultSanitization settings choose which tool results are examined before an agent reads them, and what happens to
 // a result with findings.
-type Sanitize struct {
+type ToolResultSanitization struct {
 	Enabled                  Switch `yaml:"enabled" json:"enabled"`     // auto: results of the web, of mail and of tool servers; every result if a chat is among approval.channels
-	FindingsMode             string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
+	ActionOnFindings         string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
 	EvaluatorExaminesResults bool   `yaml:"evaluator" json:"evaluator"` // the evaluator examines the results, too
 }
 
 // Hook settings are those of agent hosts' hooks.
 type Hook struct {
-	HostAnswerOnAllow            string   `yaml:"answer" json:"answer"`                         // the answer to a host for an ALLOW: delegate or allow
+	AnswerToHostOnAllow          string   `yaml:"answer" json:"answer"`                         // the answer to a host for an ALLOW: delegate or allow
 	AnswerPermissionPromptsOnOff string   `yaml:"permission_request" json:"permission_request"` // on or off: whether shield answers a host's permission prompt for an ALLOW
 	Timeout                      Duration `yaml:"timeout" json:"timeout"`                       // a hook that takes longer denies
 }
 
-// Trusted settings name hosts and resources that ordinary work may send data to or change. They do not
+// TrustedTargets settings name hosts and resources that ordinary work may send data to or change. They do not
 // override deny rules, and secrets are never sent there.
-type Trusted struct {
-	Hosts             []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a shared host
-	GitRemotes        []string `yaml:"git_remotes" json:"git_remotes"` // names of git remotes
-	Recipients        []string `yaml:"recipients" json:"recipients"`   // globs of mail addresses and channels
-	RemoteTargetGlobs []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
+type TrustedTargets struct {
+	Hosts               []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a shared host
+	GitRemotes          []string `yaml:"git_remotes" json:"git_remotes"` // names of git remotes
+	Recipients          []string `yaml:"recipients" json:"recipients"`   // globs of mail addresses and channels
+	RemoteResourceGlobs []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
 }
 
 // Undo settings limit the copies of files that actions delete or overwrite.
 type Undo struct {
-	Enabled  bool     `yaml:"enabled" json:"enabled"`
-	Keep     Duration `yaml:"keep" json:"keep"`
-	MaxBytes int64    `yaml:"max_bytes" json:"max_bytes"` // most bytes of all copies; at most a twentieth of the disk
+	Enabled             bool     `yaml:"enabled" json:"enabled"`
+	BackupRetention     Duration `yaml:"keep" json:"keep"`
+	MaxTotalBackupBytes int64    `yaml:"max_bytes" json:"max_bytes"` // most bytes of all copies; at most a twentieth of the disk
 }
 
 // Session settings limit the memory of a session.
 type Session struct {
 	Enabled                 bool     `yaml:"enabled" json:"enabled"`
-	Keep                    Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
+	IdleSessionRetention    Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
 	MaxFilesWithKnownOrigin int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
-	MaxDenials              int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
+	MaxDenialsBeforeStop    int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
 }
 
 // MCP settings are those of the gateway in front of MCP servers.
@@ -227,8 +228,8 @@ type MCPServer struct {
 
 // ServerContainment lists what a contained server can reach besides the workspace.
 type ServerContainment struct {
-	Read            []string `yaml:"read" json:"read,omitempty"`       // files and folders that it can read, even with credentials
-	Write           []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
+	ReadablePaths   []string `yaml:"read" json:"read,omitempty"`       // files and folders that it can read, even with credentials
+	WritablePaths   []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
 	NetworkAccess   string   `yaml:"network" json:"network,omitempty"` // network access: open or none; "" is open
 	MustBeContained bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
 }
@@ -266,26 +267,26 @@ const MaxHookTimeout = 590 * time.Second
 // Default returns the settings of an unconfigured shield.
 func Default() Settings {
 	return Settings{
-		PolicyNameOrPath:           "auto",
-		Bundle:                     Bundle{Grace: Duration(72 * time.Hour)},
-		Classifier:                 Classifier{Enabled: true, ModelNameOrDir: "default", Threshold: 0.85, SkipTypes: ActionTypeListOrModelDefault{UsesModelOwnList: true}},
-		Heuristic:                  Heuristic{Enabled: true},
-		Evaluator:                  Evaluator{Timeout: Duration(30 * time.Second)},
-		Approval:                   Approval{Channels: Channels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
-		FailClosed:                 true,
-		MaxEvaluatorCallsPerMinute: 60,
-		MaxEvaluationsPerDay:       100,
-		BudgetResetTimezone:        "local",
-		VerdictTTL:                 Duration(300 * time.Second),
-		Audit:                      Audit{Enabled: true, MaxBytes: 64 << 20},
-		SanitizeToolResults:        Sanitize{Enabled: Auto, FindingsMode: "flag"},
-		Hook:                       Hook{HostAnswerOnAllow: "delegate", AnswerPermissionPromptsOnOff: "off", Timeout: Duration(50 * time.Second)},
-		Trusted:                    Trusted{GitRemotes: []string{"origin"}},
-		Session:                    Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFilesWithKnownOrigin: 10_000, MaxDenials: 10},
-		ContainerTrustMode:         "auto",
-		Undo:                       Undo{Enabled: true, Keep: Duration(7 * 24 * time.Hour), MaxBytes: 5 << 30},
-		MCP:                        MCP{SamplingDenyOrAllow: "deny"},
-		MaxInputRecordBytes:        1 << 20,
+		PolicyNameOrPath:              "auto",
+		Bundle:                        Bundle{ExpiryGracePeriod: Duration(72 * time.Hour)},
+		Classifier:                    Classifier{Enabled: true, ModelNameOrDir: "default", BlockThreshold: 0.85, SkippedActionTypes: ActionTypeListOrModelDefault{UsesModelOwnList: true}},
+		HeuristicRules:                HeuristicRules{Enabled: true},
+		Evaluator:                     Evaluator{Timeout: Duration(30 * time.Second)},
+		Approval:                      Approval{Channels: Channels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
+		FailClosed:                    true,
+		MaxEvaluatorCallsPerMinute:    60,
+		MaxEvaluationsPerDay:          100,
+		EvaluationBudgetResetTimezone: "local",
+		VerdictTTL:                    Duration(300 * time.Second),
+		Audit:                         Audit{Enabled: true, MaxFileBytes: 64 << 20},
+		SanitizeToolResults:           ToolResultSanitization{Enabled: Auto, ActionOnFindings: "flag"},
+		Hook:                          Hook{AnswerToHostOnAllow: "delegate", AnswerPermissionPromptsOnOff: "off", Timeout: Duration(50 * time.Second)},
+		TrustedTargets:                TrustedTargets{GitRemotes: []string{"origin"}},
+		Session:                       Session{Enabled: true, IdleSessionRetention: Duration(24 * time.Hour), MaxFilesWithKnownOrigin: 10_000, MaxDenialsBeforeStop: 10},
+		ContainerEffectsTrustMode:     "auto",
+		Undo:                          Undo{Enabled: true, BackupRetention: Duration(7 * 24 * time.Hour), MaxTotalBackupBytes: 5 << 30},
+		MCP:                           MCP{SamplingDenyOrAllow: "deny"},
+		MaxInputRecordBytes:           1 << 20,
 	}
 }
 
@@ -306,29 +307,29 @@ func (s *Settings) findFaults() []settingFault {
 	var out []settingFault
 	const day = Duration(24 * time.Hour)
 	for _, f := range []*settingFault{
-		checkFraction("classifier.threshold", s.Classifier.Threshold),
+		checkFraction("classifier.threshold", s.Classifier.BlockThreshold),
 		checkRange("evaluator.price.input", s.Evaluator.Price.InputPerMillionTokens, 0, 100_000),
 		checkRange("evaluator.price.output", s.Evaluator.Price.OutputPerMillionTokens, 0, 100_000),
 		checkRange("rate_limit", s.MaxEvaluatorCallsPerMinute, 1, 1_000_000),
 		checkRange("daily_budget", s.MaxEvaluationsPerDay, 1, 1_000_000_000),
 		checkRange("approval.max_per_hour", s.Approval.MaxQuestionsPerHour, 1, 10_000),
-		checkRange("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
+		checkRange("audit.max_bytes", s.Audit.MaxFileBytes, 1<<16, 1<<30),
 		checkRange("session.max_files", s.Session.MaxFilesWithKnownOrigin, 1, 100_000),
-		checkRange("session.max_denials", s.Session.MaxDenials, 1, 1000),
-		checkRange("undo.max_bytes", s.Undo.MaxBytes, 1<<20, 1<<44),
-		checkDurationBetween("undo.keep", s.Undo.Keep, Duration(24*time.Hour), 90*day),
-		checkDurationBetween("session.keep", s.Session.Keep, Duration(time.Minute), 30*day),
+		checkRange("session.max_denials", s.Session.MaxDenialsBeforeStop, 1, 1000),
+		checkRange("undo.max_bytes", s.Undo.MaxTotalBackupBytes, 1<<20, 1<<44),
+		checkDurationBetween("undo.keep", s.Undo.BackupRetention, Duration(24*time.Hour), 90*day),
+		checkDurationBetween("session.keep", s.Session.IdleSessionRetention, Duration(time.Minute), 30*day),
 		checkRange("max_bytes", s.MaxInputRecordBytes, 1<<10, 1<<30),
 		checkDurationAtMost("verdict_ttl", s.VerdictTTL, day),
 		checkDurationAtMost("evaluator.timeout", s.Evaluator.Timeout, day),
 		checkDurationAtMost("approval.timeout", s.Approval.Timeout, day),
 		checkDurationBetween("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
-		checkOneOf("sanitize.mode", s.SanitizeToolResults.FindingsMode, "flag", "clean", "wrap", "block"),
-		checkOneOf("hook.answer", s.Hook.HostAnswerOnAllow, "delegate", "allow"),
+		checkOneOf("sanitize.mode", s.SanitizeToolResults.ActionOnFindings, "flag", "clean", "wrap", "block"),
+		checkOneOf("hook.answer", s.Hook.AnswerToHostOnAllow, "delegate", "allow"),
 		checkOneOf("mcp.sampling", s.MCP.SamplingDenyOrAllow, "deny", "allow"),
 		checkOneOf("hook.permission_request", s.Hook.AnswerPermissionPromptsOnOff, "off", "on"),
-		checkOneOf("container", s.ContainerTrustMode, "auto", "no"),
-		checkOneOf("budget_reset", s.BudgetResetTimezone, "local", "utc"),
+		checkOneOf("container", s.ContainerEffectsTrustMode, "auto", "no"),
+		checkOneOf("budget_reset", s.EvaluationBudgetResetTimezone, "local", "utc"),
 		checkOneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {
 		if f != nil {
@@ -352,7 +353,7 @@ func (s *Settings) findFaults() []settingFault {
 	if _, err := s.Approval.UnattendedWaitDuration(); err != nil {
 		out = append(out, settingFault{"approval.unattended", err.Error()})
 	}
-	if s.SharedStoreURL != "" && s.StoreKeyFile == "" {
+	if s.SharedStoreURL != "" && s.StoreEncryptionKeyFile == "" {
 		out = append(out, settingFault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
 	}
 	if s.StorePassEnv != "" && s.StorePassFile != "" {
@@ -379,10 +380,10 @@ func (b *Bundle) findFaults() (out []settingFault) {
 	case b.Source == "" && len(b.Keys) > 0:
 		out = append(out, settingFault{"policy.keys", "needs policy.bundle; set it to the URL or file of the signed bundle"})
 	}
-	if err := bundle.CheckSource(b.Source); err != nil {
+	if err := bundle.CheckSourceURL(b.Source); err != nil {
 		out = append(out, settingFault{"policy.bundle", err.Error()})
 	}
-	if f := checkDurationBetween("policy.grace", b.Grace, 0, Duration(30*24*time.Hour)); f != nil {
+	if f := checkDurationBetween("policy.grace", b.ExpiryGracePeriod, 0, Duration(30*24*time.Hour)); f != nil {
 		out = append(out, *f)
 	}
 	return out

@@ -31,11 +31,11 @@ func TestDefaultsAreStrict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !l.FailClosed || !l.Heuristic.Enabled || !l.Classifier.Enabled || l.Classifier.Threshold != 0.85 {
+	if !l.FailClosed || !l.HeuristicRules.Enabled || !l.Classifier.Enabled || l.Classifier.BlockThreshold != 0.85 {
 		t.Errorf("defaults are not strict: %+v", l.Settings)
 	}
-	if len(l.Origin) != 0 {
-		t.Errorf("origin of defaults: %v", l.Origin)
+	if len(l.OriginBySetting) != 0 {
+		t.Errorf("origin of defaults: %v", l.OriginBySetting)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestEachSourceWinsOverTheOneBefore(t *testing.T) {
 		if got := l.Value(c.name); got != c.value {
 			t.Errorf("%s = %s, want %s", c.name, got, c.value)
 		}
-		if got := l.Origin[c.name]; got != c.origin {
+		if got := l.OriginBySetting[c.name]; got != c.origin {
 			t.Errorf("%s comes from %q, want %q", c.name, got, c.origin)
 		}
 	}
@@ -126,7 +126,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a setting without a value", "fail_closed:\npolicy: strict\n", "fail_closed has no value"},
 		{"null in a section", "heuristic: {enabled: null}\n", "heuristic.enabled has no value"},
 		{"a preset that is none", "policy: defualt\n", `:1:9: policy: "defualt" is not a preset (auto, default, strict, permissive, offline); to name a file, write a path such as ./defualt.yaml; did you mean "default"?`},
-		{"too large", "# " + strings.Repeat("x", yamlfile.MaxBytes) + "\n", "larger than"},
+		{"too large", "# " + strings.Repeat("x", yamlfile.MaxFileBytes) + "\n", "larger than"},
 
 		// What the specification and the first guess call settings.
 		{"the specification's section", "shield:\n  rate_limit: 5\n  classifier_skip_types: []\n", `:2:3: unknown key "shield.rate_limit"; write rate_limit, at the top level`},
@@ -197,7 +197,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 	// A report goes on with the defaults in place of what is wrong.
 	l, err = LoadDespiteErrors(src)
-	if err == nil || l == nil || len(l.findFaults()) > 0 || l.MaxEvaluatorCallsPerMinute != 60 || l.Classifier.Threshold != 0.85 || l.MaxInputRecordBytes != 1<<20 || len(l.Origin) != 0 {
+	if err == nil || l == nil || len(l.findFaults()) > 0 || l.MaxEvaluatorCallsPerMinute != 60 || l.Classifier.BlockThreshold != 0.85 || l.MaxInputRecordBytes != 1<<20 || len(l.OriginBySetting) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -216,7 +216,7 @@ evaluator: {api_key_file: ~/key, ca_file: ca.pem}
 approval: {command: [./ask.sh, ./kept-as-it-is]}
 `)
 	dir := filepath.Dir(file)
-	l, err := Load(Sources{UserSettingsPath: file, PresetPolicyNames: presets, Home: "/home/me", CommandLineBaseDir: "/work/app"})
+	l, err := Load(Sources{UserSettingsPath: file, PresetPolicyNames: presets, Home: "/home/me", CommandLinePathsBaseDir: "/work/app"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,25 +226,25 @@ approval: {command: [./ask.sh, ./kept-as-it-is]}
 		{"state", l.StateDir, dir + "/st"},
 		{"audit.file", l.Audit.File, dir + "/log/audit.jsonl"},
 		{"classifier.model", l.Classifier.ModelNameOrDir, dir + "/m"},
-		{"classifier.onnxruntime", l.Classifier.ONNXRuntime, dir + "/lib.so"},
-		{"classifier.addr", l.Classifier.Addr, "unix:" + dir + "/run/c.sock"},
+		{"classifier.onnxruntime", l.Classifier.ONNXRuntimeLibraryPath, dir + "/lib.so"},
+		{"classifier.addr", l.Classifier.SidecarURLOrSocket, "unix:" + dir + "/run/c.sock"},
 		{"evaluator.api_key_file", l.Evaluator.APIKeyFile, "/home/me/key"},
 		{"evaluator.ca_file", l.Evaluator.CAFile, dir + "/ca.pem"},
-		{"approval.command", strings.Join(l.Approval.Command, " "), dir + "/ask.sh ./kept-as-it-is"},
+		{"approval.command", strings.Join(l.Approval.CommandChannelArgv, " "), dir + "/ask.sh ./kept-as-it-is"},
 		{"folder of the program", l.ApprovalProgramWorkingDir, dir},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %s, want %s", c.what, c.got, c.want)
 		}
 	}
-	flags := Sources{UserSettingsPath: write(t, "approval: {command: [ask]}\nclassifier: {model: tiny-1.0, addr: 'http://127.0.0.1:9'}\n"), PresetPolicyNames: presets, Home: "/home/me", CommandLineBaseDir: "/work/app", ApplyFlagsAndListChanged: func(s *Settings) []string {
+	flags := Sources{UserSettingsPath: write(t, "approval: {command: [ask]}\nclassifier: {model: tiny-1.0, addr: 'http://127.0.0.1:9'}\n"), PresetPolicyNames: presets, Home: "/home/me", CommandLinePathsBaseDir: "/work/app", ApplyFlagsAndListChanged: func(s *Settings) []string {
 		s.PolicyNameOrPath, s.WorkspaceRoots, s.StateDir = "./p.yaml", []string{".", "~/code"}, "st"
 		return []string{"policy", "roots", "state"}
 	}}
 	if l, err = Load(flags); err != nil {
 		t.Fatal(err)
 	}
-	if got := []string{l.PolicyNameOrPath, l.WorkspaceRoots[0], l.WorkspaceRoots[1], l.StateDir, l.Approval.Command[0], l.Classifier.ModelNameOrDir, l.Classifier.Addr}; !slices.Equal(got,
+	if got := []string{l.PolicyNameOrPath, l.WorkspaceRoots[0], l.WorkspaceRoots[1], l.StateDir, l.Approval.CommandChannelArgv[0], l.Classifier.ModelNameOrDir, l.Classifier.SidecarURLOrSocket}; !slices.Equal(got,
 		[]string{"/work/app/p.yaml", "/work/app", "/home/me/code", "/work/app/st", "ask", "tiny-1.0", "http://127.0.0.1:9"}) {
 		t.Errorf("%q", got)
 	}
@@ -263,8 +263,8 @@ func TestLockedPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir := filepath.Dir(system); l.PolicyNameOrPath != dir+"/p.yaml" || l.Approval.Command[0] != dir+"/ask" || l.ApprovalProgramWorkingDir != dir {
-		t.Errorf("%s, %s, %s", l.PolicyNameOrPath, l.Approval.Command, l.ApprovalProgramWorkingDir)
+	if dir := filepath.Dir(system); l.PolicyNameOrPath != dir+"/p.yaml" || l.Approval.CommandChannelArgv[0] != dir+"/ask" || l.ApprovalProgramWorkingDir != dir {
+		t.Errorf("%s, %s, %s", l.PolicyNameOrPath, l.Approval.CommandChannelArgv, l.ApprovalProgramWorkingDir)
 	}
 }
 
@@ -343,7 +343,7 @@ func TestEmptyFile(t *testing.T) {
 func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 	s := Default()
-	s.Evaluator.CanaryToken = "c0ffee"
+	s.Evaluator.FixedCanaryToken = "c0ffee"
 	for _, name := range SettingNames() {
 		if strings.Contains(s.Value(name), "c0ffee") {
 			t.Errorf("%s shows the canary", name)
@@ -354,7 +354,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 func TestFoldersFollowTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := func(string) string { return "" }
-	if got := UserFile("/home/me", env); got != "/home/me/.config/shield/shield.yaml" {
+	if got := UserConfigPath("/home/me", env); got != "/home/me/.config/shield/shield.yaml" {
 		t.Errorf("user file %q", got)
 	}
 	set := func(name string) string {
@@ -366,7 +366,7 @@ func TestFoldersFollowTheEnvironment(t *testing.T) {
 	if got := CacheDir("/home/me", set); got != "/home/me/.cache/shield" {
 		t.Errorf("a relative folder was taken: %q", got)
 	}
-	if UserFile("", env) != "" || StateDir("", env) != "" {
+	if UserConfigPath("", env) != "" || StateDir("", env) != "" {
 		t.Error("without a home there is no folder")
 	}
 }

@@ -19,20 +19,20 @@ import (
 // fraction is not an integer, a number is not a string, and a key needs a value, because the zero
 // value may be the looser one.
 type decoder struct {
-	loaded        *Loaded
-	sources       *Sources
-	file          string
-	origin        string
-	isSystemFile  bool // the file may have a section "locked"
-	lockedSection ast.Node
-	errs          *yamlfile.Errors
+	loaded            *LoadedSettings
+	sources           *Sources
+	file              string
+	settingOriginText string
+	isSystemFile      bool // the file may have a section "locked"
+	lockedSection     ast.Node
+	errs              *yamlfile.Errors
 }
 
 // addError records an error of the file.
 func (d *decoder) addError(err error) { d.errs.Add(yamlfile.WithFile("configuration", d.file, err)) }
 
-// applyTop applies a file's top node, which is nil if the file is empty.
-func (d *decoder) applyTop(n ast.Node) {
+// applyTopNode applies a file's top node, which is nil if the file is empty.
+func (d *decoder) applyTopNode(n ast.Node) {
 	if n == nil || n.Type() == ast.NullType {
 		return
 	}
@@ -56,7 +56,7 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 		}
 		switch {
 		case !ok:
-			d.addUnknownKey(prefix, f)
+			d.addUnknownKeyError(prefix, f)
 		case f.Value == nil || f.Value.Type() == ast.NullType:
 			d.addError(f.Pos.Errorf("%s has no value; leave it out for the default", name))
 		case field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[ActionTypeListOrModelDefault]():
@@ -67,8 +67,9 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	}
 }
 
-// removeOverriddenBundle prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
-// keys are always set together.
+// removeOverriddenBundle removes the signed policy of earlier settings if the setting policy is a
+// text, or a mapping with a bundle: the source of a bundle and its keys must come from the same
+// place.
 func (d *decoder) removeOverriddenBundle(policyNode ast.Node) {
 	if isMapping(policyNode) {
 		fs, err := yamlfile.Fields(policyNode, nil)
@@ -76,7 +77,7 @@ func (d *decoder) removeOverriddenBundle(policyNode ast.Node) {
 			return
 		}
 	}
-	d.loaded.removeBundleSettings()
+	d.loaded.resetPolicyBundleSettings()
 }
 
 // isMapping reports whether a node has settings below it.
@@ -98,8 +99,8 @@ func (d *decoder) applySetting(name string, f yamlfile.Field, to reflect.Value) 
 		d.addError(errs)
 		return
 	}
-	d.loaded.Origin[name] = d.origin
-	d.loaded.positions[name] = yamlfile.Error{FileKind: "configuration", FileName: d.file, Pos: yamlfile.At(f.Value)}
+	d.loaded.OriginBySetting[name] = d.settingOriginText
+	d.loaded.positionBySetting[name] = yamlfile.Error{FileKind: "configuration", FileName: d.file, Pos: yamlfile.PositionOf(f.Value)}
 	d.loaded.resolvePaths(d.sources, name, filepath.Dir(d.file), d.errs)
 }
 
@@ -117,16 +118,16 @@ func decodeValue(n ast.Node, to any) (err error) {
 	case *bool:
 		b, ok := n.(*ast.BoolNode)
 		if !ok {
-			return yamlfile.At(n).Errorf("expected true or false, found %s", yamlfile.KindOf(n))
+			return yamlfile.PositionOf(n).Errorf("expected true or false, found %s", yamlfile.KindOf(n))
 		}
 		*to = b.Value
 	case *Duration:
 		text, ok := n.(*ast.StringNode)
 		if !ok {
-			return yamlfile.At(n).Errorf("expected a duration such as 300s, found %s", yamlfile.KindOf(n))
+			return yamlfile.PositionOf(n).Errorf("expected a duration such as 300s, found %s", yamlfile.KindOf(n))
 		}
 		if err := to.UnmarshalText([]byte(text.Value)); err != nil {
-			return yamlfile.At(n).Errorf("%v", err)
+			return yamlfile.PositionOf(n).Errorf("%v", err)
 		}
 	case *[]string:
 		*to, err = yamlfile.List(n, decodeText)
@@ -139,7 +140,7 @@ func decodeValue(n ast.Node, to any) (err error) {
 	case *[]int:
 		*to, err = yamlfile.List(n, yamlfile.WholeNumber[int])
 	case *ActionTypeListOrModelDefault:
-		*to, err = decodeTypes(n)
+		*to, err = decodeActionTypes(n)
 	case *[]MCPServer:
 		*to, err = yamlfile.List(n, decodeServer)
 	case *Switch:
@@ -154,7 +155,7 @@ func decodeValue(n ast.Node, to any) (err error) {
 func decodeText(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		return "", yamlfile.At(n).Errorf("the value contains control characters; remove them")
+		return "", yamlfile.PositionOf(n).Errorf("the value contains control characters; remove them")
 	}
 	return s, err
 }
@@ -166,13 +167,13 @@ func decodeNumber(n ast.Node) (float64, error) {
 			return v, nil
 		}
 	}
-	return 0, yamlfile.At(n).Errorf("expected a number such as 0.85, found %s", yamlfile.KindOf(n))
+	return 0, yamlfile.PositionOf(n).Errorf("expected a number such as 0.85, found %s", yamlfile.KindOf(n))
 }
 
-func decodeTypes(n ast.Node) (ActionTypeListOrModelDefault, error) {
+func decodeActionTypes(n ast.Node) (ActionTypeListOrModelDefault, error) {
 	if word, ok := n.(*ast.StringNode); ok {
 		if word.Value != "auto" {
-			return ActionTypeListOrModelDefault{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
+			return ActionTypeListOrModelDefault{}, yamlfile.PositionOf(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
 		}
 		return ActionTypeListOrModelDefault{UsesModelOwnList: true}, nil
 	}
@@ -193,11 +194,12 @@ func decodeSwitch(n ast.Node) (Switch, error) {
 			return Auto, nil
 		}
 	}
-	return "", yamlfile.At(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
+	return "", yamlfile.PositionOf(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
-// findField returns the field of a struct with a name in files. If mapping is set, a field for the
-// mapping form takes precedence.
+// findField returns the field of a struct that has the given name in settings files. If mapping is
+// set, the setting's value is a YAML mapping, and a field whose tag says "mapping" takes
+// precedence.
 func findField(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
 		tagged, how, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
@@ -208,8 +210,8 @@ func findField(v reflect.Value, name string, mapping bool) (field reflect.Value,
 	return field, found
 }
 
-// addUnknownKey records an unknown key, with the setting that is probably meant.
-func (d *decoder) addUnknownKey(prefix string, f yamlfile.Field) {
+// addUnknownKeyError records an unknown key, with the setting that is probably meant.
+func (d *decoder) addUnknownKeyError(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
 		// Users may write all settings in a section "shield", as the specification does: report
 		// each key in it by itself.

@@ -46,7 +46,7 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 	}
 	for _, name := range SettingNames() {
 		meant := slices.ContainsFunc(changes, func(c Change) bool { return c.Name == name })
-		if same := before.Value(name) == after.Value(name); !meant && !same || meant && after.Origin[name] == "" {
+		if same := before.Value(name) == after.Value(name); !meant && !same || meant && after.OriginBySetting[name] == "" {
 			return nil, fmt.Errorf("editing %s would also change %s; add the line %q to it by hand", file, name, changes)
 		}
 	}
@@ -54,15 +54,15 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 }
 
 // decodeOverDefaults returns the settings of a text, applied to the defaults only.
-func decodeOverDefaults(src Sources, file string, text []byte) (*Loaded, error) {
-	l := &Loaded{Settings: Default(), Origin: map[string]string{}, positions: map[string]yamlfile.Error{}}
+func decodeOverDefaults(src Sources, file string, text []byte) (*LoadedSettings, error) {
+	l := &LoadedSettings{Settings: Default(), OriginBySetting: map[string]string{}, positionBySetting: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
 	top, err := yamlfile.Parse(text, "a configuration")
 	if err != nil {
 		return nil, yamlfile.WithFile("configuration", file, err)
 	}
-	d := decoder{loaded: l, sources: &src, file: file, origin: file, errs: &errs}
-	d.applyTop(top)
+	d := decoder{loaded: l, sources: &src, file: file, settingOriginText: file, errs: &errs}
+	d.applyTopNode(top)
 	l.resetInvalid(l.findFaults(), &errs)
 	return l, errs.Err()
 }
@@ -97,13 +97,13 @@ func hasKey(f *ast.File, name string) bool {
 
 // editYAML applies an edit of the YAML library at a path. The library's printer may panic on text that
 // was not parsed.
-func editYAML(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
+func editYAML(f *ast.File, yamlPath string, edit func(*yaml.Path, *ast.File, io.Reader) error, insertedYAML string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("shield cannot change YAML of this form")
 		}
 	}()
-	path, err := yaml.PathString(at)
+	path, err := yaml.PathString(yamlPath)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func editYAML(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader
 	if err != nil {
 		return nil, err
 	}
-	if err := edit(path, f, strings.NewReader(value)); err != nil {
+	if err := edit(path, f, strings.NewReader(insertedYAML)); err != nil {
 		return nil, err
 	}
 	if after, err := path.FilterFile(f); err == nil && before.GetComment() != nil && after.GetComment() == nil {

@@ -7,7 +7,7 @@ import (
 )
 
 func ExampleEdit() {
-	text, err := config.Edit(config.Sources{Home: "/home/me", CommandLineBaseDir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
+	text, err := config.Edit(config.Sources{Home: "/home/me", CommandLinePathsBaseDir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
 		[]byte("# mine\ndaily_budget: 100 # a day\n"), config.Change{Name: "daily_budget", Value: "200"}, config.Change{Name: "approval.channels", Value: "[web]"})
 	if err != nil {
 		fmt.Println(err)

@@ -8,9 +8,9 @@ import (
 	"reflect"
 )
 
-// unfingerprintedSettings lists the settings that [Settings.Fingerprint] leaves out, each
+// unfingerprintedReasonBySetting lists the settings that [Settings.Fingerprint] leaves out, each
 // with the reason why it cannot change a verdict.
-var unfingerprintedSettings = map[string]string{
+var unfingerprintedReasonBySetting = map[string]string{
 	"policy":                       "the fingerprint of the rules covers it, whatever name they were loaded by",
 	"policy.bundle":                "as policy",
 	"policy.keys":                  "as policy",
@@ -62,7 +62,7 @@ var unfingerprintedSettings = map[string]string{
 func (s *Settings) Fingerprint() string {
 	h := sha256.New()
 	walkSettings(reflect.ValueOf(*s), "", func(name string, v reflect.Value) {
-		if _, out := unfingerprintedSettings[name]; out {
+		if _, out := unfingerprintedReasonBySetting[name]; out {
 			return
 		}
 		value, err := json.Marshal(v.Interface())

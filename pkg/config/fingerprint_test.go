@@ -19,12 +19,12 @@ func TestFingerprintCoversEverySetting(t *testing.T) {
 				change(t, n, v)
 			}
 		})
-		_, out := unfingerprintedSettings[name]
+		_, out := unfingerprintedReasonBySetting[name]
 		if changed := s.Fingerprint() != plain.Fingerprint(); changed == out {
 			t.Errorf("%s: a change changes the fingerprint: %v; listed as left out: %v", name, changed, out)
 		}
 	}
-	for name, why := range unfingerprintedSettings {
+	for name, why := range unfingerprintedReasonBySetting {
 		if !slices.Contains(SettingNames(), name) || why == "" {
 			t.Errorf("unprinted: %q is no setting, or has no reason", name)
 		}

@@ -17,11 +17,11 @@ import (
 type Sources struct {
 	SystemSettingsPath       string // the system's file; may be missing
 	UserSettingsPath         string // the user's file; may be missing
-	UserSettingsPathOverride string // replaces User; an absolute path that must exist
+	UserSettingsPathOverride string // replaces UserSettingsPath; an absolute path that must exist
 
-	Home               string   // the home folder for ~ in settings; "" if unknown
-	CommandLineBaseDir string   // the base folder for relative paths of the command line; "" if unknown
-	PresetPolicyNames  []string // names of policies that are not files
+	Home                    string   // the home folder for ~ in settings; "" if unknown
+	CommandLinePathsBaseDir string   // the base folder for relative paths of the command line; "" if unknown
+	PresetPolicyNames       []string // names of policies that are not files
 
 	// ApplyFlagsAndListChanged applies the command line to the settings and returns the names of the settings that it
 	// changed.
@@ -29,20 +29,20 @@ type Sources struct {
 }
 
 // A Loaded is the settings in force, and where each was set. Paths in them are absolute.
-type Loaded struct {
+type LoadedSettings struct {
 	Settings
-	Origin map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
-	Files  []string          // the files read
+	OriginBySetting map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
+	Files           []string          // the files read
 
 	// ApprovalProgramWorkingDir is the folder of the file that names the approval program; the program runs there.
 	ApprovalProgramWorkingDir string
 
-	positions map[string]yamlfile.Error // position of each setting in its file
+	positionBySetting map[string]yamlfile.Error // position of each setting in its file
 }
 
 // Load reads the settings. An error is of type [yamlfile.Errors]: all faults, each with its file and,
 // if known, line and column.
-func Load(src Sources) (*Loaded, error) {
+func Load(src Sources) (*LoadedSettings, error) {
 	l, err := LoadDespiteErrors(src)
 	if err != nil {
 		return nil, err
@@ -52,45 +52,45 @@ func Load(src Sources) (*Loaded, error) {
 
 // LoadDespiteErrors is [Load] for a report: beside the error it returns the settings with defaults for invalid
 // ones. They must not be used for judging.
-func LoadDespiteErrors(src Sources) (*Loaded, error) {
-	l := &Loaded{Settings: Default(), Origin: map[string]string{}, positions: map[string]yamlfile.Error{}}
+func LoadDespiteErrors(src Sources) (*LoadedSettings, error) {
+	l := &LoadedSettings{Settings: Default(), OriginBySetting: map[string]string{}, positionBySetting: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
-	locked := l.applyFile(&src, src.SystemSettingsPath, true, &errs)
+	locked := l.applyFileReturningLockedSection(&src, src.SystemSettingsPath, true, &errs)
 	if src.UserSettingsPathOverride != "" {
-		l.applyFile(&src, src.UserSettingsPathOverride, false, &errs)
+		l.applyFileReturningLockedSection(&src, src.UserSettingsPathOverride, false, &errs)
 	} else {
-		l.applyFile(&src, src.UserSettingsPath, true, &errs)
+		l.applyFileReturningLockedSection(&src, src.UserSettingsPath, true, &errs)
 	}
 	if src.ApplyFlagsAndListChanged != nil {
 		for _, name := range src.ApplyFlagsAndListChanged(&l.Settings) {
 			if name == "policy" {
-				l.removeBundleSettings()
+				l.resetPolicyBundleSettings()
 			}
-			l.Origin[name] = "command line"
-			l.positions[name] = yamlfile.Error{FileName: "command line"}
-			l.resolvePaths(&src, name, src.CommandLineBaseDir, &errs)
+			l.OriginBySetting[name] = "command line"
+			l.positionBySetting[name] = yamlfile.Error{FileName: "command line"}
+			l.resolvePaths(&src, name, src.CommandLinePathsBaseDir, &errs)
 		}
 	}
 	if locked != nil {
-		d := decoder{loaded: l, sources: &src, file: src.SystemSettingsPath, origin: "locked by " + src.SystemSettingsPath, errs: &errs}
-		d.applyTop(locked)
+		d := decoder{loaded: l, sources: &src, file: src.SystemSettingsPath, settingOriginText: "locked by " + src.SystemSettingsPath, errs: &errs}
+		d.applyTopNode(locked)
 	}
 	l.resetInvalid(l.findFaults(), &errs)
 	return l, errs.Err()
 }
 
-// removeBundleSettings removes the settings of a signed policy.
-func (l *Loaded) removeBundleSettings() {
+// resetPolicyBundleSettings removes the settings of a signed policy.
+func (l *LoadedSettings) resetPolicyBundleSettings() {
 	for _, name := range []string{"policy.bundle", "policy.keys", "policy.grace"} {
 		restoreDefault(&l.Settings, name)
-		delete(l.Origin, name)
-		delete(l.positions, name)
+		delete(l.OriginBySetting, name)
+		delete(l.positionBySetting, name)
 	}
 }
 
-// Where returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
-func (l *Loaded) Where(setting string) string {
-	at := l.positions[setting]
+// SettingSourceText returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
+func (l *LoadedSettings) SettingSourceText(setting string) string {
+	at := l.positionBySetting[setting]
 	if at.Line == 0 {
 		return at.FileName
 	}
@@ -98,26 +98,26 @@ func (l *Loaded) Where(setting string) string {
 }
 
 // resetInvalid records the invalid settings as errors, and resets them to their defaults.
-func (l *Loaded) resetInvalid(faults []settingFault, errs *yamlfile.Errors) {
+func (l *LoadedSettings) resetInvalid(faults []settingFault, errs *yamlfile.Errors) {
 	for _, f := range faults {
-		e := l.positions[f.setting]
+		e := l.positionBySetting[f.setting]
 		e.Msg = f.setting + ": " + f.msg
 		errs.Add(&e)
 	}
 	for _, f := range faults {
 		restoreDefault(&l.Settings, f.setting)
-		delete(l.Origin, f.setting)
-		delete(l.positions, f.setting)
+		delete(l.OriginBySetting, f.setting)
+		delete(l.positionBySetting, f.setting)
 	}
 }
 
-// applyFile applies a file, and returns the node of its locked section if it is the
+// applyFileReturningLockedSection applies a file, and returns the node of its locked section if it is the
 // system's.
-func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
+func (l *LoadedSettings) applyFileReturningLockedSection(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
 	if name == "" {
 		return nil
 	}
-	data, err := readProtectedFile(name)
+	data, err := readOwnerOnlyWritableFile(name)
 	switch {
 	case optional && errors.Is(err, fs.ErrNotExist) && !pathExists(name):
 		return nil
@@ -131,8 +131,8 @@ func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlf
 		errs.Add(yamlfile.WithFile("configuration", name, err))
 		return nil
 	}
-	d := decoder{loaded: l, sources: src, file: name, origin: name, isSystemFile: name == src.SystemSettingsPath, errs: errs}
-	d.applyTop(top)
+	d := decoder{loaded: l, sources: src, file: name, settingOriginText: name, isSystemFile: name == src.SystemSettingsPath, errs: errs}
+	d.applyTopNode(top)
 	return d.lockedSection
 }
 
@@ -142,17 +142,17 @@ func pathExists(name string) bool {
 	return err == nil
 }
 
-// readProtectedFile returns a file's content. Only its owner and root may be able to write the file, because it decides
+// readOwnerOnlyWritableFile returns a file's content. Only its owner and root may be able to write the file, because it decides
 // what is allowed.
-func readProtectedFile(name string) ([]byte, error) {
-	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)
+func readOwnerOnlyWritableFile(name string) ([]byte, error) {
+	data, info, err := owner.ReadRegularFile(name, yamlfile.MaxFileBytes)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
 	if err := owner.CheckOwnerAndDeniedModeBits(info, 0); err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); owner.OwnersVisible && mode&owner.GroupOrOtherWriteBits != 0 {
+	if mode := info.Mode().Perm(); owner.SupportsFileOwners && mode&owner.GroupOrOtherWriteBits != 0 {
 		return nil, fmt.Errorf("other users can change this file, since its mode is %04o; run 'chmod go-w %s'", mode, name)
 	}
 	folders := []string{filepath.Dir(name)}
@@ -164,7 +164,7 @@ func readProtectedFile(name string) ([]byte, error) {
 		if err != nil {
 			return nil, withoutPath(err)
 		}
-		if owner.OwnersVisible && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		if owner.SupportsFileOwners && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
 			return nil, fmt.Errorf("any user can replace this file, since the mode of its folder %s is %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
 		}
 	}

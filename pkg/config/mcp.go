@@ -18,7 +18,7 @@ var serverNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.Mus
 
 // decodeServer decodes one MCP server.
 func decodeServer(n ast.Node) (s MCPServer, err error) {
-	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file", "contain"}, func(f yamlfile.Field) (err error) {
+	err = yamlfile.VisitMappingFields(n, []string{"name", "command", "url", "token_file", "contain"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
 			s.Name, err = decodeText(f.Value)
@@ -39,12 +39,12 @@ func decodeServer(n ast.Node) (s MCPServer, err error) {
 // decodeContain decodes what a contained server can reach.
 func decodeContain(n ast.Node) (*ServerContainment, error) {
 	c := new(ServerContainment)
-	return c, yamlfile.Mapping(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
+	return c, yamlfile.VisitMappingFields(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "read":
-			c.Read, err = yamlfile.List(f.Value, decodeText)
+			c.ReadablePaths, err = yamlfile.List(f.Value, decodeText)
 		case "write":
-			c.Write, err = yamlfile.List(f.Value, decodeText)
+			c.WritablePaths, err = yamlfile.List(f.Value, decodeText)
 		case "network":
 			c.NetworkAccess, err = decodeText(f.Value)
 		case "require":
@@ -63,7 +63,7 @@ func serverPaths(s *Settings) (out []*string) {
 	for i := range s.MCP.Servers {
 		out = append(out, &s.MCP.Servers[i].TokenFile)
 		if c := s.MCP.Servers[i].Contain; c != nil {
-			out = append(append(out, elementPointers(c.Read)...), elementPointers(c.Write)...)
+			out = append(append(out, elementPointers(c.ReadablePaths)...), elementPointers(c.WritablePaths)...)
 		}
 	}
 	return out

@@ -20,41 +20,41 @@ var pathSettings = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool
 }{
-	"policy": {singlePath(func(s *Settings) *string { return &s.PolicyNameOrPath }), func(v string, src *Sources) bool {
+	"policy": {toSinglePathList(func(s *Settings) *string { return &s.PolicyNameOrPath }), func(v string, src *Sources) bool {
 		return v != "auto" && !slices.Contains(src.PresetPolicyNames, v)
 	}},
-	"policy.bundle":  {singlePath(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
-	"layers.team":    {singlePath(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), isAlwaysPath},
-	"layers.user":    {singlePath(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), isAlwaysPath},
-	"layers.project": {singlePath(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), isAlwaysPath},
+	"policy.bundle":  {toSinglePathList(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
+	"layers.team":    {toSinglePathList(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), isAlwaysPath},
+	"layers.user":    {toSinglePathList(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), isAlwaysPath},
+	"layers.project": {toSinglePathList(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), isAlwaysPath},
 	"roots":          {func(s *Settings) []*string { return elementPointers(s.WorkspaceRoots) }, isAlwaysPath},
-	"state":          {singlePath(func(s *Settings) *string { return &s.StateDir }), isAlwaysPath},
-	"classifier.model": {singlePath(func(s *Settings) *string { return &s.Classifier.ModelNameOrDir }), func(v string, _ *Sources) bool {
+	"state":          {toSinglePathList(func(s *Settings) *string { return &s.StateDir }), isAlwaysPath},
+	"classifier.model": {toSinglePathList(func(s *Settings) *string { return &s.Classifier.ModelNameOrDir }), func(v string, _ *Sources) bool {
 		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
 	}},
-	"classifier.addr": {singlePath(func(s *Settings) *string { return &s.Classifier.Addr }), func(v string, _ *Sources) bool {
+	"classifier.addr": {toSinglePathList(func(s *Settings) *string { return &s.Classifier.SidecarURLOrSocket }), func(v string, _ *Sources) bool {
 		return strings.HasPrefix(v, socketPrefix) || strings.HasPrefix(v, "~") || strings.HasPrefix(v, ".")
 	}},
-	"classifier.onnxruntime":       {singlePath(func(s *Settings) *string { return &s.Classifier.ONNXRuntime }), isAlwaysPath},
-	"evaluator.api_key_file":       {singlePath(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), isAlwaysPath},
-	"evaluator.ca_file":            {singlePath(func(s *Settings) *string { return &s.Evaluator.CAFile }), isAlwaysPath},
-	"mcp.tls_cert":                 {singlePath(func(s *Settings) *string { return &s.MCP.TLSCert }), isAlwaysPath},
-	"mcp.tls_key":                  {singlePath(func(s *Settings) *string { return &s.MCP.TLSKey }), isAlwaysPath},
-	"mcp.token_file":               {singlePath(func(s *Settings) *string { return &s.MCP.TokenFile }), isAlwaysPath},
+	"classifier.onnxruntime":       {toSinglePathList(func(s *Settings) *string { return &s.Classifier.ONNXRuntimeLibraryPath }), isAlwaysPath},
+	"evaluator.api_key_file":       {toSinglePathList(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), isAlwaysPath},
+	"evaluator.ca_file":            {toSinglePathList(func(s *Settings) *string { return &s.Evaluator.CAFile }), isAlwaysPath},
+	"mcp.tls_cert":                 {toSinglePathList(func(s *Settings) *string { return &s.MCP.TLSCert }), isAlwaysPath},
+	"mcp.tls_key":                  {toSinglePathList(func(s *Settings) *string { return &s.MCP.TLSKey }), isAlwaysPath},
+	"mcp.token_file":               {toSinglePathList(func(s *Settings) *string { return &s.MCP.TokenFile }), isAlwaysPath},
 	"mcp.servers":                  {serverPaths, isAlwaysPath},
-	"store_key_file":               {singlePath(func(s *Settings) *string { return &s.StoreKeyFile }), isAlwaysPath},
-	"store_password_file":          {singlePath(func(s *Settings) *string { return &s.StorePassFile }), isAlwaysPath},
-	"store_ca_file":                {singlePath(func(s *Settings) *string { return &s.StoreCAFile }), isAlwaysPath},
-	"serve.tls_cert":               {singlePath(func(s *Settings) *string { return &s.Serve.TLSCert }), isAlwaysPath},
-	"serve.tls_key":                {singlePath(func(s *Settings) *string { return &s.Serve.TLSKey }), isAlwaysPath},
-	"serve.tokens_file":            {singlePath(func(s *Settings) *string { return &s.Serve.TokensFile }), isAlwaysPath},
-	"audit.file":                   {singlePath(func(s *Settings) *string { return &s.Audit.File }), isAlwaysPath},
-	"approval.notify_file":         {singlePath(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), isAlwaysPath},
-	"approval.telegram.token_file": {singlePath(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isAlwaysPath},
-	"approval.slack.token_file":    {singlePath(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isAlwaysPath},
-	"approval.discord.token_file":  {singlePath(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isAlwaysPath},
+	"store_key_file":               {toSinglePathList(func(s *Settings) *string { return &s.StoreEncryptionKeyFile }), isAlwaysPath},
+	"store_password_file":          {toSinglePathList(func(s *Settings) *string { return &s.StorePassFile }), isAlwaysPath},
+	"store_ca_file":                {toSinglePathList(func(s *Settings) *string { return &s.StoreCAFile }), isAlwaysPath},
+	"serve.tls_cert":               {toSinglePathList(func(s *Settings) *string { return &s.Serve.TLSCert }), isAlwaysPath},
+	"serve.tls_key":                {toSinglePathList(func(s *Settings) *string { return &s.Serve.TLSKey }), isAlwaysPath},
+	"serve.tokens_file":            {toSinglePathList(func(s *Settings) *string { return &s.Serve.TokensFile }), isAlwaysPath},
+	"audit.file":                   {toSinglePathList(func(s *Settings) *string { return &s.Audit.File }), isAlwaysPath},
+	"approval.notify_file":         {toSinglePathList(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), isAlwaysPath},
+	"approval.telegram.token_file": {toSinglePathList(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isAlwaysPath},
+	"approval.slack.token_file":    {toSinglePathList(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isAlwaysPath},
+	"approval.discord.token_file":  {toSinglePathList(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isAlwaysPath},
 	"approval.command": {func(s *Settings) []*string {
-		return elementPointers(s.Approval.Command[:min(1, len(s.Approval.Command))])
+		return elementPointers(s.Approval.CommandChannelArgv[:min(1, len(s.Approval.CommandChannelArgv))])
 	}, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // a bare name is looked up in PATH
 	}},
@@ -65,7 +65,7 @@ const socketPrefix = "unix:"
 
 func isAlwaysPath(string, *Sources) bool { return true }
 
-func singlePath(of func(*Settings) *string) func(*Settings) []*string {
+func toSinglePathList(of func(*Settings) *string) func(*Settings) []*string {
 	return func(s *Settings) []*string { return []*string{of(s)} }
 }
 
@@ -78,7 +78,7 @@ func elementPointers(list []string) []*string {
 }
 
 // resolvePaths makes the paths of a setting absolute, starting from a folder.
-func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Errors) {
+func (l *LoadedSettings) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Errors) {
 	if name == "approval.command" {
 		l.ApprovalProgramWorkingDir = dir
 	}
@@ -105,7 +105,7 @@ func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Err
 		}
 		path, err := absolutePath(*v, dir, src.Home)
 		if err == nil && name == "roots" {
-			err = effect.CheckRoot(filepath.ToSlash(path), filepath.ToSlash(src.Home))
+			err = effect.CheckWorkspaceRoot(filepath.ToSlash(path), filepath.ToSlash(src.Home))
 		}
 		if err != nil {
 			faults = append(faults, settingFault{name, err.Error()})

@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// SystemFile returns the path of the system's configuration file.
-func SystemFile() string {
+// SystemConfigPath returns the path of the system's configuration file.
+func SystemConfigPath() string {
 	switch runtime.GOOS {
 	case "windows":
 		return `C:\ProgramData\shield\shield.yaml`
@@ -17,9 +17,9 @@ func SystemFile() string {
 	}
 }
 
-// UserFile returns the path of a user's configuration file, or "" without a
+// UserConfigPath returns the path of a user's configuration file, or "" without a
 // home folder.
-func UserFile(home string, getenv func(string) string) string {
+func UserConfigPath(home string, getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "shield", "shield.yaml")
 	}

@@ -22,8 +22,8 @@ func (d Duration) String() string {
 	return s
 }
 
-// Std returns the span as a [time.Duration].
-func (d Duration) Std() time.Duration { return time.Duration(d) }
+// AsTimeDuration returns the span as a [time.Duration].
+func (d Duration) AsTimeDuration() time.Duration { return time.Duration(d) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
@@ -45,8 +45,8 @@ const AutoChannels = "auto"
 // Channels are the ways to reach a person. In a file, [AutoChannels] may be a plain word.
 type Channels []string
 
-// Auto reports whether shield chooses the channel.
-func (c Channels) Auto() bool { return len(c) == 1 && c[0] == AutoChannels }
+// IsChosenByShield reports whether shield chooses the channel.
+func (c Channels) IsChosenByShield() bool { return len(c) == 1 && c[0] == AutoChannels }
 
 // UnattendedWaitDuration returns how long a question waits on the approval web page when no user can be reached; 0
 // denies the action at once.

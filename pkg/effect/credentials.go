@@ -15,7 +15,7 @@ type credentialGlobs struct {
 	fileNames                *Globs   // files that hold credentials by their name
 	exceptions               *Globs   // exceptions from fileNames: files that contain no credentials
 	filesMeantForPublication *Globs   // files that are made to be published
-	literalNames             []string // the literal names in the globs of fileNames, in lower case
+	literalFileNames         []string // the literal names in the globs of fileNames, in lower case
 }
 
 // Lists of package knowledge with paths of credential files.
@@ -36,12 +36,12 @@ var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) 
 	} {
 		var globs []string
 		for _, name := range set.lists {
-			list, _ := knowledge.Paths(name)
+			list, _ := knowledge.GlobsOfPathList(name)
 			globs = append(globs, list...)
 		}
 		for _, glob := range globs {
 			if set.to == &s.fileNames {
-				s.literalNames = appendLiteralNames(s.literalNames, glob)
+				s.literalFileNames = appendLiteralNames(s.literalFileNames, glob)
 			}
 		}
 		if *set.to, err = NewGlobs(globs, nil); err != nil {
@@ -53,7 +53,7 @@ var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) 
 
 // IsSecretPath reports whether a canonical path is a credential file or a folder of such files; it is
 // true if the lists of these files cannot be read. In a pattern, it considers only the literal
-// folders and the last name, see [IntendedPath]: "src/*/main.go" could match a file in a folder of
+// folders and the last name, see [ExamplePathForPattern]: "src/*/main.go" could match a file in a folder of
 // keys, but is not meant to.
 func IsSecretPath(p string, isPattern bool) bool {
 	known, err := loadCredentialGlobs()
@@ -66,7 +66,7 @@ func IsSecretPath(p string, isPattern bool) bool {
 		if strings.Trim(p, "*/.?") == "" {
 			return false
 		}
-		p, isPattern = IntendedPath(p)
+		p, isPattern = ExamplePathForPattern(p)
 	}
 	if _, ok := known.exceptions.FirstPossibleMatch(p, false, false); ok {
 		return false
@@ -115,5 +115,5 @@ func appendLiteralNames(to []string, glob string) []string {
 // mayMatchName reports whether a pattern matches a literal name of a credential file: "*.json" matches
 // credentials.json.
 func (s *credentialGlobs) mayMatchName(base string) bool {
-	return slices.ContainsFunc(s.literalNames, func(name string) bool { return Overlap(base, name, true) })
+	return slices.ContainsFunc(s.literalFileNames, func(name string) bool { return PatternsOverlap(base, name, true) })
 }

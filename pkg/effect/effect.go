@@ -17,21 +17,21 @@ const (
 	ListDirectory      Kind = "list_directory"
 	CreateDirectory    Kind = "create_directory"
 	ChangePermissions  Kind = "change_permissions" // mode, owner, access lists, attributes
-	Execute            Kind = "execute"            // a program runs: Program, Args, Class
+	Execute            Kind = "execute"            // runs a program; uses the fields Program, Args and Class
 	HTTPRequest        Kind = "http_request"       // URL, Host
-	Connect            Kind = "connect"            // contacts another network peer: Host
+	Connect            Kind = "connect"            // contacts a network peer, named by the field Host
 	Listen             Kind = "listen"             // accepts connections
 	SendMessage        Kind = "send_message"       // mail, chat and the like
 	Persist            Kind = "persist"            // Path is a file that runs code later
 	ChangePrivilege    Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem       Kind = "change_system"      // services, packages, users, firewall, kernel, devices
-	ChangeRemoteSystem Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
+	ChangeRemoteSystem Kind = "change_remote"      // changes a repository, cluster, cloud or database at a remote service
 	TamperWithShield   Kind = "change_guard"       // changes shield itself: answers its questions, clears or repairs its data, stops or reconfigures it
 	StopProcess        Kind = "stop_process"
 	ReadSecret         Kind = "read_secret"  // prints or sends credentials: environment, key store, token
 	ReadClipboard      Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
 	DestroyData        Kind = "destroy"      // destroys irreversibly: databases, disks, history, resources
-	SendData           Kind = "send_data"    // sends the content of files or the output of commands, not text spelled out in the action, to Host or Target: Path, Labels
+	SendData           Kind = "send_data"    // sends the content of files or the output of commands, not text spelled out in the action
 	RunCode            Kind = "run_code"     // runs code: the file Path that Program loads, or a text; Labels are its origin
 	RemoteShell        Kind = "remote_shell" // attaches an interpreter to the network
 )
@@ -42,7 +42,7 @@ func Kinds() []Kind { return kinds[:] }
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
 	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemoteSystem, StopProcess, ReadSecret,
-	ReadClipboard, DestroyData, RunDownload, RunDecoded, RunOtherCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
+	ReadClipboard, DestroyData, RunDownload, RunDecodedText, RunOtherCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
 }
 
 // A Certainty says whether an effect certainly happens.
@@ -63,7 +63,7 @@ func CertainIf(sure bool) Certainty {
 	return Possible
 }
 
-// A Class says how much a program can change, given its flags.
+// A ProgramClass says how much a program can change, given its flags.
 type ProgramClass string
 
 // The classes, from least to most change. The class of an unknown program is UnknownClass.
@@ -77,7 +77,7 @@ const (
 )
 
 // A Span is the part of the command's text that an effect comes from, in bytes, excluding End.
-type Span struct {
+type CommandTextSpan struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
 }
@@ -85,32 +85,32 @@ type Span struct {
 // An Effect is one primitive operation of an action: what (Kind), on which object (path, host, program,
 // service), with data of which origin (Labels), with what harm, and how certain.
 type Effect struct {
-	Kind                     Kind         `json:"kind"`
-	Path                     string       `json:"path,omitempty"`      // canonical, see [Place.Path]
-	PathIsPattern            bool         `json:"pattern,omitempty"`   // Path is a pattern: the effect touches all paths it matches, see [Overlap]
-	DoubleStarExcludesDotDot bool         `json:"tree,omitempty"`      // ** in Path stands for folders that a program searches, and cannot match ".."
-	Recursive                bool         `json:"recursive,omitempty"` // the effect also touches everything below Path
-	URL                      string       `json:"url,omitempty"`
-	Host                     string       `json:"host,omitempty"` // canonical, see [Host]
-	Program                  string       `json:"program,omitempty"`
-	Args                     []string     `json:"args,omitempty"`
-	Class                    ProgramClass `json:"class,omitempty"`      // of Execute
-	RemoteServiceName        string       `json:"service,omitempty"`    // of ChangeRemoteSystem: kubernetes, aws, github, postgres, a program's name, …
-	Verb                     string       `json:"verb,omitempty"`       // of ChangeRemoteSystem: delete, create, update, …; of HTTPRequest: "change" if the method may change something
-	RemoteTargetName         string       `json:"target,omitempty"`     // of ChangeRemoteSystem and SendData: the resource, remote or recipient
-	Labels                   []Label      `json:"labels,omitempty"`     // of SendData and RunCode: the data's origin or content
-	Harms                    []Harm       `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
-	Certainty                Certainty    `json:"certainty,omitempty"`  // whether it happens
-	Trusted                  bool         `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
-	Restorable               bool         `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
-	BackedUp                 bool         `json:"kept,omitempty"`       // shield backs up the file before it is removed or overwritten
-	Cause                    EffectCause  `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [Cause]
-	Reason                   string       `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
-	Span                     Span         `json:"from"`
+	Kind                      Kind            `json:"kind"`
+	Path                      string          `json:"path,omitempty"`      // canonical, see [PathContext.CanonicalPath]
+	PathIsPattern             bool            `json:"pattern,omitempty"`   // Path is a pattern: the effect touches all paths it matches, see [PatternsOverlap]
+	DoubleStarExcludesDotDot  bool            `json:"tree,omitempty"`      // ** in Path stands for folders that a program searches, and cannot match ".."
+	Recursive                 bool            `json:"recursive,omitempty"` // the effect also touches everything below Path
+	URL                       string          `json:"url,omitempty"`
+	Host                      string          `json:"host,omitempty"` // canonical, see [CanonicalHost]
+	Program                   string          `json:"program,omitempty"`
+	Args                      []string        `json:"args,omitempty"`
+	Class                     ProgramClass    `json:"class,omitempty"`      // of Execute
+	RemoteServiceName         string          `json:"service,omitempty"`    // of ChangeRemoteSystem: kubernetes, aws, github, postgres, a program's name, …
+	RemoteOperationVerb       string          `json:"verb,omitempty"`       // of ChangeRemoteSystem: delete, create, update, …; of HTTPRequest: "change" if the method may change something
+	RemoteTargetName          string          `json:"target,omitempty"`     // of ChangeRemoteSystem and SendData: the resource, remote or recipient
+	DataLabels                []TaintLabel    `json:"labels,omitempty"`     // of SendData and RunCode: the data's origin or content
+	Harms                     []Harm          `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
+	Certainty                 Certainty       `json:"certainty,omitempty"`  // whether it happens
+	IsTargetTrusted           bool            `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
+	IsRestorableWithoutBackup bool            `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
+	IsBackedUpByShield        bool            `json:"kept,omitempty"`       // shield backs up the file before it is removed or overwritten
+	Cause                     EffectCause     `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [EffectCause]
+	Reason                    string          `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
+	Span                      CommandTextSpan `json:"from"`
 
 	// Losses and LostFilesFolder say which files to back up before a program deletes or overwrites them.
-	Losses          Loss   `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesFilesAtUnknownTime
-	LostFilesFolder string `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
+	Losses          FileLossSet `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesFilesAtUnknownTime
+	LostFilesFolder string      `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
 }
 
 // DestroysRemoteResource reports whether the effect destroys something on another machine that cannot be restored from
@@ -120,47 +120,47 @@ func (e *Effect) DestroysRemoteResource() bool {
 }
 
 // A Loss is a set of ways in which a program loses files that its other effects do not name.
-type Loss uint8
+type FileLossSet uint8
 
 // The ways to lose files.
 const (
-	LosesModifiedTrackedFiles  Loss = 1 << iota // tracked files of the repository that differ from its index
-	LosesModifiedFilesItWrites                  // LosesModifiedTrackedFiles, only for files that the program writes
-	LosesUntracked                              // files of the repository that git does not track
-	LosesRefs                                   // branches, tags and stashes
-	LosesDatabase                               // the content of the databases that it writes
-	LosesNothing                                // nothing is lost: the text is appended, or the content stays
-	LosesFilesAtUnknownTime                     // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
+	LosesModifiedTrackedFiles  FileLossSet = 1 << iota // tracked files of the repository that differ from its index
+	LosesModifiedFilesItWrites                         // LosesModifiedTrackedFiles, only for files that the program writes
+	LosesUntracked                                     // files of the repository that git does not track
+	LosesRefs                                          // branches, tags and stashes
+	LosesDatabase                                      // the content of the databases that it writes
+	LosesNothing                                       // nothing is lost: the text is appended, or the content stays
+	LosesFilesAtUnknownTime                            // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
 )
 
-// A Result is the analysis of a command line.
+// A CommandAnalysis is the analysis of a command line.
 type CommandAnalysis struct {
 	Effects             []Effect
-	ResolvedCommandText string     // the command with all known values substituted: a view for rules and models
-	Files               []File     // files that the command leaves behind and that carry labels
-	Writes              []FileText // contents that the command writes to files
+	ResolvedCommandText string            // the command with all known values substituted: a view for rules and models
+	LabelledFiles       []File            // files that the command leaves behind and that carry labels
+	Writes              []WrittenFileText // contents that the command writes to files
 
 	TextsCoveredByNoEffect []string // words and inputs that no effect covers and no table declares harmless; checked only for paths, URLs and commands
 }
 
-// A FileText is the content that a command writes to a file, as far as it is known.
-type FileText struct {
+// A WrittenFileText is the content that a command writes to a file, as far as it is known.
+type WrittenFileText struct {
 	Path    string // canonical
-	Text    string // unknown parts are references to an unset variable
+	NewText string // unknown parts are references to an unset variable
 	OldText string // the text that it replaces, if known
 
 	IsWholeContent        bool   // Text is the whole content
 	IsAppended            bool   // Text is appended
 	FullContentAfterWrite string // the new content of the file, if Text is only a part of it and the rest is known
-	PositionUnknown       bool   // it is unknown where in the file Text replaces Replaced
+	IsTextPositionUnknown bool   // it is unknown where in the file Text replaces OldText
 }
 
 // A File is a file or folder that holds labelled data.
 type File struct {
-	Path                string  `json:"path"`           // canonical; AnySuffix at the end matches any suffix
-	IncludesDescendants bool    `json:"tree,omitempty"` // a folder with everything in it
-	Labels              []Label `json:"labels"`
+	Path                string       `json:"path"`           // canonical; AnyFileSuffixPattern at the end matches any suffix
+	IncludesDescendants bool         `json:"tree,omitempty"` // a folder with everything in it
+	Labels              []TaintLabel `json:"labels"`
 }
 
-// AnySuffix ends the path of a [File] whose suffix is not known, as for files that gzip writes.
-const AnySuffix = ".*"
+// AnyFileSuffixPattern ends the path of a [File] whose suffix is not known, as for files that gzip writes.
+const AnyFileSuffixPattern = ".*"

@@ -9,7 +9,7 @@ import (
 func ExamplePathContext_Path() {
 	at := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me"}
 	for _, word := range []string{"../.ssh/id_rsa", "/proc/self/root/etc/shadow", `C:\Users\Me\NTUSER.DAT::$DATA`} {
-		path, _ := at.Path(word, false)
+		path, _ := at.CanonicalPath(word, false)
 		fmt.Println(path)
 	}
 	// Output:

@@ -19,26 +19,26 @@ import (
 // two. A trailing "/**" also matches the folder itself.
 type Globs struct {
 	expandedGlobs                           []expandedGlob
-	compiled                                []atomic.Pointer[globRule] // compiled rule of each source, compiled on first use: most processes compare few paths
-	anchorFolders                           [][]segment                // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
+	compiled                                []atomic.Pointer[globRule] // rule of each expanded glob, compiled on first use: most processes compare few paths
+	anchorFolders                           [][]pathOrPatternSegment   // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
 	absoluteRules, homeRules, anywhereRules ruleIndex
-	possibleHomes                           [][]segment // possible home folders
-	certainHomes                            [][]segment // home folders that are certain
+	possibleHomes                           [][]pathOrPatternSegment // possible home folders
+	certainHomes                            [][]pathOrPatternSegment // home folders that are certain
 }
 
-// A source is one valid glob after its braces and variables are expanded.
+// An expandedGlob is one valid glob after its braces and variables are expanded.
 type expandedGlob struct {
-	restBelowAnchor     string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchorFolders
-	firstLiteralSegment string // first segment, case folded, if it is literal
-	globIndex           int32  // index of the glob it came from
-	anchorIndex         int32  // index in Globs.anchorFolders
-	nextWithSameHash    int32  // next source whose first segment has the same hash; -1 ends the list
-	startKind           globStartKind
-	literal             bool // the first segment is literal
-	matchesAnyDepth     bool // see [rule]
+	restBelowAnchor       string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchorFolders
+	firstLiteralSegment   string // first segment, case folded, if it is literal
+	globIndex             int32  // index of the glob it came from
+	anchorIndex           int32  // index in Globs.anchorFolders
+	nextWithSameHash      int32  // next expanded glob whose first segment has the same hash; -1 ends the list
+	startKind             globStartKind
+	isFirstSegmentLiteral bool // the first segment is literal
+	matchesAnyDepth       bool // see [compiledRule]
 }
 
-// A start says what a glob starts with.
+// A globStartKind says what a glob starts with.
 type globStartKind uint8
 
 const (
@@ -47,30 +47,30 @@ const (
 	globStartAnywhere                      // "**/"
 )
 
-// A globRule is a compiled source.
+// A globRule is a compiled [expandedGlob].
 type globRule struct {
-	globIndex                        int       // index of the glob it came from
-	foldedSegments                   []segment // case folded; without the home folder or a leading "**"
-	exactSegments                    []segment // like foldedSegments, but with the original case
-	doubleStarBits                   uint64    // bit set of segments that are "**"
-	startStateBitIfLeadingDoubleStar uint64    // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
-	literalTextSegmentBits           uint64    // bit set of the segments that are evidence for a match, see [globRule.markLiteralTextSegments]
-	isAnyDepthWithoutLiteralText     bool      // no name of the glob has to be in a path, since no segment is specific, and "**" matches any depth
-	anyDepth                         bool      // matches at any depth below the start
-	isSingleSegment                  bool      // a single segment, which matches the last name of a path
+	globIndex                        int                    // index of the glob it came from
+	foldedSegments                   []pathOrPatternSegment // case folded; without the home folder or a leading "**"
+	exactSegments                    []pathOrPatternSegment // like foldedSegments, but with the original case
+	doubleStarBits                   uint64                 // bit set of segments that are "**"
+	startStateBitIfLeadingDoubleStar uint64                 // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
+	literalTextSegmentBits           uint64                 // bit set of the segments that are evidence for a match, see [globRule.markLiteralTextSegments]
+	isAnyDepthWithoutLiteralText     bool                   // no name of the glob has to be in a path, since no segment is specific, and "**" matches any depth
+	matchesAnyDepth                  bool                   // matches at any depth below the start
+	isSingleSegment                  bool                   // a single segment, which matches the last name of a path
 }
 
-// A ruleIndex finds sources by the text of their first segment.
+// A ruleIndex finds expanded globs by the text of their first segment.
 type ruleIndex struct {
 	globListHeadByHash        []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
-	wildcardFirstSegmentGlobs []int32 // sources whose first segment is not literal
+	wildcardFirstSegmentGlobs []int32 // expanded globs whose first segment is not literal
 	allRules                  []int32
 }
 
 const (
-	maxGlobBytes  = 1024 // bytes
-	maxRuleDepth  = 60   // segments; a rule's states fit in a 64-bit word
-	maxExpansions = 64   // from the braces of one glob
+	maxGlobBytes       = 1024 // bytes
+	maxGlobSegments    = 60   // segments; a rule's states fit in a 64-bit word
+	maxBraceExpansions = 64   // from the braces of one glob
 )
 
 // NewGlobs returns the set of some globs. vars maps variables to folders as canonical paths. A glob with a
@@ -83,7 +83,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 			n += strings.Count(glob, ",")
 		}
 	}
-	b := globBuilder{vars: vars, globs: &Globs{expandedGlobs: make([]expandedGlob, 0, n), anchorFolders: make([][]segment, 1, 16)}}
+	b := globBuilder{foldersByGlobVariable: vars, globs: &Globs{expandedGlobs: make([]expandedGlob, 0, n), anchorFolders: make([][]pathOrPatternSegment, 1, 16)}}
 	b.globs.possibleHomes, b.globs.certainHomes = homeFolders(vars["HOME"])
 	for i, glob := range globs {
 		b.globIndex = int32(i)
@@ -98,7 +98,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 // A globBuilder adds globs to a set.
 type globBuilder struct {
 	globs                   *Globs
-	vars                    map[string][]string
+	foldersByGlobVariable   map[string][]string
 	anchorFolderIndexByPath map[string]int32 // by the path of a variable's folder: its index in Globs.anchorFolders
 	globIndex               int32
 	expansionCount          int
@@ -110,22 +110,22 @@ func (b *globBuilder) addBraceGlob(glob string) error {
 		return fmt.Errorf("it is longer than %d bytes; shorten it", maxGlobBytes)
 	}
 	b.expansionCount = 0
-	return b.addExpansions(glob)
+	return b.addBraceExpansions(glob)
 }
 
-func (b *globBuilder) addExpansions(glob string) error {
+func (b *globBuilder) addBraceExpansions(glob string) error {
 	parts, err := braceAlternatives(glob)
 	if err != nil {
 		return err
 	}
 	if parts == nil {
-		if b.expansionCount++; b.expansionCount > maxExpansions {
-			return fmt.Errorf("its braces stand for more than %d globs; write fewer alternatives", maxExpansions)
+		if b.expansionCount++; b.expansionCount > maxBraceExpansions {
+			return fmt.Errorf("its braces stand for more than %d globs; write fewer alternatives", maxBraceExpansions)
 		}
-		return b.addPlainGlob(glob)
+		return b.addBraceFreeGlob(glob)
 	}
 	for _, part := range parts {
-		if err := b.addExpansions(part); err != nil {
+		if err := b.addBraceExpansions(part); err != nil {
 			return err
 		}
 	}
@@ -185,8 +185,8 @@ func braceAlternatives(glob string) ([]string, error) {
 	return nil, errors.New("a brace is not closed; add }")
 }
 
-// addPlainGlob adds a glob without braces.
-func (b *globBuilder) addPlainGlob(glob string) error {
+// addBraceFreeGlob adds a glob without braces.
+func (b *globBuilder) addBraceFreeGlob(glob string) error {
 	head, rest, _ := strings.Cut(glob, "/")
 	switch {
 	case strings.IndexByte(glob, 0) >= 0:
@@ -196,7 +196,7 @@ func (b *globBuilder) addPlainGlob(glob string) error {
 	case head == "**":
 		return b.addExpandedGlob(expandedGlob{startKind: globStartAnywhere, restBelowAnchor: rest, matchesAnyDepth: true})
 	case strings.HasPrefix(head, "$"):
-		folders, ok := b.vars[head[1:]]
+		folders, ok := b.foldersByGlobVariable[head[1:]]
 		if !ok {
 			return fmt.Errorf("unknown variable %s", head)
 		}
@@ -207,13 +207,13 @@ func (b *globBuilder) addPlainGlob(glob string) error {
 		}
 		return nil
 	case strings.HasPrefix(glob, "//"):
-		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]segment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(glob[2:])})
+		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]pathOrPatternSegment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(glob[2:])})
 	case head == uncRoot:
-		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]segment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(rest)})
+		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]pathOrPatternSegment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(rest)})
 	case head == "" && glob != "":
 		return b.addExpandedGlob(expandedGlob{restBelowAnchor: rest})
 	case isDrive(head):
-		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]segment{patternSegment(strings.ToLower(head))}), restBelowAnchor: strings.ToLower(rest)})
+		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]pathOrPatternSegment{patternSegment(strings.ToLower(head))}), restBelowAnchor: strings.ToLower(rest)})
 	}
 	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
 }
@@ -231,7 +231,7 @@ func (b *globBuilder) folderAnchorIndex(path string) int32 {
 }
 
 // addAnchorFolderReturningIndex adds an anchor.
-func (b *globBuilder) addAnchorFolderReturningIndex(segs []segment) int32 {
+func (b *globBuilder) addAnchorFolderReturningIndex(segs []pathOrPatternSegment) int32 {
 	b.globs.anchorFolders = append(b.globs.anchorFolders, segs)
 	return int32(len(b.globs.anchorFolders) - 1)
 }
@@ -241,20 +241,20 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0] == '?' || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
 }
 
-// addExpandedGlob checks a source and adds it to the set.
+// addExpandedGlob checks an expanded glob and adds it to the set.
 func (b *globBuilder) addExpandedGlob(s expandedGlob) error {
 	anchor := b.globs.anchorFolders[s.anchorIndex]
-	if len(anchor)+strings.Count(s.restBelowAnchor, "/")+1 > maxRuleDepth {
-		return fmt.Errorf("it is deeper than %d folders; shorten it", maxRuleDepth)
+	if len(anchor)+strings.Count(s.restBelowAnchor, "/")+1 > maxGlobSegments {
+		return fmt.Errorf("it is deeper than %d folders; shorten it", maxGlobSegments)
 	}
-	first, begun := segment{kind: wildcardSegment}, len(anchor) > 0
+	first, begun := pathOrPatternSegment{kind: wildcardSegment}, len(anchor) > 0
 	if begun {
 		first = anchor[0]
 	}
 	for rest := s.restBelowAnchor; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		if err := checkSegment(name); err != nil {
+		if err := validateGlobSegment(name); err != nil {
 			return err
 		}
 		if !begun && !(name == "**" && s.startKind == globStartAnywhere) {
@@ -262,7 +262,7 @@ func (b *globBuilder) addExpandedGlob(s expandedGlob) error {
 		}
 	}
 	if s.globIndex = b.globIndex; first.kind == literalSegment {
-		s.literal, s.firstLiteralSegment = true, foldPath(first.text)
+		s.isFirstSegmentLiteral, s.firstLiteralSegment = true, foldPath(first.text)
 	}
 	b.globs.expandedGlobs = append(b.globs.expandedGlobs, s)
 	return nil
@@ -276,7 +276,7 @@ func (b *globBuilder) fillIndexes() {
 	for i := range g.expandedGlobs {
 		s := &g.expandedGlobs[i]
 		all[s.startKind]++
-		if !s.literal {
+		if !s.isFirstSegmentLiteral {
 			wild[s.startKind]++
 		}
 	}
@@ -292,7 +292,7 @@ func (b *globBuilder) fillIndexes() {
 		s, id := &g.expandedGlobs[i], int32(i)
 		ix := g.index(s.startKind)
 		ix.allRules = append(ix.allRules, id)
-		if !s.literal {
+		if !s.isFirstSegmentLiteral {
 			ix.wildcardFirstSegmentGlobs = append(ix.wildcardFirstSegmentGlobs, id)
 			continue
 		}
@@ -301,7 +301,7 @@ func (b *globBuilder) fillIndexes() {
 	}
 }
 
-// index returns the index of sources with a start.
+// index returns the index of the expanded globs that start in this way.
 func (g *Globs) index(at globStartKind) *ruleIndex {
 	switch at {
 	case globStartHome:
@@ -312,31 +312,32 @@ func (g *Globs) index(at globStartKind) *ruleIndex {
 	return &g.absoluteRules
 }
 
-var seed = maphash.MakeSeed()
+var firstSegmentHashSeed = maphash.MakeSeed()
 
-// globListHeadOf returns the place of the list of sources whose first segment has the hash of a text.
+// globListHeadOf returns a pointer to the head of the list of expanded globs whose first segment
+// has the same hash as firstSegment.
 func (ix *ruleIndex) globListHeadOf(firstSegment string) *int32 {
-	return &ix.globListHeadByHash[maphash.String(seed, firstSegment)&uint64(len(ix.globListHeadByHash)-1)]
+	return &ix.globListHeadByHash[maphash.String(firstSegmentHashSeed, firstSegment)&uint64(len(ix.globListHeadByHash)-1)]
 }
 
-// rule returns the rule of a source.
-func (g *Globs) rule(id int32) *globRule {
-	if r := g.compiled[id].Load(); r != nil {
+// compiledRule returns the compiled rule of the expanded glob with an index.
+func (g *Globs) compiledRule(expandedGlobIndex int32) *globRule {
+	if r := g.compiled[expandedGlobIndex].Load(); r != nil {
 		return r
 	}
-	r := g.compile(&g.expandedGlobs[id])
-	g.compiled[id].Store(r) // another goroutine may store an equal one
+	r := g.compile(&g.expandedGlobs[expandedGlobIndex])
+	g.compiled[expandedGlobIndex].Store(r) // another goroutine may store an equal one
 	return r
 }
 
-// compile returns the rule of a source.
+// compile returns the compiled rule of an expanded glob.
 func (g *Globs) compile(s *expandedGlob) *globRule {
 	anchor := g.anchorFolders[s.anchorIndex]
-	r := &globRule{globIndex: int(s.globIndex), anyDepth: s.matchesAnyDepth}
+	r := &globRule{globIndex: int(s.globIndex), matchesAnyDepth: s.matchesAnyDepth}
 	if s.startKind == globStartAnywhere {
 		r.startStateBitIfLeadingDoubleStar = 1
 	}
-	r.exactSegments = append(make([]segment, 0, len(anchor)+strings.Count(s.restBelowAnchor, "/")+1), anchor...)
+	r.exactSegments = append(make([]pathOrPatternSegment, 0, len(anchor)+strings.Count(s.restBelowAnchor, "/")+1), anchor...)
 	for rest := s.restBelowAnchor; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
@@ -345,7 +346,7 @@ func (g *Globs) compile(s *expandedGlob) *globRule {
 		if seg.kind == doubleStar && (k == 0 && s.startKind == globStartAnywhere || k > 0 && r.exactSegments[k-1].kind == doubleStar) {
 			continue
 		}
-		seg.countLiteralEnds()
+		seg.storeLiteralEndLengths()
 		r.exactSegments = append(r.exactSegments, seg)
 	}
 	r.foldedSegments = r.exactSegments
@@ -358,14 +359,14 @@ func (g *Globs) compile(s *expandedGlob) *globRule {
 			r.foldedSegments = slices.Clone(r.exactSegments)
 		}
 		r.foldedSegments[i].text = folded
-		r.foldedSegments[i].countLiteralEnds()
+		r.foldedSegments[i].storeLiteralEndLengths()
 	}
 	r.markLiteralTextSegments(len(anchor))
 	return r
 }
 
-// checkSegment returns an error if the text is no segment of a glob.
-func checkSegment(name string) error {
+// validateGlobSegment returns an error if the text is no segment of a glob.
+func validateGlobSegment(name string) error {
 	switch name {
 	case "":
 		return errors.New("it contains two slashes in a row; remove one")
@@ -386,7 +387,7 @@ func checkSegment(name string) error {
 }
 
 // globSegment parses one valid segment of a glob.
-func globSegment(name string) segment {
+func globSegment(name string) pathOrPatternSegment {
 	s := patternSegment(name)
 	if s.kind == wildcardSegment {
 		s.text = collapseStars(s.text)
@@ -433,7 +434,7 @@ func (r *globRule) markLiteralTextSegments(anchorLen int) {
 	if names == 0 {
 		r.literalTextSegmentBits = any
 	}
-	r.isAnyDepthWithoutLiteralText = r.literalTextSegmentBits == 0 && (r.anyDepth || r.doubleStarBits != 0)
+	r.isAnyDepthWithoutLiteralText = r.literalTextSegmentBits == 0 && (r.matchesAnyDepth || r.doubleStarBits != 0)
 	r.isSingleSegment = r.startStateBitIfLeadingDoubleStar != 0 && len(r.foldedSegments) == 1
 }
 
@@ -446,9 +447,9 @@ var usualHomes = [...]string{
 }
 
 // homeFolders returns all folders that "~" may be, case folded, and those that it certainly is.
-func homeFolders(known []string) (all, certain [][]segment) {
-	all = make([][]segment, 0, len(known)+len(usualHomes))
-	room := make([]segment, 0, 4*len(usualHomes))
+func homeFolders(known []string) (all, certain [][]pathOrPatternSegment) {
+	all = make([][]pathOrPatternSegment, 0, len(known)+len(usualHomes))
+	room := make([]pathOrPatternSegment, 0, 4*len(usualHomes))
 	for _, h := range known {
 		all = append(all, appendSegments(nil, foldPath(h), false))
 		certain = append(certain, appendSegments(nil, h, false))

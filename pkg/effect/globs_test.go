@@ -190,7 +190,7 @@ func TestGlobsIndices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := g.AppendTouched([]int{9}, "/etc/passwd", false, false), []int{9, 0, 1, 2, 4}; !slices.Equal(got, want) {
+	if got, want := g.AppendTouchedGlobIndices([]int{9}, "/etc/passwd", false, false), []int{9, 0, 1, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("AppendTouched = %v, want %v", got, want)
 	}
 	if got, want := g.AppendCoveringGlobs(nil, "/etc/passwd", false, false, false), []int{0, 1, 2, 4}; !slices.Equal(got, want) {
@@ -300,7 +300,7 @@ func FuzzGlobs(f *testing.F) {
 		if err != nil {
 			return
 		}
-		path, isPattern := linux.Path(word, pattern)
+		path, isPattern := linux.CanonicalPath(word, pattern)
 		_, touches := g.FirstPossibleMatch(path, isPattern, recursive)
 		if _, covers := g.FirstCoveringGlob(path, isPattern, false, recursive); covers && !touches && path != "" {
 			t.Errorf("%q covers %q (%t, %t), yet does not touch it", glob, path, isPattern, recursive)
@@ -313,7 +313,7 @@ func FuzzOverlap(f *testing.F) {
 		f.Add(tt.glob, tt.path, true)
 	}
 	f.Fuzz(func(t *testing.T, a, b string, fold bool) {
-		if Overlap(a, b, fold) != Overlap(b, a, fold) {
+		if PatternsOverlap(a, b, fold) != PatternsOverlap(b, a, fold) {
 			t.Errorf("Overlap of %q and %q is not symmetric", a, b)
 		}
 	})
@@ -327,11 +327,11 @@ func FuzzPath(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, word string, pattern bool, which uint8) {
 		place := []*PathContext{linux, mac, nowhere, windows}[int(which)%4]
-		path, isPattern := place.Path(word, pattern)
+		path, isPattern := place.CanonicalPath(word, pattern)
 		if place == windows && strings.HasPrefix(path, "/") {
 			return // a path of the Linux guest
 		}
-		again, againPattern := place.Path(path, isPattern)
+		again, againPattern := place.CanonicalPath(path, isPattern)
 		if path != again || isPattern != againPattern {
 			t.Errorf("Path(%q, %t) = %q, %t, and of that %q, %t", word, pattern, path, isPattern, again, againPattern)
 		}

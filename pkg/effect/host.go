@@ -28,11 +28,11 @@ func CanonicalHost(hostText string) string {
 		if end < 0 || !isPort(s[end+1:]) {
 			return ""
 		}
-		return parseIPv6(s[1:end])
+		return canonicalIPv6(s[1:end])
 	}
 	switch i := strings.IndexByte(s, ':'); {
 	case i >= 0 && strings.Count(s, ":") > 1:
-		return parseIPv6(s)
+		return canonicalIPv6(s)
 	case i >= 0:
 		if !isPort(s[i:]) {
 			return ""
@@ -40,7 +40,7 @@ func CanonicalHost(hostText string) string {
 		s = s[:i]
 	}
 	if strings.IndexByte(s, '%') >= 0 {
-		s = decode.Percent(s)
+		s = decode.DecodePercentEscapes(s)
 	}
 	return canonicalHostName(s)
 }
@@ -65,7 +65,7 @@ func canonicalHostName(s string) string {
 	}
 	last := s[strings.LastIndexByte(s, '.')+1:]
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "" {
-		return parseIPv4(s)
+		return canonicalIPv4(s)
 	}
 	for label := range strings.SplitSeq(s, ".") {
 		if label == "" || len(label) > 63 {
@@ -86,9 +86,9 @@ func idnaProfile() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 }
 
-// parseIPv4 parses an IPv4 address of one to four parts; the last part fills the remaining bytes. A part with
+// canonicalIPv4 parses an IPv4 address of one to four parts; the last part fills the remaining bytes. A part with
 // a leading zero is octal, one with 0x hexadecimal.
-func parseIPv4(s string) string {
+func canonicalIPv4(s string) string {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
 		return ""
@@ -121,8 +121,8 @@ func parseIPv4(s string) string {
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}).String()
 }
 
-// parseIPv6 returns an IPv6 address in its usual notation, or the IPv4 address embedded in it.
-func parseIPv6(s string) string {
+// canonicalIPv6 returns an IPv6 address in its usual notation, or the IPv4 address embedded in it.
+func canonicalIPv6(s string) string {
 	s, _, _ = strings.Cut(s, "%")
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() {
@@ -144,12 +144,12 @@ func parseIPv6(s string) string {
 	return a.String()
 }
 
-// URL returns a URL with its scheme in lower case, its host in canonical form and without user and password,
+// NormalizeURL returns a URL with its scheme in lower case, its host in canonical form and without user and password,
 // and the host. A URL without a scheme is parsed as http, as clients do; "user@host:path" as ssh. The host is
 // "" if there is none, or if two common clients would find different hosts: it is then unknown which host is
 // contacted.
-func URL(raw string) (url, host string) {
-	s := strings.Trim(raw, " \t\r\n\f\v\x00")
+func NormalizeURL(rawURL string) (url, host string) {
+	s := strings.Trim(rawURL, " \t\r\n\f\v\x00")
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return s, "" // browsers drop tabs and newlines; other clients stop there
 	}

@@ -167,7 +167,7 @@ func TestURL(t *testing.T) {
 		{"https://bücher.example/", "https://xn--bcher-kva.example/", "xn--bcher-kva.example"},
 		{"", "", ""},
 	} {
-		if url, host := URL(tt.in); url != tt.url || host != tt.host {
+		if url, host := NormalizeURL(tt.in); url != tt.url || host != tt.host {
 			t.Errorf("URL(%q) = %q, %q, want %q, %q", tt.in, url, host, tt.url, tt.host)
 		}
 	}
@@ -182,8 +182,8 @@ func FuzzURL(f *testing.F) {
 		if h := CanonicalHost(raw); CanonicalHost(h) != h {
 			t.Errorf("Host(%q) = %q, and of that %q", raw, h, CanonicalHost(h))
 		}
-		url, host := URL(raw)
-		if again, h := URL(url); host != "" && (again != url || h != host) {
+		url, host := NormalizeURL(raw)
+		if again, h := NormalizeURL(url); host != "" && (again != url || h != host) {
 			t.Errorf("URL(%q) = %q, %q, and of that %q, %q", raw, url, host, again, h)
 		}
 	})

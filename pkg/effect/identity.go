@@ -1,8 +1,8 @@
 package effect
 
-// An Identity identifies a file independently of its name: hard links have the same Device and Inode, copies
-// the same Sum.
+// A FileIdentity identifies a file independently of its name: hard links have the same Device and
+// Inode, copies the same Sum.
 type FileIdentity struct {
-	Device, Inode uint64   // 0 where the system has none
-	Sum           [16]byte // the first half of its SHA-256
+	Device, Inode       uint64   // 0 where the system has none
+	ContentSHA256Prefix [16]byte // the first half of its SHA-256
 }

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// Loopback reports whether a canonical host, see [Host], is certainly this machine: a loopback address, or a
-// name that RFC 6761 reserves for it. Use it to allow actions only on this machine.
+// Loopback reports whether a canonical host, see [CanonicalHost], is certainly this machine: a
+// loopback address, or a name that RFC 6761 reserves for it. Use it to allow actions only on this
+// machine.
 func Loopback(host string) bool {
 	if addr := ParseAddr(host); addr.IsValid() {
 		return addr.IsLoopback()

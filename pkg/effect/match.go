@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// FirstPossibleMatch reports whether some path that an effect touches could match a glob, and the least index
-// of such a glob. path, pattern and recursive are fields of the [Effect]. Case is ignored, so that
-// a rule protects its files on every file system.
+// FirstPossibleMatch reports whether some path that an effect touches could match a glob, and the
+// least index of such a glob. The parameters are the fields Path, PathIsPattern and Recursive of
+// the [Effect]. Case is ignored, so that a rule protects its files on every file system.
 //
 // A pattern or a recursively read folder may contain any file. In two cases, at least one name of
 // the glob must therefore also be in the path: if the start of the pattern is unknown ("**/id_rsa"
@@ -17,7 +17,7 @@ import (
 // "**/.git/hooks/**").
 func (g *Globs) FirstPossibleMatch(path string, isPattern, includesDescendants bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestGlobIndex: -1}
-	f.findTouched(path, isPattern, includesDescendants)
+	f.findTouchedGlobs(path, isPattern, includesDescendants)
 	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
 }
 
@@ -25,23 +25,24 @@ func (g *Globs) FirstPossibleMatch(path string, isPattern, includesDescendants b
 // outside, see [Effect.DoubleStarExcludesDotDot].
 func (g *Globs) FirstPossibleMatchExcludingDotDot(pattern string, includesDescendants bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestGlobIndex: -1, doubleStarExcludesDotDot: true}
-	f.findTouched(pattern, true, includesDescendants)
+	f.findTouchedGlobs(pattern, true, includesDescendants)
 	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
 }
 
-// AppendTouched appends the indices of all globs that an effect could touch to
+// AppendTouchedGlobIndices appends the indices of all globs that an effect could touch to
 // dst, in ascending order.
-func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) []int {
+func (g *Globs) AppendTouchedGlobIndices(dst []int, path string, isPattern, recursive bool) []int {
 	f := globMatcher{globs: g, lowestGlobIndex: -1, collectAll: true, foundGlobs: dst}
-	f.findTouched(path, pattern, recursive)
-	return f.sortFound(len(dst))
+	f.findTouchedGlobs(path, isPattern, recursive)
+	return f.sortAndDedupeFoundGlobs(len(dst))
 }
 
-// FirstCoveringGlob reports whether every path that an effect touches certainly matches one glob, and the least index of
-// such a glob. Case matters, except in Windows paths. tree is [Effect.DoubleStarExcludesDotDot].
+// FirstCoveringGlob reports whether every path that an effect touches certainly matches one glob,
+// and the least index of such a glob. Case matters, except in Windows paths.
+// doubleStarExcludesDotDot is [Effect.DoubleStarExcludesDotDot].
 func (g *Globs) FirstCoveringGlob(path string, isPattern, doubleStarExcludesDotDot, includesDescendants bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestGlobIndex: -1}
-	f.findCovering(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
+	f.findGlobsMatchingWholePath(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
 	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
 }
 
@@ -49,22 +50,22 @@ func (g *Globs) FirstCoveringGlob(path string, isPattern, doubleStarExcludesDotD
 // ascending order.
 func (g *Globs) AppendCoveringGlobs(dst []int, path string, isPattern, doubleStarExcludesDotDot, includesDescendants bool) []int {
 	f := globMatcher{globs: g, lowestGlobIndex: -1, collectAll: true, foundGlobs: dst}
-	f.findCovering(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
-	return f.sortFound(len(dst))
+	f.findGlobsMatchingWholePath(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
+	return f.sortAndDedupeFoundGlobs(len(dst))
 }
 
 // A globMatcher is the state of matching one path with a set of globs.
 type globMatcher struct {
-	globs                    *Globs
-	lowestGlobIndex          int
-	collectAll               bool
-	foundGlobs               []int
-	recursive                bool
-	isPattern                bool
-	doubleStarExcludesDotDot bool // "**" of the path stays inside the folder before it
-	isPathStartUnknown       bool // the start of the path is unknown
-	mustCover                bool // search for rules that match with certainty
-	caseFolded               bool // the path's case is folded
+	globs                     *Globs
+	lowestGlobIndex           int
+	collectAll                bool
+	foundGlobs                []int
+	recursive                 bool
+	isPattern                 bool
+	doubleStarExcludesDotDot  bool // "**" of the path stays inside the folder before it
+	isPathStartUnknown        bool // the start of the path is unknown
+	mustMatchEveryTouchedPath bool // search for rules that match with certainty
+	caseFolded                bool // the path's case is folded
 }
 
 func (f *globMatcher) recordMatch(r *globRule) {
@@ -76,16 +77,16 @@ func (f *globMatcher) recordMatch(r *globRule) {
 	}
 }
 
-func (f *globMatcher) sortFound(from int) []int {
-	slices.Sort(f.foundGlobs[from:])
-	return append(f.foundGlobs[:from], slices.Compact(f.foundGlobs[from:])...)
+func (f *globMatcher) sortAndDedupeFoundGlobs(firstIndex int) []int {
+	slices.Sort(f.foundGlobs[firstIndex:])
+	return append(f.foundGlobs[:firstIndex], slices.Compact(f.foundGlobs[firstIndex:])...)
 }
 
-func (f *globMatcher) findTouched(path string, pattern, recursive bool) {
-	var buf [32]segment
-	segs := appendSegments(buf[:0], foldPath(limitPatternLength(path, pattern)), pattern)
-	f.recursive, f.isPattern = recursive, pattern
-	if !pattern {
+func (f *globMatcher) findTouchedGlobs(path string, isPattern, recursive bool) {
+	var buf [32]pathOrPatternSegment
+	segs := appendSegments(buf[:0], foldPath(limitPatternLength(path, isPattern)), isPattern)
+	f.recursive, f.isPattern = recursive, isPattern
+	if !isPattern {
 		f.matchLiteralPath(segs)
 		return
 	}
@@ -105,7 +106,7 @@ func limitPatternLength(path string, isPattern bool) string {
 }
 
 // matchLiteralPath finds the rules that match a path without wildcards.
-func (f *globMatcher) matchLiteralPath(path []segment) {
+func (f *globMatcher) matchLiteralPath(path []pathOrPatternSegment) {
 	g := f.globs
 	f.tryIndexedRules(&g.absoluteRules, path)
 	entered := -1 // length of the home folder that matched last; another entry of this length names the same folder
@@ -122,7 +123,7 @@ func (f *globMatcher) matchLiteralPath(path []segment) {
 }
 
 // tryAnywhereRules tries the rules that may match from any segment on.
-func (f *globMatcher) tryAnywhereRules(path []segment) {
+func (f *globMatcher) tryAnywhereRules(path []pathOrPatternSegment) {
 	float := &f.globs.anywhereRules
 	for i := range path {
 		if path[i].kind != literalSegment {
@@ -131,9 +132,9 @@ func (f *globMatcher) tryAnywhereRules(path []segment) {
 		f.tryGlobRulesWithSameFirstSegment(float, path[i:])
 	}
 	for _, id := range float.wildcardFirstSegmentGlobs {
-		r := f.globs.rule(id)
+		r := f.globs.compiledRule(id)
 		if r.isSingleSegment && len(path) > 0 {
-			if last := &path[len(path)-1]; !f.mustCover && last.kind == literalSegment && !r.isAnyDepthWithoutLiteralText && !r.foldedSegments[0].matchesFirstAndLastByte(last.text) {
+			if last := &path[len(path)-1]; !f.mustMatchEveryTouchedPath && last.kind == literalSegment && !r.isAnyDepthWithoutLiteralText && !r.foldedSegments[0].matchesFirstAndLastByte(last.text) {
 				continue
 			}
 			f.tryRule(r, path[len(path)-1:], 1)
@@ -144,18 +145,18 @@ func (f *globMatcher) tryAnywhereRules(path []segment) {
 }
 
 // tryGlobRulesWithSameFirstSegment tries the rules of an index that begin with the first name of a path.
-func (f *globMatcher) tryGlobRulesWithSameFirstSegment(ix *ruleIndex, path []segment) {
+func (f *globMatcher) tryGlobRulesWithSameFirstSegment(ix *ruleIndex, path []pathOrPatternSegment) {
 	name := f.indexKey(path[0].text)
 	for id := *ix.globListHeadOf(name); id >= 0; id = f.globs.expandedGlobs[id].nextWithSameHash {
 		if f.globs.expandedGlobs[id].firstLiteralSegment == name {
-			f.tryRule(f.globs.rule(id), path, 1)
+			f.tryRule(f.globs.compiledRule(id), path, 1)
 		}
 	}
 }
 
 // indexKey returns the text of a segment as the index stores it.
 func (f *globMatcher) indexKey(text string) string {
-	if f.mustCover {
+	if f.mustMatchEveryTouchedPath {
 		return foldPath(text)
 	}
 	return text
@@ -163,7 +164,7 @@ func (f *globMatcher) indexKey(text string) string {
 
 // cutFolder returns the rest of a path below a folder. If the path is a recursively read parent of the folder,
 // the rest is empty: everything below is touched.
-func (f *globMatcher) cutFolder(folder, path []segment) (rest []segment, ok bool) {
+func (f *globMatcher) cutFolder(folder, path []pathOrPatternSegment) (rest []pathOrPatternSegment, ok bool) {
 	for i := range folder {
 		if i == len(path) {
 			return nil, f.recursive
@@ -179,10 +180,10 @@ func (f *globMatcher) cutFolder(folder, path []segment) (rest []segment, ok bool
 }
 
 // tryIndexedRules tries the rules of an index on the rest of a path.
-func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []segment) {
+func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []pathOrPatternSegment) {
 	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literalSegment {
 		for _, id := range ix.allRules {
-			f.tryRule(f.globs.rule(id), path, 1)
+			f.tryRule(f.globs.compiledRule(id), path, 1)
 		}
 		return
 	}
@@ -190,16 +191,16 @@ func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []segment) {
 		f.tryGlobRulesWithSameFirstSegment(ix, path)
 	}
 	for _, id := range ix.wildcardFirstSegmentGlobs {
-		if r := f.globs.rule(id); f.mustCover || len(path) == 0 || len(r.foldedSegments) == 0 || r.foldedSegments[0].matchesFirstAndLastByte(path[0].text) {
+		if r := f.globs.compiledRule(id); f.mustMatchEveryTouchedPath || len(path) == 0 || len(r.foldedSegments) == 0 || r.foldedSegments[0].matchesFirstAndLastByte(path[0].text) {
 			f.tryRule(r, path, 1)
 		}
 	}
 }
 
 // matchPattern finds the rules that match a pattern.
-func (f *globMatcher) matchPattern(path []segment) {
+func (f *globMatcher) matchPattern(path []pathOrPatternSegment) {
 	g := f.globs
-	run := slices.IndexFunc(path, func(s segment) bool { return s.kind == doubleStar })
+	run := slices.IndexFunc(path, func(s pathOrPatternSegment) bool { return s.kind == doubleStar })
 	if run != 0 {
 		f.tryIndexedRules(&g.absoluteRules, path)
 		for _, home := range g.possibleHomes {
@@ -208,7 +209,7 @@ func (f *globMatcher) matchPattern(path []segment) {
 			}
 		}
 		for _, id := range g.anywhereRules.allRules {
-			f.tryRule(g.rule(id), path, 1)
+			f.tryRule(g.compiledRule(id), path, 1)
 		}
 	}
 	if run < 0 || run > 0 && f.doubleStarExcludesDotDot {
@@ -217,22 +218,22 @@ func (f *globMatcher) matchPattern(path []segment) {
 	// Unknown text may contain "..": "/src/$X/passwd" could be "/etc/passwd".
 	f.isPathStartUnknown = true
 	for i := range g.expandedGlobs {
-		r := g.rule(int32(i))
+		r := g.compiledRule(int32(i))
 		f.tryRule(r, path[run+1:], 1<<(len(r.foldedSegments)+1)-1)
 	}
 }
 
 // tryRule matches a rule, starting from a set of its states.
-func (f *globMatcher) tryRule(r *globRule, path []segment, from uint64) {
-	if f.mustCover {
+func (f *globMatcher) tryRule(r *globRule, path []pathOrPatternSegment, startStateBits uint64) {
+	if f.mustMatchEveryTouchedPath {
 		f.tryCovering(r, path)
 		return
 	}
-	if f.cannotMatch(r, path, from) {
+	if f.cannotMatch(r, path, startStateBits) {
 		return
 	}
-	matched, proven := r.statesAfter(path, from)
-	if !r.isAnyDepthWithoutLiteralText && (f.isPathStartUnknown || r.anyDepth && (f.isPattern || f.recursive)) {
+	matched, proven := r.stateBitsAfterPath(path, startStateBits)
+	if !r.isAnyDepthWithoutLiteralText && (f.isPathStartUnknown || r.matchesAnyDepth && (f.isPattern || f.recursive)) {
 		matched = proven
 	}
 	if f.recursive && matched != 0 || matched>>len(r.foldedSegments)&1 != 0 {
@@ -242,12 +243,12 @@ func (f *globMatcher) tryRule(r *globRule, path []segment, from uint64) {
 
 // cannotMatch reports, after a cheap comparison, whether a rule cannot match: the last names differ, or literal
 // names at the start of an anchored rule.
-func (f *globMatcher) cannotMatch(r *globRule, path []segment, from uint64) bool {
+func (f *globMatcher) cannotMatch(r *globRule, path []pathOrPatternSegment, from uint64) bool {
 	if len(path) == 0 || len(r.foldedSegments) == 0 {
 		return false
 	}
 	last, want := &path[len(path)-1], &r.foldedSegments[len(r.foldedSegments)-1]
-	if !f.recursive && want.kind != doubleStar && last.kind != doubleStar && !lastNamesMayMatch(last, want) {
+	if !f.recursive && want.kind != doubleStar && last.kind != doubleStar && !lastSegmentsMayMatch(last, want) {
 		return true
 	}
 	if from != 1 || r.startStateBitIfLeadingDoubleStar != 0 {
@@ -264,64 +265,65 @@ func (f *globMatcher) cannotMatch(r *globRule, path []segment, from uint64) bool
 	return false
 }
 
-// lastNamesMayMatch reports whether the last name of a path or pattern could match that of a rule, comparing only first
+// lastSegmentsMayMatch reports whether the last name of a path or pattern could match that of a rule, comparing only first
 // and last bytes.
-func lastNamesMayMatch(last, want *segment) bool {
+func lastSegmentsMayMatch(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	switch {
-	case last.kind == literalSegment && want.kind == literalSegment:
-		return last.text == want.text
-	case last.kind == literalSegment:
-		return want.matchesFirstAndLastByte(last.text)
-	case want.kind == literalSegment:
-		return want.text == "" || endsMayAgree(last.text, Quote(want.text))
+	case pathSegment.kind == literalSegment && ruleSegment.kind == literalSegment:
+		return pathSegment.text == ruleSegment.text
+	case pathSegment.kind == literalSegment:
+		return ruleSegment.matchesFirstAndLastByte(pathSegment.text)
+	case ruleSegment.kind == literalSegment:
+		return ruleSegment.text == "" || segmentEndBytesMayMatch(pathSegment.text, QuoteGlobMeta(ruleSegment.text))
 	}
-	return endsMayAgree(last.text, want.text)
+	return segmentEndBytesMayMatch(pathSegment.text, ruleSegment.text)
 }
 
-// statesAfter returns the set of states of a rule after a path, as bits: state i is before segment i, the last
+// stateBitsAfterPath returns the set of states of a rule after a path, as bits: state i is before segment i, the last
 // state after all segments. proven are the states reached with evidence: the path contains a name of the
 // rule.
-func (r *globRule) statesAfter(path []segment, from uint64) (matched, proven uint64) {
+func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBits uint64) (possibleStateBits, evidencedStateBits uint64) {
 	end := uint64(1) << len(r.foldedSegments)
-	matched = from | from&r.doubleStarBits<<1
+	possibleStateBits = startStateBits | startStateBits&r.doubleStarBits<<1
 	for k := range path {
 		s := &path[k]
 		if s.kind == doubleStar {
-			matched, proven = statesAfterDoubleStar(matched, end), statesAfterDoubleStar(proven, end)
+			possibleStateBits, evidencedStateBits = statesAfterDoubleStar(possibleStateBits, end), statesAfterDoubleStar(evidencedStateBits, end)
 			continue
 		}
-		next, sure := matched&r.doubleStarBits|r.startStateBitIfLeadingDoubleStar, proven&r.doubleStarBits
-		for set := matched &^ r.doubleStarBits &^ end; set != 0; set &= set - 1 {
+		next, sure := possibleStateBits&r.doubleStarBits|r.startStateBitIfLeadingDoubleStar, evidencedStateBits&r.doubleStarBits
+		for set := possibleStateBits &^ r.doubleStarBits &^ end; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
 			if !s.overlaps(&r.foldedSegments[i]) {
 				continue
 			}
 			bit := uint64(1) << i
 			next |= bit << 1
-			if proven&bit != 0 || r.literalTextSegmentBits&bit != 0 && matchesEnoughLiteralText(s, &r.foldedSegments[i]) {
+			if evidencedStateBits&bit != 0 || r.literalTextSegmentBits&bit != 0 && matchesEnoughLiteralText(s, &r.foldedSegments[i]) {
 				sure |= bit << 1
 			}
 		}
-		matched, proven = next|next&r.doubleStarBits<<1, sure|sure&r.doubleStarBits<<1
-		if matched == 0 {
+		possibleStateBits, evidencedStateBits = next|next&r.doubleStarBits<<1, sure|sure&r.doubleStarBits<<1
+		if possibleStateBits == 0 {
 			return 0, 0
 		}
 	}
-	return matched, proven
+	return possibleStateBits, evidencedStateBits
 }
 
 // statesAfterDoubleStar returns the states after a "**" in the path: the lowest state and all after it.
-func statesAfterDoubleStar(set, end uint64) uint64 {
-	if set == 0 {
+func statesAfterDoubleStar(stateBits, endStateBit uint64) uint64 {
+	if stateBits == 0 {
 		return 0
 	}
-	return (end | (end - 1)) &^ (set&-set - 1)
+	return (endStateBit | (endStateBit - 1)) &^ (stateBits&-stateBits - 1)
 }
 
-// matchesEnoughLiteralText reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
-// prefix, or its suffix if it starts with a star, or half of its letters. "*.json" is no evidence for
-// "credentials.json".
-func matchesEnoughLiteralText(pathSegment, ruleSegment *segment) bool {
+// matchesEnoughLiteralText reports whether a path segment that matches a rule segment contains
+// enough of the rule's text to be evidence of a match: the beginning of the rule segment, its end
+// if the rule segment starts with a star, or half of its letters. The path segment "*.json" is no
+// evidence for "credentials.json".
+func matchesEnoughLiteralText(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	switch {
 	case pathSegment.kind == literalSegment:
 		return ruleSegment.kind == literalSegment || strings.Trim(ruleSegment.text, "*?") != ""
@@ -334,7 +336,7 @@ func matchesEnoughLiteralText(pathSegment, ruleSegment *segment) bool {
 }
 
 // countLetters returns the number of characters of a segment that are not stars.
-func countLetters(s *segment) int {
+func countLetters(s *pathOrPatternSegment) int {
 	var buf [48]token
 	n := 0
 	for _, t := range s.tokens(buf[:0]) {
@@ -345,15 +347,17 @@ func countLetters(s *segment) int {
 	return n
 }
 
-// findCovering finds the rules that match everything an effect touches. An approximation must make the path's
+// findGlobsMatchingWholePath finds the rules that match everything an effect touches. An approximation must make the path's
 // pattern match more, never the rule's.
-func (f *globMatcher) findCovering(path string, pattern, tree, recursive bool) {
-	var buf [32]segment
-	segs := appendSegments(buf[:0], path, pattern)
-	if pattern && (len(path) > maxPathBytes || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == doubleStar && !tree || hasInnerDoubleStar(s) })) {
-		segs = append(segs[:0], segment{kind: doubleStar}) // unknown text may contain ".."
+func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleStarExcludesDotDot, recursive bool) {
+	var buf [32]pathOrPatternSegment
+	segs := appendSegments(buf[:0], path, isPattern)
+	if isPattern && (len(path) > maxPathBytes || slices.ContainsFunc(segs, func(s pathOrPatternSegment) bool {
+		return s.kind == doubleStar && !doubleStarExcludesDotDot || hasInnerDoubleStar(s)
+	})) {
+		segs = append(segs[:0], pathOrPatternSegment{kind: doubleStar}) // unknown text may contain ".."
 	}
-	f.mustCover, f.recursive, f.isPattern = true, recursive, pattern
+	f.mustMatchEveryTouchedPath, f.recursive, f.isPattern = true, recursive, isPattern
 	f.caseFolded = len(segs) > 0 && (segs[0].text == uncRoot || isDrive(segs[0].text))
 	f.tryIndexedRules(&f.globs.absoluteRules, segs)
 	for _, home := range f.globs.certainHomes {
@@ -367,7 +371,7 @@ func (f *globMatcher) findCovering(path string, pattern, tree, recursive bool) {
 // tryCovering records a match if the rule matches every path that the effect's path pattern
 // matches. It moves to the next state only if the rule's segment matches every name that the path's
 // segment matches.
-func (f *globMatcher) tryCovering(r *globRule, path []segment) {
+func (f *globMatcher) tryCovering(r *globRule, path []pathOrPatternSegment) {
 	segs := r.exactSegments
 	if f.caseFolded {
 		segs = r.foldedSegments

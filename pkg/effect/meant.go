@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// IntendedPath returns the path that a pattern is meant to name: a wildcard in a folder name
+// ExamplePathForPattern returns the path that a pattern is meant to name: a wildcard in a folder name
 // becomes a letter, and so does a last name without literal text. "src/*/a.go" thus becomes
-// "src/x/a.go", which is in no folder of keys, and "~/.ssh/*" becomes "~/.ssh/x". still reports
-// whether the result is still a pattern, because its last name contains both text and wildcards.
-func IntendedPath(pattern string) (intended string, remainsPattern bool) {
+// "src/x/a.go", which is in no folder of keys, and "~/.ssh/*" becomes "~/.ssh/x". remainsPattern
+// reports whether the result is still a pattern, because its last name contains both text and
+// wildcards.
+func ExamplePathForPattern(pattern string) (examplePath string, remainsPattern bool) {
 	base := path.Base(pattern)
 	folder := strings.NewReplacer("*", "x", "?", "x", "[", "x", "]", "x").Replace(path.Dir(pattern))
 	if strings.Trim(base, "*?") == "" {

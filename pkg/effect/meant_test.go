@@ -15,7 +15,7 @@ func TestMeant(t *testing.T) {
 		"/a/[bc]/key.p[e]m":      {"/a/xbcx/key.p[e]m", true},
 		"**/.ssh/id_rsa":         {"xx/.ssh/id_rsa", false},
 	} {
-		if path, still := IntendedPath(pattern); path != want.path || still != want.still {
+		if path, still := ExamplePathForPattern(pattern); path != want.path || still != want.still {
 			t.Errorf("%s: %q, %t; want %q, %t", pattern, path, still, want.path, want.still)
 		}
 	}

@@ -2,20 +2,20 @@ package effect
 
 import "strings"
 
-// Overlap reports whether two patterns match a common path. In a pattern * matches any characters except a
+// PatternsOverlap reports whether two patterns match a common path. In a pattern * matches any characters except a
 // slash, ** any characters, ? one character, […] one of several, and \x the character x; "/**/" also matches
 // "/", and a trailing "/**" also nothing. A path without these characters matches itself. fold ignores case.
 // For patterns too large to compare the answer is true. The time is at most proportional to the product of
 // both lengths.
-func Overlap(a, b string, fold bool) bool {
-	if fold {
-		a, b = foldPath(a), foldPath(b)
+func PatternsOverlap(firstPattern, secondPattern string, ignoreCase bool) bool {
+	if ignoreCase {
+		firstPattern, secondPattern = foldPath(firstPattern), foldPath(secondPattern)
 	}
-	if isSingleName(a) && isSingleName(b) {
-		return a == b
+	if isSingleLiteralSegment(firstPattern) && isSingleLiteralSegment(secondPattern) {
+		return firstPattern == secondPattern
 	}
-	var abuf, bbuf [16]segment
-	as, bs := appendSegments(abuf[:0], clipToMaxPath(a), true), appendSegments(bbuf[:0], clipToMaxPath(b), true)
+	var abuf, bbuf [16]pathOrPatternSegment
+	as, bs := appendSegments(abuf[:0], clipToMaxPath(firstPattern), true), appendSegments(bbuf[:0], clipToMaxPath(secondPattern), true)
 	a1, a2 := splitInnerDoubleStar(as)
 	b1, b2 := splitInnerDoubleStar(bs)
 	return segmentsOverlap(a1, b1) ||
@@ -24,15 +24,15 @@ func Overlap(a, b string, fold bool) bool {
 		a2 != nil && b2 != nil && segmentsOverlap(a2, b2)
 }
 
-// isSingleName reports whether a pattern is a single name without wildcards.
-func isSingleName(s string) bool {
-	return len(s) <= maxPathBytes && strings.IndexByte(s, '/') < 0 && !isMeta(s)
+// isSingleLiteralSegment reports whether a pattern is a single name without wildcards.
+func isSingleLiteralSegment(pattern string) bool {
+	return len(pattern) <= maxPathBytes && strings.IndexByte(pattern, '/') < 0 && !containsGlobMetachar(pattern)
 }
 
-// segmentsOverlap reports whether two patterns, split into segments, match a common path [Overlap].
+// segmentsOverlap reports whether two patterns, split into segments, match a common path [PatternsOverlap].
 // It advances through both patterns at the same time: row[j] says whether the first i segments of a
 // and the first j segments of b match a common path.
-func segmentsOverlap(a, b []segment) bool {
+func segmentsOverlap(a, b []pathOrPatternSegment) bool {
 	var rows [2][32]bool
 	row, next := rows[0][:], rows[1][:]
 	if len(b)+1 > len(row) {
@@ -72,14 +72,14 @@ func segmentsOverlap(a, b []segment) bool {
 }
 
 // hasInnerDoubleStar reports whether a segment has "**" beside other text: unknown text that may contain slashes.
-func hasInnerDoubleStar(s segment) bool {
+func hasInnerDoubleStar(s pathOrPatternSegment) bool {
 	return s.kind == wildcardSegment && strings.Contains(s.text, "**")
 }
 
 // splitInnerDoubleStar rewrites a segment such as "a**b", which matches "a/x/b" and "axb", into two patterns in which "**"
 // is a segment. With several such segments the two may match more than the original, never less. second is
 // nil if there is no such segment.
-func splitInnerDoubleStar(segs []segment) (first, second []segment) {
+func splitInnerDoubleStar(segs []pathOrPatternSegment) (first, second []pathOrPatternSegment) {
 	lo, hi := -1, -1
 	for i, s := range segs {
 		if hasInnerDoubleStar(s) {
@@ -94,11 +94,11 @@ func splitInnerDoubleStar(segs []segment) (first, second []segment) {
 	}
 	head := segs[lo].text[:strings.Index(segs[lo].text, "**")]
 	tail := strings.TrimLeft(segs[hi].text[strings.LastIndex(segs[hi].text, "**"):], "*")
-	for _, form := range [][]segment{
+	for _, form := range [][]pathOrPatternSegment{
 		{patternSegment(head + "*"), {kind: doubleStar}, patternSegment("*" + tail)},
 		{patternSegment(head + "*" + tail)},
 	} {
-		out := append([]segment{}, segs[:lo]...)
+		out := append([]pathOrPatternSegment{}, segs[:lo]...)
 		out = append(out, form...)
 		out = append(out, segs[hi+1:]...)
 		if first == nil {

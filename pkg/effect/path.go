@@ -6,44 +6,44 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Path returns the canonical form of a word of a command, or of a path in a payload: absolute, with
+// CanonicalPath returns the canonical form of a word of a command, or of a path in a payload: absolute, with
 // slashes, without "." and "..", and with its usual name where the system has several. Variables
 // with known folders and "~" are expanded. Paths of Windows start with a drive ("c:/users/me") or
 // "unc:/" and are in lower case. Path does not access files, except that it calls p.ResolveLinks to
 // resolve ".." after a symbolic link. The caller must resolve other links.
 //
-// pattern says that word is a pattern as in [Overlap]: a shell glob, or partly unknown text, in
+// pattern says that word is a pattern as in [PatternsOverlap]: a shell glob, or partly unknown text, in
 // which "**" matches the unknown part. Path may return a pattern for a word that is not one:
 // "**/notes" if the folder of a relative path is unknown, "/home/*" for an unknown home folder. The
 // canonical form of a canonical path is the path itself. The result "" means that the word contains
 // no path or, if isPattern is true, that the path is completely unknown.
-func (p *PathContext) Path(word string, pattern bool) (path string, isPattern bool) {
-	if isPlainPath(word, pattern) && !p.onWindows() {
+func (p *PathContext) CanonicalPath(word string, wordIsPattern bool) (path string, isPattern bool) {
+	if isAlreadyCanonicalPath(word, wordIsPattern) && !p.hasWindowsPaths() {
 		if word[0] == '/' {
 			return word, false
 		}
-		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPathBytes && !mayHaveAliases(p.CWD) {
+		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPathBytes && !fileMayHaveOtherPaths(p.CWD) {
 			return p.CWD + "/" + word, false
 		}
 	}
 	word, _, _ = strings.Cut(word, "\x00")
-	word, pattern = pathFromFileURL(word, pattern)
+	word, wordIsPattern = pathFromFileURL(word, wordIsPattern)
 	if word == "" {
-		return "", pattern
+		return "", wordIsPattern
 	}
-	w := pathWalk{place: p, isPattern: pattern}
-	w.segs = make([]segment, 0, 24)
+	w := pathWalk{pathContext: p, isPattern: wordIsPattern}
+	w.segs = make([]pathOrPatternSegment, 0, 24)
 	w.walkFromRoot(word)
-	return w.currentPath()
+	return w.currentPathOrPattern()
 }
 
-// isPlainPath reports whether a word is already canonical relative to its folder. Most words are, so this is a fast
+// isAlreadyCanonicalPath reports whether a word is already canonical relative to its folder. Most words are, so this is a fast
 // path.
-func isPlainPath(word string, pattern bool) bool {
+func isAlreadyCanonicalPath(word string, isPattern bool) bool {
 	if word == "" || len(word) > maxPathBytes || word[len(word)-1] == '/' && len(word) > 1 {
 		return false
 	}
-	if word[0] == '/' && mayHaveAliases(word) {
+	if word[0] == '/' && fileMayHaveOtherPaths(word) {
 		return false
 	}
 	after := byte('/')
@@ -52,7 +52,7 @@ func isPlainPath(word string, pattern bool) bool {
 		case 0, '\\', '~', '$', '%', ':':
 			return false
 		case '*', '?', '[':
-			if pattern {
+			if isPattern {
 				return false
 			}
 		case '/':
@@ -69,8 +69,8 @@ func isPlainPath(word string, pattern bool) bool {
 	return strings.Count(word, "/") < maxSegments
 }
 
-// mayHaveAliases reports whether an absolute path is in a place where files have several names.
-func mayHaveAliases(path string) bool {
+// fileMayHaveOtherPaths reports whether an absolute path is in a place where files have several names.
+func fileMayHaveOtherPaths(path string) bool {
 	if len(path) < 2 {
 		return false
 	}
@@ -87,41 +87,41 @@ func mayHaveAliases(path string) bool {
 
 // A pathWalk follows a path one segment at a time, since the meaning of ".." depends on the links before it.
 type pathWalk struct {
-	place              *PathContext
-	isPattern          bool   // the word is a pattern
-	backslashSeparates bool   // backslashes are separators
-	isWindowsFolder    bool   // the current folder has Windows names
-	root               string // "/", unc or a drive; "" if unknown
-	segs               []segment
-	linkLookups        int // number of calls of Place.ResolveLinks
+	pathContext                  *PathContext
+	isPattern                    bool   // the word is a pattern
+	backslashSeparates           bool   // backslashes are separators
+	currentFolderHasWindowsNames bool   // the current folder has Windows names
+	root                         string // "/", unc or a drive; "" if unknown
+	segs                         []pathOrPatternSegment
+	linkLookups                  int // number of calls of PathContext.ResolveLinks
 }
 
-// maxParentLookups is the maximum number of ".." that are resolved through links.
-const maxParentLookups = 16
+// maxDotDotLinkLookups is the maximum number of ".." that are resolved through links.
+const maxDotDotLinkLookups = 16
 
 // walkFromRoot determines the folder that a word starts from and follows the word.
 func (w *pathWalk) walkFromRoot(word string) {
-	w.isWindowsFolder = w.onWindows()
+	w.currentFolderHasWindowsNames = w.contextHasWindowsPaths()
 	w.backslashSeparates = w.isBackslashSeparatedPath(word)
 	if w.backslashSeparates {
-		word = w.windowsRoot(word)
+		word = w.enterAndTrimWindowsRoot(word)
 	} else if word[0] == '/' {
 		w.root = "/"
 	}
 	// A pattern that starts with unknown text may be absolute.
 	if w.root == "" && !(w.isPattern && strings.HasPrefix(word, "**")) {
-		word = w.enterBaseAndTrimVariable(word)
+		word = w.enterVariableFolderOrCWD(word)
 	}
 	w.walkSegments(word, w.isPattern)
 }
 
-// enterBaseAndTrimVariable starts at the folder of a word without a root, and returns the rest of the word.
-func (w *pathWalk) enterBaseAndTrimVariable(relativePath string) string {
+// enterVariableFolderOrCWD starts at the folder of a word without a root, and returns the rest of the word.
+func (w *pathWalk) enterVariableFolderOrCWD(relativePath string) string {
 	if base, rest, ok := w.cutVariable(relativePath); ok {
 		w.moveTo(base)
 		return rest
 	}
-	w.moveTo(w.place.CWD)
+	w.moveTo(w.pathContext.CWD)
 	return relativePath
 }
 
@@ -131,18 +131,18 @@ func (w *pathWalk) moveTo(folder string) {
 	switch {
 	case folder == "":
 		w.root = ""
-		w.segs = append(w.segs, segment{kind: doubleStar})
+		w.segs = append(w.segs, pathOrPatternSegment{kind: doubleStar})
 		return
 	case strings.HasPrefix(folder, uncRoot):
-		w.root, w.isWindowsFolder = uncRoot, true
+		w.root, w.currentFolderHasWindowsNames = uncRoot, true
 		folder = folder[len(uncRoot):]
 	case isWindowsPath(folder):
-		w.root, w.isWindowsFolder = folder[:2], true
+		w.root, w.currentFolderHasWindowsNames = folder[:2], true
 		folder = folder[2:]
 	default:
-		w.root, w.isWindowsFolder = "/", false
+		w.root, w.currentFolderHasWindowsNames = "/", false
 	}
-	isPattern := strings.HasPrefix(folder, "/home/*") || w.root == "?:" && isMeta(folder)
+	isPattern := strings.HasPrefix(folder, "/home/*") || w.root == "?:" && containsGlobMetachar(folder)
 	for folder != "" {
 		var name string
 		name, folder, _ = strings.Cut(folder, "/")
@@ -161,7 +161,7 @@ func (w *pathWalk) walkSegments(word string, pattern bool) {
 		} else {
 			name, word, _ = cutSlash(word, pattern)
 		}
-		if w.isWindowsFolder {
+		if w.currentFolderHasWindowsNames {
 			name = normalizeWindowsFileName(name)
 		}
 		wildcard := pattern
@@ -183,20 +183,20 @@ func (w *pathWalk) walkSegments(word string, pattern bool) {
 // patternMatchesDotDot reports whether a pattern matches "..": some shells expand ".*" to it.
 func patternMatchesDotDot(segmentPattern string) bool {
 	s := patternSegment(segmentPattern)
-	return s.overlaps(&segment{text: ".."})
+	return s.overlaps(&pathOrPatternSegment{text: ".."})
 }
 
 // enterSegment enters a folder or reaches a file. more says that the word has more segments.
-func (w *pathWalk) enterSegment(name string, more, pattern bool) {
-	if more && pattern && name[0] == '.' && isMeta(name) && patternMatchesDotDot(name) {
+func (w *pathWalk) enterSegment(name string, hasMoreSegments, isPattern bool) {
+	if hasMoreSegments && isPattern && name[0] == '.' && containsGlobMetachar(name) && patternMatchesDotDot(name) {
 		w.moveTo("")
 		return
 	}
 	if isUsernameVariable(name) {
-		w.enterUserFolder()
+		w.enterFolderNamedAfterUser()
 		return
 	}
-	w.appendSegment(name, pattern)
+	w.appendSegment(name, isPattern)
 	w.resolveProcDevMacOSAlias()
 }
 
@@ -204,22 +204,22 @@ func (w *pathWalk) enterSegment(name string, more, pattern bool) {
 func (w *pathWalk) appendSegment(name string, pattern bool) {
 	if len(w.segs) >= maxSegments {
 		if w.segs[len(w.segs)-1].kind != doubleStar {
-			w.segs = append(w.segs, segment{kind: doubleStar})
+			w.segs = append(w.segs, pathOrPatternSegment{kind: doubleStar})
 		}
 		return
 	}
-	s := segment{text: name}
-	if w.isWindowsFolder {
+	s := pathOrPatternSegment{text: name}
+	if w.currentFolderHasWindowsNames {
 		if folded := foldPath(name); folded != "" { // a name of only invisible characters stays as it is
 			name = folded
 		}
 		s.text = name
 		if short := longNamePattern(name); short != "" {
-			s = segment{text: short, kind: wildcardSegment}
+			s = pathOrPatternSegment{text: short, kind: wildcardSegment}
 		} else if pattern && strings.ContainsAny(name, "*?[") {
 			s.kind = wildcardSegment
 			if name == "**" {
-				s = segment{kind: doubleStar}
+				s = pathOrPatternSegment{kind: doubleStar}
 			}
 		}
 	} else if pattern {
@@ -240,12 +240,12 @@ func (w *pathWalk) moveToParent() {
 	if w.segs[n-1].kind == doubleStar {
 		return // the parent of an unknown folder is unknown
 	}
-	if links := w.place.ResolveLinks; links != nil && w.root != "" && w.allLiteral() {
-		if w.linkLookups++; w.linkLookups > maxParentLookups {
+	if links := w.pathContext.ResolveLinks; links != nil && w.root != "" && w.hasOnlyLiteralSegments() {
+		if w.linkLookups++; w.linkLookups > maxDotDotLinkLookups {
 			w.moveTo("")
 			return
 		}
-		here, _ := w.currentPath()
+		here, _ := w.currentPathOrPattern()
 		if there := links(here); there != here {
 			w.moveTo(there)
 			n = len(w.segs)
@@ -257,7 +257,7 @@ func (w *pathWalk) moveToParent() {
 	w.segs = w.segs[:n-1]
 }
 
-func (w *pathWalk) allLiteral() bool {
+func (w *pathWalk) hasOnlyLiteralSegments() bool {
 	for _, s := range w.segs {
 		if s.kind != literalSegment {
 			return false
@@ -266,9 +266,9 @@ func (w *pathWalk) allLiteral() bool {
 	return true
 }
 
-// currentPath returns the current path, and whether it is a pattern.
-func (w *pathWalk) currentPath() (string, bool) {
-	isPattern := w.root == "" || w.root == "?:" || !w.allLiteral()
+// currentPathOrPattern returns the current path, and whether it is a pattern.
+func (w *pathWalk) currentPathOrPattern() (string, bool) {
+	isPattern := w.root == "" || w.root == "?:" || !w.hasOnlyLiteralSegments()
 	var b strings.Builder
 	n := 4
 	for _, s := range w.segs {
@@ -291,23 +291,23 @@ func (w *pathWalk) currentPath() (string, bool) {
 			b.WriteString("**")
 		case s.kind == wildcardSegment || !isPattern:
 			b.WriteString(s.text)
-		case w.isWindowsFolder:
-			b.WriteString(quoteWindows(s.text))
+		case w.currentFolderHasWindowsNames:
+			b.WriteString(quoteWindowsGlobMeta(s.text))
 		default:
-			b.WriteString(Quote(s.text))
+			b.WriteString(QuoteGlobMeta(s.text))
 		}
 		if b.Len() > maxPathBytes {
-			return truncatedPattern(b.String(), isPattern), true
+			return patternForTooLongPath(b.String(), isPattern), true
 		}
 	}
 	return b.String(), isPattern
 }
 
-// truncatedPattern returns a pattern for a path that is longer than system calls accept.
-func truncatedPattern(path string, isPattern bool) string {
+// patternForTooLongPath returns a pattern for a path that is longer than system calls accept.
+func patternForTooLongPath(path string, isPattern bool) string {
 	cut := strings.LastIndexByte(path[:maxPathBytes], '/')
 	if !isPattern {
-		return clipToMaxPath(Quote(path[:cut+1]) + "**")
+		return clipToMaxPath(QuoteGlobMeta(path[:cut+1]) + "**")
 	}
 	return path[:cut+1] + "**"
 }
@@ -321,7 +321,7 @@ func pathFromFileURL(word string, isPattern bool) (string, bool) {
 	if i := strings.IndexAny(path, "?#"); i >= 0 && !isPattern {
 		path = path[:i]
 	}
-	path = decode.Percent(path)
+	path = decode.DecodePercentEscapes(path)
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		host, below, _ := strings.Cut(rest, "/")
 		path = "/" + below

@@ -6,9 +6,9 @@ import (
 )
 
 var (
-	linux   = &PathContext{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
-	mac     = &PathContext{CWD: "/Users/me/app", Home: "/Users/me", Roots: []string{"/Users/me/app"}, FoldCase: true}
-	windows = &PathContext{CWD: "c:/users/me/app", Home: "c:/users/me", Roots: []string{"c:/users/me/app"}, FoldCase: true}
+	linux   = &PathContext{CWD: "/home/me/app", Home: "/home/me", WorkspaceRoots: []string{"/home/me/app"}}
+	mac     = &PathContext{CWD: "/Users/me/app", Home: "/Users/me", WorkspaceRoots: []string{"/Users/me/app"}, FoldCase: true}
+	windows = &PathContext{CWD: "c:/users/me/app", Home: "c:/users/me", WorkspaceRoots: []string{"c:/users/me/app"}, FoldCase: true}
 	nowhere = &PathContext{}
 )
 
@@ -231,7 +231,7 @@ func TestPath(t *testing.T) {
 		t.Errorf("only %d cases", len(pathTests))
 	}
 	for _, tt := range pathTests {
-		got, isPat := tt.place.Path(tt.word, tt.pattern)
+		got, isPat := tt.place.CanonicalPath(tt.word, tt.pattern)
 		if got != tt.want || isPat != tt.isPat {
 			t.Errorf("%s: Path(%q, %t) = %q, %t, want %q, %t", tt.name, tt.word, tt.pattern, got, isPat, tt.want, tt.isPat)
 			continue
@@ -239,7 +239,7 @@ func TestPath(t *testing.T) {
 		if tt.place == windows && strings.HasPrefix(got, "/") {
 			continue // a path of the guest is none of Windows
 		}
-		again, againPat := tt.place.Path(got, isPat)
+		again, againPat := tt.place.CanonicalPath(got, isPat)
 		if again != got || againPat != isPat {
 			t.Errorf("%s: Path(%q, %t) of a canonical path = %q, %t", tt.name, got, isPat, again, againPat)
 		}
@@ -250,13 +250,13 @@ func TestPathTooLong(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{strings.Repeat("a/", 4000), strings.Repeat("a", 9000), "/" + strings.Repeat("é*/", 3000)} {
 		for _, pattern := range []bool{false, true} {
-			got, isPattern := linux.Path(word, pattern)
+			got, isPattern := linux.CanonicalPath(word, pattern)
 			if len(got) > maxPathBytes+3 || !isPattern || !strings.HasSuffix(got, "**") {
 				t.Errorf("Path(%.10q…, %t) = %.40q… of %d bytes, %t", word, pattern, got, len(got), isPattern)
 			}
 		}
 	}
-	if got, _ := linux.Path("/"+strings.Repeat("./", 5000)+"etc/passwd", false); got != "/etc/passwd" {
+	if got, _ := linux.CanonicalPath("/"+strings.Repeat("./", 5000)+"etc/passwd", false); got != "/etc/passwd" {
 		t.Errorf("padding hides %.40q", got)
 	}
 }

@@ -11,22 +11,22 @@ import (
 type PathList struct {
 	all     []string
 	version int // number of the change that led to this list, counted from 0
-	cache   *selectionCache
+	cache   *pathSelectionCache
 
-	once       sync.Once
-	byBaseName map[string][]string
+	byBaseNameOnce sync.Once
+	byBaseName     map[string][]string
 }
 
-// selectionCache caches the selections from a list that changes over time.
-type selectionCache struct {
+// pathSelectionCache caches the selections from a list that changes over time.
+type pathSelectionCache struct {
 	mu                 sync.Mutex
-	selections         map[any]selection
+	selections         map[any]pathSelection
 	addedPaths         []addedPath
 	lastVersion        int // number of the last change
 	lastRemovalVersion int // number of the last change that removed a path
 }
 
-type selection struct {
+type pathSelection struct {
 	version int // number of the list's change after which the selection was made
 	paths   []string
 }
@@ -45,7 +45,7 @@ const (
 // NewPathList returns a PathList with the paths of a sorted list. The caller must not change the
 // list afterwards.
 func NewPathList(sorted []string) *PathList {
-	return &PathList{all: sorted, cache: &selectionCache{selections: map[any]selection{}}}
+	return &PathList{all: sorted, cache: &pathSelectionCache{selections: map[any]pathSelection{}}}
 }
 
 // Update returns a PathList with the paths of a sorted list that differs little from the paths of
@@ -124,13 +124,13 @@ func (p *PathList) Select(key any, choose func(path string) bool) (out []string)
 		clear(c.selections)
 	}
 	if !ok || kept.version < p.version {
-		c.selections[key] = selection{p.version, out}
+		c.selections[key] = pathSelection{p.version, out}
 	}
 	return out
 }
 
 // updateSelection updates a cached selection: it adds accepted new paths and drops removed ones.
-func (p *PathList) updateSelection(kept selection, choose func(path string) bool) []string {
+func (p *PathList) updateSelection(kept pathSelection, choose func(path string) bool) []string {
 	c, out := p.cache, slices.Clone(kept.paths)
 	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.version+1, func(a addedPath, at int) int { return a.version - at })
 	for _, a := range c.addedPaths[first:] {
@@ -151,7 +151,7 @@ func (p *PathList) WithBaseName(name string) []string {
 	if p == nil || len(p.all) == 0 {
 		return nil
 	}
-	p.once.Do(func() {
+	p.byBaseNameOnce.Do(func() {
 		p.byBaseName = make(map[string][]string, len(p.all))
 		for _, path := range p.all {
 			last := path[strings.LastIndexByte(path, '/')+1:]

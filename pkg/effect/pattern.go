@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Patterns have the syntax of [Overlap]. They are matched one segment at a time, which keeps comparisons
+// Patterns have the syntax of [PatternsOverlap]. They are matched one segment at a time, which keeps comparisons
 // polynomial: a segment is literal text, text with wildcards, or "**".
 
 // A segment is one part of a path or pattern between slashes.
-type segment struct {
+type pathOrPatternSegment struct {
 	text string // unescaped if literal
 	kind segmentKind
 
@@ -18,8 +18,8 @@ type segment struct {
 	literalHeadLen, literalTailLen uint8
 }
 
-// countLiteralEnds counts the literal bytes at both ends of a wildcard segment.
-func (s *segment) countLiteralEnds() {
+// storeLiteralEndLengths counts the literal bytes at both ends of a wildcard segment.
+func (s *pathOrPatternSegment) storeLiteralEndLengths() {
 	if s.kind == wildcardSegment {
 		s.literalHeadLen, s.literalTailLen = uint8(min(literalPrefixLen(s.text), 255)), uint8(min(literalSuffixLen(s.text), 255))
 	}
@@ -35,7 +35,7 @@ const (
 
 // matchesFirstAndLastByte reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
 // name that the segment matches does.
-func (s *segment) matchesFirstAndLastByte(name string) bool {
+func (s *pathOrPatternSegment) matchesFirstAndLastByte(name string) bool {
 	return (s.literalHeadLen == 0 || name != "" && name[0] == s.text[0]) && (s.literalTailLen == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
 }
 
@@ -56,8 +56,8 @@ const maxPathBytes = 4096
 
 const metaChars = `*?[\`
 
-// isMeta reports whether a text has a character with a special meaning in patterns.
-func isMeta(s string) bool {
+// containsGlobMetachar reports whether a text has a character with a special meaning in patterns.
+func containsGlobMetachar(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '*', '?', '[', '\\':
@@ -67,9 +67,9 @@ func isMeta(s string) bool {
 	return false
 }
 
-// Quote escapes text so that as a pattern it matches only itself, see [Overlap].
-func Quote(s string) string {
-	if !isMeta(s) {
+// QuoteGlobMeta escapes text so that as a pattern it matches only itself, see [PatternsOverlap].
+func QuoteGlobMeta(s string) string {
+	if !containsGlobMetachar(s) {
 		return s
 	}
 	var b strings.Builder
@@ -83,18 +83,18 @@ func Quote(s string) string {
 }
 
 // patternSegment parses one segment of a pattern. Literal text is unescaped.
-func patternSegment(s string) segment {
-	if !isMeta(s) {
-		return segment{text: s}
+func patternSegment(s string) pathOrPatternSegment {
+	if !containsGlobMetachar(s) {
+		return pathOrPatternSegment{text: s}
 	}
 	if s == "**" {
-		return segment{kind: doubleStar}
+		return pathOrPatternSegment{kind: doubleStar}
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		t, n := nextToken(s[i:])
 		if t.kind != tokenRune {
-			return segment{text: s, kind: wildcardSegment}
+			return pathOrPatternSegment{text: s, kind: wildcardSegment}
 		}
 		if s[i] == '\\' && n > 1 {
 			b.WriteString(s[i+1 : i+n])
@@ -103,7 +103,7 @@ func patternSegment(s string) segment {
 		}
 		i += n
 	}
-	return segment{text: b.String()}
+	return pathOrPatternSegment{text: b.String()}
 }
 
 // A token is one element of a wildcard segment.
@@ -204,11 +204,11 @@ func inClass(class string, r rune) bool {
 	other := swapCase(r)
 	in, inOther := false, false
 	for i := 0; i < len(class); {
-		lo, n := classRune(class[i:])
+		lo, n := decodeCharacterClassRune(class[i:])
 		i += n
 		hi := lo
 		if i+1 < len(class) && class[i] == '-' {
-			hi, n = classRune(class[i+1:])
+			hi, n = decodeCharacterClassRune(class[i+1:])
 			i += n + 1
 		}
 		in = in || lo <= r && r <= hi
@@ -220,7 +220,7 @@ func inClass(class string, r rune) bool {
 	return in || inOther
 }
 
-func classRune(s string) (rune, int) {
+func decodeCharacterClassRune(s string) (rune, int) {
 	if s[0] == '\\' && len(s) > 1 {
 		r, n := utf8.DecodeRuneInString(s[1:])
 		return r, n + 1
@@ -239,7 +239,7 @@ func swapCase(r rune) rune {
 }
 
 // tokens appends the tokens of a segment to dst.
-func (s segment) tokens(dst []token) []token {
+func (s pathOrPatternSegment) tokens(dst []token) []token {
 	if s.kind == literalSegment {
 		for _, r := range s.text {
 			dst = append(dst, token{r: r})
@@ -254,12 +254,12 @@ func (s segment) tokens(dst []token) []token {
 	return dst
 }
 
-// maxComparedStates is the maximum number of states in a comparison of two wildcard segments.
-const maxComparedStates = 1 << 20
+// maxSegmentComparisonStates is the maximum number of states in a comparison of two wildcard segments.
+const maxSegmentComparisonStates = 1 << 20
 
 // overlaps reports whether two segments, neither of them "**", match a common name. It simulates both automata
 // together.
-func (s *segment) overlaps(u *segment) bool {
+func (s *pathOrPatternSegment) overlaps(u *pathOrPatternSegment) bool {
 	if s.kind == literalSegment && u.kind == literalSegment {
 		return s.text == u.text
 	}
@@ -269,12 +269,12 @@ func (s *segment) overlaps(u *segment) bool {
 	if u.kind == literalSegment {
 		return s.matches(u.text)
 	}
-	if s.text == "*" || u.text == "*" || !endsMayAgree(s.text, u.text) {
+	if s.text == "*" || u.text == "*" || !segmentEndBytesMayMatch(s.text, u.text) {
 		return s.text == "*" || u.text == "*"
 	}
 	var abuf, bbuf [48]token
 	a, b := s.tokens(abuf[:0]), u.tokens(bbuf[:0])
-	if len(a)*len(b) > maxComparedStates {
+	if len(a)*len(b) > maxSegmentComparisonStates {
 		return true
 	}
 	var rowbuf [2][64]bool
@@ -299,9 +299,9 @@ func (s *segment) overlaps(u *segment) bool {
 	return false
 }
 
-// endsMayAgree reports whether two wildcard segments can agree in their first and last byte. This decides most
+// segmentEndBytesMayMatch reports whether two wildcard segments can agree in their first and last byte. This decides most
 // comparisons.
-func endsMayAgree(a, b string) bool {
+func segmentEndBytesMayMatch(a, b string) bool {
 	x, y := a[0], b[0]
 	if x != y && strings.IndexByte(metaChars, x) < 0 && strings.IndexByte(metaChars, y) < 0 {
 		return false
@@ -312,7 +312,7 @@ func endsMayAgree(a, b string) bool {
 
 // matches reports whether a wildcard segment matches a name. It backtracks only to the last star, so the time
 // is at most the product of both lengths.
-func (s *segment) matches(name string) bool {
+func (s *pathOrPatternSegment) matches(name string) bool {
 	p := s.text
 	if p == "*" {
 		return true
@@ -374,7 +374,7 @@ func markNextStates(a, b []token, i, j int, row, next []bool) {
 
 // isCoveredBy reports whether u certainly matches every name that s matches. It may return false
 // although u matches them all.
-func (s *segment) isCoveredBy(u *segment) bool {
+func (s *pathOrPatternSegment) isCoveredBy(u *pathOrPatternSegment) bool {
 	if s.kind == literalSegment {
 		if u.kind == literalSegment {
 			return s.text == u.text
@@ -389,7 +389,7 @@ func (s *segment) isCoveredBy(u *segment) bool {
 	}
 	// With a single star it is enough to compare the literal ends.
 	pre, post, one := strings.Cut(u.text, "*")
-	if !one || isMeta(pre) || isMeta(post) {
+	if !one || containsGlobMetachar(pre) || containsGlobMetachar(post) {
 		return false
 	}
 	return literalPrefixLen(s.text) >= len(pre) && strings.HasPrefix(s.text, pre) &&
@@ -407,7 +407,7 @@ func literalSuffixLen(s string) int { return len(s) - 1 - strings.LastIndexAny(s
 
 // appendSegments appends the segments of a canonical path or pattern to dst. The root
 // of a POSIX path is not a segment; a drive and "unc:" are.
-func appendSegments(dst []segment, path string, pattern bool) []segment {
+func appendSegments(dst []pathOrPatternSegment, path string, pattern bool) []pathOrPatternSegment {
 	wilds := 0
 	for path != "" {
 		name, rest, _ := cutSlash(path, pattern)
@@ -416,10 +416,10 @@ func appendSegments(dst []segment, path string, pattern bool) []segment {
 			continue
 		}
 		if len(dst) >= maxSegments || wilds == maxWildcardSegments {
-			return append(dst, segment{kind: doubleStar})
+			return append(dst, pathOrPatternSegment{kind: doubleStar})
 		}
 		if !pattern {
-			dst = append(dst, segment{text: name})
+			dst = append(dst, pathOrPatternSegment{text: name})
 			continue
 		}
 		s := patternSegment(name)
@@ -435,13 +435,13 @@ func appendSegments(dst []segment, path string, pattern bool) []segment {
 }
 
 // shortenWildcard shortens a wildcard segment to its literal prefix and a star.
-func shortenWildcard(s segment) segment {
+func shortenWildcard(s pathOrPatternSegment) pathOrPatternSegment {
 	star := "*"
 	if hasInnerDoubleStar(s) {
 		star = "**"
 	}
 	head := s.text[:min(literalPrefixLen(s.text), maxWildcardBytes)]
-	return segment{text: strings.ToValidUTF8(head, "") + star, kind: wildcardSegment}
+	return pathOrPatternSegment{text: strings.ToValidUTF8(head, "") + star, kind: wildcardSegment}
 }
 
 // cutSlash cuts at the first slash; in a pattern an escaped slash also separates.
@@ -457,7 +457,7 @@ func cutSlash(s string, pattern bool) (name, rest string, found bool) {
 	return name, s[i+1:], true
 }
 
-// clipToMaxPath limits a pattern to the length that [Overlap] compares.
+// clipToMaxPath limits a pattern to the length that [PatternsOverlap] compares.
 func clipToMaxPath(s string) string {
 	if len(s) <= maxPathBytes {
 		return s

@@ -12,22 +12,22 @@ import (
 // send requests to this address, because they could answer questions.
 const ApprovalPageAddressFile = "page.address"
 
-// A Place is the context in which an action is judged: it defines relative paths, "~" and the workspace. The
-// zero Place knows nothing and is the strictest. Goroutines may share a Place; it must not be changed after
-// it is built.
+// A PathContext is the context in which an action is judged: it defines relative paths, "~" and the
+// workspace. The zero PathContext knows nothing and is the strictest. Goroutines may share a
+// PathContext; it must not be changed after it is built.
 type PathContext struct {
-	CWD   string   // canonical working folder; "" if unknown
-	Home  string   // canonical home folder; "" if unknown
-	Roots []string // canonical folders that count as workspace
+	CWD            string   // canonical working folder; "" if unknown
+	Home           string   // canonical home folder; "" if unknown
+	WorkspaceRoots []string // canonical folders that count as workspace
 
 	// ResolveLinks resolves the symbolic links of a canonical path on local file
 	// systems. It returns its argument if there is nothing to resolve. nil
 	// means that links are not resolved.
 	ResolveLinks func(path string) string
 
-	// NewCachedLinks returns a function that resolves links as ResolveLinks does, for a batch of
-	// paths: it looks up each folder only once. NewCachedLinks is nil if ResolveLinks is nil.
-	NewCachedLinks func() func(path string) string
+	// NewCachedLinkResolver returns a function that resolves links as ResolveLinks does, for a batch of
+	// paths: it looks up each folder only once. NewCachedLinkResolver is nil if ResolveLinks is nil.
+	NewCachedLinkResolver func() func(path string) string
 
 	// ReadScript reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
 	// if the file certainly does not exist, and another error if it is not a regular file, is larger than 64
@@ -36,24 +36,24 @@ type PathContext struct {
 
 	// ListArchive returns the members of an archive, by canonical path. Its errors are those of
 	// ReadScript and of [packed.Members]. nil reads nothing.
-	ListArchive func(path string, q packed.Query) ([]packed.Member, error)
+	ListArchive func(path string, q packed.ArchiveQuery) ([]packed.Member, error)
 
 	// OriginLabels returns the labels of a file from earlier actions of the session, by its own or a parent's
 	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
-	OriginLabels func(path string) []Label
+	OriginLabels func(path string) []TaintLabel
 
 	// DownloadedOrDecodedPaths returns the sorted canonical paths of files and folders that earlier actions of
 	// the session downloaded, decoded, unpacked or cloned: those that OriginLabels labels
-	// [LabelNetwork], [LabelDecoded] or [LabelUntrusted]. A folder with everything in it ends in a
+	// [LabelFromNetwork], [LabelDecoderOutput] or [LabelUntrusted]. A folder with everything in it ends in a
 	// slash. A nil function means that no earlier actions are known.
 	DownloadedOrDecodedPaths func() *PathList
 
-	// MadeBySession reports whether earlier actions of the session created the file, or the folder with everything in
+	// IsFileCreatedBySession reports whether earlier actions of the session created the file, or the folder with everything in
 	// it, and nothing else has changed it since. nil: no such files.
-	MadeBySession func(path string) bool
+	IsFileCreatedBySession func(path string) bool
 
-	FoldCase   bool // the file system ignores case, as on Windows and macOS
-	PowerShell bool // the payload or the tool's name says that the text is PowerShell
+	FoldCase         bool // the file system ignores case, as on Windows and macOS
+	TextIsPowerShell bool // the payload or the tool's name says that the text is TextIsPowerShell
 }
 
 // WithCWD returns the place after changing into a folder, given as a word or a canonical path; "" is an unknown
@@ -61,19 +61,20 @@ type PathContext struct {
 func (p *PathContext) WithCWD(dir string) *PathContext {
 	q := *p
 	q.CWD = ""
-	if path, isPattern := p.Path(dir, false); !isPattern {
+	if path, isPattern := p.CanonicalPath(dir, false); !isPattern {
 		q.CWD = path
 	}
 	return &q
 }
 
-// IsInsideRoots reports whether a canonical path, or everything that a pattern matches, is certainly in a root. The
-// caller must resolve links in it. tree is [Effect.DoubleStarExcludesDotDot].
+// IsInsideRoots reports whether a canonical path, or everything that a pattern matches, is
+// certainly in a root. The caller must resolve links in it. doubleStarExcludesDotDot is
+// [Effect.DoubleStarExcludesDotDot].
 func (p *PathContext) IsInsideRoots(path string, isPattern, doubleStarExcludesDotDot bool) bool {
 	if path == "" || isPattern && (strings.Contains(path, "**") && !doubleStarExcludesDotDot || len(path) > maxPathBytes) {
 		return false // unknown text may contain ".."
 	}
-	for _, root := range p.Roots {
+	for _, root := range p.WorkspaceRoots {
 		if p.isAtOrBelow(path, isPattern, root) {
 			return true
 		}
@@ -88,7 +89,7 @@ func (p *PathContext) isAtOrBelow(path string, pattern bool, folder string) bool
 		n := len(folder)
 		return len(path) >= n && p.sameName(path[:n], folder) && (len(path) == n || path[n] == '/')
 	}
-	var pbuf, fbuf [32]segment
+	var pbuf, fbuf [32]pathOrPatternSegment
 	segs, want := appendSegments(pbuf[:0], path, true), appendSegments(fbuf[:0], folder, false)
 	if len(segs) < len(want) {
 		return false
@@ -105,9 +106,9 @@ func (p *PathContext) sameName(a, b string) bool {
 	return a == b || p.FoldCase && strings.EqualFold(a, b)
 }
 
-// CheckRoot returns an error if a canonical path must not be a root: roots form the workspace, in which
+// CheckWorkspaceRoot returns an error if a canonical path must not be a root: roots form the workspace, in which
 // reading is harmless. home may be "".
-func CheckRoot(path, home string) error {
+func CheckWorkspaceRoot(path, home string) error {
 	fold := foldPath(path)
 	switch {
 	case path == "" || path[0] != '/' && !isWindowsPath(path):
@@ -116,7 +117,7 @@ func CheckRoot(path, home string) error {
 		return fmt.Errorf("root %s is or contains the home folder; choose a folder inside it", path)
 	}
 	segs := appendSegments(nil, fold, false)
-	for _, glob := range systemFolders {
+	for _, glob := range forbiddenWorkspaceRootGlobs {
 		name, below := strings.CutSuffix(glob, "/**")
 		want := appendSegments(nil, name, true)
 		if len(segs) == len(want) || below && len(segs) > len(want) {
@@ -128,7 +129,7 @@ func CheckRoot(path, home string) error {
 	return nil
 }
 
-func startsWithSegments(segs, want []segment) bool {
+func startsWithSegments(segs, want []pathOrPatternSegment) bool {
 	for i := range want {
 		if !segs[i].overlaps(&want[i]) {
 			return false
@@ -137,8 +138,8 @@ func startsWithSegments(segs, want []segment) bool {
 	return true
 }
 
-// systemFolders cannot be roots; a trailing "/**" includes everything below.
-var systemFolders = [...]string{
+// forbiddenWorkspaceRootGlobs cannot be roots; a trailing "/**" includes everything below.
+var forbiddenWorkspaceRootGlobs = [...]string{
 	"/", "/home", "/home/*", "/users", "/users/*", "/root", "/tmp", "/opt", "/srv", "/mnt", "/mnt/?", "/media", "/volumes", "/net",
 	"/bin/**", "/boot/**", "/dev", "/dev/*", "/etc/**", "/lib/**", "/lib32/**", "/lib64/**", "/proc/**", "/run", "/run/user", "/sbin/**", "/sys/**",
 	"/usr", "/usr/bin/**", "/usr/lib/**", "/usr/sbin/**", "/usr/share/**", "/usr/local", "/usr/local/bin/**", "/usr/local/etc/**", "/usr/libexec/**", "/usr/home", "/usr/home/*",

@@ -65,10 +65,10 @@ func TestIn(t *testing.T) {
 		}
 		return path
 	}}
-	if got, _ := linked.Path("link/../passwd", false); got != "/etc/passwd" {
+	if got, _ := linked.CanonicalPath("link/../passwd", false); got != "/etc/passwd" {
 		t.Errorf("link/../passwd = %q", got)
 	}
-	if got, _ := linked.Path("a/../b", false); got != "/w/b" {
+	if got, _ := linked.CanonicalPath("a/../b", false); got != "/w/b" {
 		t.Errorf("a/../b = %q", got)
 	}
 }
@@ -82,11 +82,11 @@ func TestCheckRoot(t *testing.T) {
 		"/Users/me": false, "/Users": false, "/System/x": false, "/library/x": false, "c:/": false, "c:/users": false, "c:/users/me": false, "c:/windows/x": false,
 		"/tmp": false, "/var": false, "/proc/1": false, "": false, "x": false, "**/x": false, "/HOME/me": false,
 	} {
-		if err := CheckRoot(path, "/home/me"); (err == nil) != ok {
+		if err := CheckWorkspaceRoot(path, "/home/me"); (err == nil) != ok {
 			t.Errorf("CheckRoot(%q) = %v", path, err)
 		}
 	}
-	if CheckRoot("/data", "/data/home/me") == nil || CheckRoot("/data/home/me", "/data/home/me") == nil {
+	if CheckWorkspaceRoot("/data", "/data/home/me") == nil || CheckWorkspaceRoot("/data/home/me", "/data/home/me") == nil {
 		t.Error("a folder that holds the home folder is a root")
 	}
 }
@@ -124,10 +124,10 @@ func TestOverlap(t *testing.T) {
 		{"/[]a]", "/]", false, true},
 		{"/[[:alpha:]]", "/x", false, true},
 	} {
-		if got := Overlap(tt.a, tt.b, tt.fold); got != tt.want {
+		if got := PatternsOverlap(tt.a, tt.b, tt.fold); got != tt.want {
 			t.Errorf("Overlap(%q, %q, %t) = %t", tt.a, tt.b, tt.fold, got)
 		}
-		if got := Overlap(tt.b, tt.a, tt.fold); got != tt.want {
+		if got := PatternsOverlap(tt.b, tt.a, tt.fold); got != tt.want {
 			t.Errorf("Overlap(%q, %q, %t) = %t", tt.b, tt.a, tt.fold, got)
 		}
 	}
@@ -138,7 +138,7 @@ func BenchmarkPath(b *testing.B) {
 		b.Run(word, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				linux.Path(word, false)
+				linux.CanonicalPath(word, false)
 			}
 		})
 	}

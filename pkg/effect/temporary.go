@@ -16,9 +16,9 @@ func SplitTemporary(path string) (folder, rest string) {
 	return "", ""
 }
 
-// IsInSharedFolder reports whether a canonical path is in a folder that all users share for short-lived files: a
+// IsInSharedTemporaryFolder reports whether a canonical path is in a folder that all users share for short-lived files: a
 // temporary folder, or one in memory.
-func IsInSharedFolder(path string) bool {
+func IsInSharedTemporaryFolder(path string) bool {
 	folder, _ := SplitTemporary(path)
 	return folder != "" || strings.HasPrefix(path, "/dev/shm/")
 }

@@ -10,7 +10,7 @@ func TestShared(t *testing.T) {
 		"/tmp": {}, "/tmpfiles/a": {}, "/srv/tmp/a": {}, "/var/cache/a": {}, "/dev/shmx/a": {}, "": {},
 	} {
 		folder, _ := SplitTemporary(path)
-		if got := [2]bool{folder != "", IsInSharedFolder(path)}; got != want {
+		if got := [2]bool{folder != "", IsInSharedTemporaryFolder(path)}; got != want {
 			t.Errorf("%q: temporary, shared %v, want %v", path, got, want)
 		}
 	}

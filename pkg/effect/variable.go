@@ -91,7 +91,7 @@ func (w *pathWalk) variableFolder(name string) (folder string, known bool) {
 	case "home", "userprofile", "homepath", "zdotdir":
 		return w.homeFolder(), true
 	case "pwd":
-		return w.place.CWD, true
+		return w.pathContext.CWD, true
 	case "xdg_config_home":
 		return w.homeFolder() + "/.config", true
 	case "xdg_data_home":
@@ -123,16 +123,16 @@ func (w *pathWalk) variableFolder(name string) (folder string, known bool) {
 // homeFolder returns the home folder, as a pattern if it is unknown.
 func (w *pathWalk) homeFolder() string {
 	switch {
-	case w.place.Home != "":
-		return w.place.Home
-	case w.onWindows() || w.backslashSeparates:
+	case w.pathContext.Home != "":
+		return w.pathContext.Home
+	case w.contextHasWindowsPaths() || w.backslashSeparates:
 		return "?:/users/*"
 	}
 	return "/home/*"
 }
 
 func (w *pathWalk) windowsHomeFolder() string {
-	if h := w.place.Home; len(h) > 2 && isDrive(h[:2]) {
+	if h := w.pathContext.Home; len(h) > 2 && isDrive(h[:2]) {
 		return h
 	}
 	return "?:/users/*"
@@ -145,14 +145,14 @@ func (w *pathWalk) homeOf(user string) string {
 	case "":
 		return w.homeFolder()
 	case "+":
-		return w.place.CWD
+		return w.pathContext.CWD
 	case "root":
 		return "/root"
 	}
 	if user[0] == '-' || user[0] == '+' || '0' <= user[0] && user[0] <= '9' {
 		return ""
 	}
-	home := w.place.Home
+	home := w.pathContext.Home
 	if i := strings.LastIndexByte(home, '/'); i > 0 {
 		if home[i+1:] == user || strings.HasPrefix(home, "/Users/") {
 			return home[:i+1] + user
@@ -177,9 +177,9 @@ func isUsernameVariable(name string) bool {
 	return false
 }
 
-// enterUserFolder enters the folder named after the user.
-func (w *pathWalk) enterUserFolder() {
-	home := w.place.Home
+// enterFolderNamedAfterUser enters the folder named after the user.
+func (w *pathWalk) enterFolderNamedAfterUser() {
+	home := w.pathContext.Home
 	if i := strings.LastIndexByte(home, '/'); i >= 0 && i+1 < len(home) {
 		w.appendSegment(home[i+1:], false)
 		return

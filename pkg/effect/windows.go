@@ -13,35 +13,35 @@ func (w *pathWalk) isBackslashSeparatedPath(word string) bool {
 		if strings.HasPrefix(word, `\\`) && len(word) > 2 && strings.ContainsAny(word[2:], `\/`) {
 			return true
 		}
-		return w.onWindows() || !w.isPattern && len(word) > 1 && (isAlnumOrUnderscore(word[1]) || word[1] == '?')
+		return w.contextHasWindowsPaths() || !w.isPattern && len(word) > 1 && (isAlnumOrUnderscore(word[1]) || word[1] == '?')
 	case '/':
-		return strings.HasPrefix(word, "//?/") || strings.HasPrefix(word, "//./") || w.onWindows()
+		return strings.HasPrefix(word, "//?/") || strings.HasPrefix(word, "//./") || w.contextHasWindowsPaths()
 	case '%':
 		_, _, ok := variableName(word)
-		return ok || w.onWindows()
+		return ok || w.contextHasWindowsPaths()
 	case '$':
 		return len(word) > 5 && (strings.EqualFold(word[1:5], "env:") || strings.EqualFold(word[1:6], "{env:")) ||
-			w.onWindows() || strings.IndexByte(word, '\\') > 0 && !w.isPattern
+			w.contextHasWindowsPaths() || strings.IndexByte(word, '\\') > 0 && !w.isPattern
 	case '~', '.':
 		// On other systems names such as ~\x and ..\x are unlikely.
 		i := strings.IndexAny(word, `/\`)
-		return w.onWindows() || !w.isPattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
+		return w.contextHasWindowsPaths() || !w.isPattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
 	case '?':
-		return strings.HasPrefix(word, "?:/") && w.isPattern || w.onWindows()
+		return strings.HasPrefix(word, "?:/") && w.isPattern || w.contextHasWindowsPaths()
 	}
 	switch {
 	case len(word) >= 2 && isDrive(word[:2]):
-		return len(word) == 2 || word[2] == '/' || word[2] == '\\' || w.onWindows()
+		return len(word) == 2 || word[2] == '/' || word[2] == '\\' || w.contextHasWindowsPaths()
 	case len(word) >= len(uncRoot) && strings.EqualFold(word[:len(uncRoot)], uncRoot):
 		return true
 	}
-	return w.onWindows()
+	return w.contextHasWindowsPaths()
 }
 
-// onWindows reports whether the place has Windows paths.
-func (w *pathWalk) onWindows() bool { return w.place.onWindows() }
+// contextHasWindowsPaths reports whether the place has Windows paths.
+func (w *pathWalk) contextHasWindowsPaths() bool { return w.pathContext.hasWindowsPaths() }
 
-func (p *PathContext) onWindows() bool {
+func (p *PathContext) hasWindowsPaths() bool {
 	return isWindowsPath(p.CWD) || p.CWD == "" && isWindowsPath(p.Home)
 }
 
@@ -50,8 +50,8 @@ func isWindowsPath(path string) bool {
 	return strings.HasPrefix(path, uncRoot) || len(path) >= 2 && isDrive(path[:2])
 }
 
-// windowsRoot determines the root of a word, if it has one, and returns the rest.
-func (w *pathWalk) windowsRoot(word string) string {
+// enterAndTrimWindowsRoot determines the root of a word, if it has one, and returns the rest.
+func (w *pathWalk) enterAndTrimWindowsRoot(word string) string {
 	slashed := strings.ReplaceAll(word, `\`, "/")
 	for _, head := range [...]string{"//?/", "//./", "/??/"} {
 		if strings.HasPrefix(slashed, head) {
@@ -64,7 +64,7 @@ func (w *pathWalk) windowsRoot(word string) string {
 	case strings.HasPrefix(slashed, "//"):
 		return w.enterNetworkShare(word[2:])
 	case len(word) >= 2 && isDrive(word[:2]):
-		return w.enterDrive(word)
+		return w.enterAndTrimDrive(word)
 	case slashed[0] == '/':
 		// \x is on the current drive; in Git Bash, /c/x is c:\x.
 		if len(slashed) >= 2 && isDrive(slashed[1:2]+":") && slashed[1] != '?' && (len(slashed) == 2 || slashed[2] == '/') {
@@ -72,7 +72,7 @@ func (w *pathWalk) windowsRoot(word string) string {
 			return word[2:]
 		}
 		w.setDrive("?:")
-		for _, known := range [...]string{w.place.CWD, w.place.Home} {
+		for _, known := range [...]string{w.pathContext.CWD, w.pathContext.Home} {
 			if len(known) >= 2 && isDrive(known[:2]) {
 				w.setDrive(known[:2])
 				break
@@ -83,21 +83,23 @@ func (w *pathWalk) windowsRoot(word string) string {
 	return word
 }
 
-func (w *pathWalk) setDrive(drive string) { w.root, w.isWindowsFolder = strings.ToLower(drive), true }
+func (w *pathWalk) setDrive(drive string) {
+	w.root, w.currentFolderHasWindowsNames = strings.ToLower(drive), true
+}
 
-// enterDrive enters a drive. "c:x" is relative to the current folder of c:.
-func (w *pathWalk) enterDrive(word string) string {
+// enterAndTrimDrive enters a drive. "c:x" is relative to the current folder of c:.
+func (w *pathWalk) enterAndTrimDrive(word string) string {
 	rest := word[2:]
 	if rest == "" || rest[0] == '/' || rest[0] == '\\' {
 		w.setDrive(word[:2])
 		return rest
 	}
-	if cwd := w.place.CWD; len(cwd) > 1 && strings.EqualFold(cwd[:2], word[:2]) {
+	if cwd := w.pathContext.CWD; len(cwd) > 1 && strings.EqualFold(cwd[:2], word[:2]) {
 		w.moveTo(cwd)
 		return rest
 	}
 	w.setDrive(word[:2])
-	w.segs = append(w.segs, segment{kind: doubleStar})
+	w.segs = append(w.segs, pathOrPatternSegment{kind: doubleStar})
 	return rest
 }
 
@@ -113,11 +115,11 @@ func (w *pathWalk) enterDevicePath(slashed, word string) string {
 	case lower == "globalroot" || strings.HasPrefix(lower, "volume{") || strings.HasPrefix(lower, "harddisk"):
 		// A volume by another name: the drive is unknown.
 		w.setDrive("?:")
-		w.segs = append(w.segs, segment{kind: doubleStar})
+		w.segs = append(w.segs, pathOrPatternSegment{kind: doubleStar})
 		return word[len(head):]
 	}
-	w.root, w.isWindowsFolder = uncRoot, true
-	w.segs = append(w.segs, segment{text: "device"})
+	w.root, w.currentFolderHasWindowsNames = uncRoot, true
+	w.segs = append(w.segs, pathOrPatternSegment{text: "device"})
 	return word
 }
 
@@ -137,7 +139,7 @@ func (w *pathWalk) enterNetworkShare(word string) string {
 			return below
 		}
 	}
-	w.root, w.isWindowsFolder = uncRoot, true
+	w.root, w.currentFolderHasWindowsNames = uncRoot, true
 	return word
 }
 
@@ -185,14 +187,14 @@ func longNamePattern(short string) string {
 	var b strings.Builder
 	b.WriteByte('*')
 	for _, r := range stem + extension {
-		b.WriteString(quoteWindows(string(r)))
+		b.WriteString(quoteWindowsGlobMeta(string(r)))
 		b.WriteByte('*')
 	}
 	return b.String()
 }
 
-// quoteWindows is like [Quote] without backslashes, which are separators on Windows.
-func quoteWindows(s string) string {
+// quoteWindowsGlobMeta is like [QuoteGlobMeta] without backslashes, which are separators on Windows.
+func quoteWindowsGlobMeta(s string) string {
 	if !strings.ContainsAny(s, "*?[") {
 		return s
 	}

@@ -7,7 +7,7 @@ import "slices"
 const (
 	SendSecret            Kind = "send_secret"  // SendData with the harm LeaksSecrets
 	RunDownload           Kind = "run_download" // RunCode of text from the network
-	RunDecoded            Kind = "run_decoded"  // RunCode of decoded text
+	RunDecodedText        Kind = "run_decoded"  // RunCode of decoded text
 	RunOtherCommandOutput Kind = "run_input"    // RunCode of text that another part of the command writes
 	UnknownEffect         Kind = "dynamic"      // an unknown effect
 )
@@ -20,37 +20,37 @@ func (e *Effect) KindForPolicies() Kind {
 	case e.Kind == SendData && e.HasHarm(LeaksSecrets):
 		return SendSecret
 	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseWrittenCodeRunsLater: // code from a file, or code that runs later
-	case e.HasLabel(LabelNetwork):
+	case e.HasLabel(LabelFromNetwork):
 		return RunDownload
-	case e.HasLabel(LabelDecoded):
-		return RunDecoded
-	case e.HasLabel(LabelSameCommandLineOutput):
+	case e.HasLabel(LabelDecoderOutput):
+		return RunDecodedText
+	case e.HasLabel(LabelOtherCommandPartOutput):
 		return RunOtherCommandOutput
 	}
 	return e.Kind
 }
 
-// EffectOfPolicyKind returns an effect for which [Effect.KindForPolicies] returns word.
+// EffectOfPolicyKind returns an effect for which [Effect.KindForPolicies] returns policyKind.
 func EffectOfPolicyKind(policyKind Kind) Effect {
 	switch policyKind {
 	case SendSecret:
 		return Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}}
 	case RunDownload:
-		return Effect{Kind: RunCode, Labels: []Label{LabelNetwork}}
-	case RunDecoded:
-		return Effect{Kind: RunCode, Labels: []Label{LabelDecoded}}
+		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelFromNetwork}}
+	case RunDecodedText:
+		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelDecoderOutput}}
 	case RunOtherCommandOutput:
-		return Effect{Kind: RunCode, Labels: []Label{LabelSameCommandLineOutput}}
+		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelOtherCommandPartOutput}}
 	case UnknownEffect:
 		return Effect{Certainty: Unknown}
 	}
 	return Effect{Kind: policyKind}
 }
 
-// RunsText reports whether an effect runs text that was not analysed, or something unknown.
-func (e *Effect) RunsText() bool {
+// RunsUnanalysedCode reports whether an effect runs text that was not analysed, or something unknown.
+func (e *Effect) RunsUnanalysedCode() bool {
 	switch e.KindForPolicies() {
-	case UnknownEffect, RunOtherCommandOutput, RunDownload, RunDecoded, RemoteShell:
+	case UnknownEffect, RunOtherCommandOutput, RunDownload, RunDecodedText, RemoteShell:
 		return true
 	}
 	return false

@@ -24,11 +24,11 @@ func TestWords(t *testing.T) {
 		e    Effect
 		want Kind
 	}{
-		"a file from the network is no text":     {Effect{Kind: RunCode, Path: "/a", Labels: []Label{LabelNetwork}}, RunCode},
-		"what runs later is no text":             {Effect{Kind: RunCode, Cause: CauseWrittenCodeRunsLater, Labels: []Label{LabelNetwork}}, RunCode},
-		"the network before a decoder":           {Effect{Kind: RunCode, Labels: []Label{LabelDecoded, LabelNetwork}}, RunDownload},
-		"a clone":                                {Effect{Kind: RunCode, Labels: []Label{LabelUntrusted}}, RunCode},
-		"a secret that is sent where it belongs": {Effect{Kind: SendData, Labels: []Label{LabelSecret}}, SendData},
+		"a file from the network is no text":     {Effect{Kind: RunCode, Path: "/a", DataLabels: []TaintLabel{LabelFromNetwork}}, RunCode},
+		"what runs later is no text":             {Effect{Kind: RunCode, Cause: CauseWrittenCodeRunsLater, DataLabels: []TaintLabel{LabelFromNetwork}}, RunCode},
+		"the network before a decoder":           {Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelDecoderOutput, LabelFromNetwork}}, RunDownload},
+		"a clone":                                {Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelUntrusted}}, RunCode},
+		"a secret that is sent where it belongs": {Effect{Kind: SendData, DataLabels: []TaintLabel{LabelFromCredentialLocation}}, SendData},
 		"what may leak":                          {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Possible}, SendSecret},
 		"unknown whatever it is":                 {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Unknown}, UnknownEffect},
 	} {
@@ -42,7 +42,7 @@ func TestWords(t *testing.T) {
 func TestVariant(t *testing.T) {
 	t.Parallel()
 	for verb, want := range map[string]string{"delete": "destroys", "grant": "grants", "expose": "exposes", "weaken": "weakens", "redirect": "redirects", "run": "runs", "create": ""} {
-		e := Effect{Kind: ChangeRemoteSystem, Verb: verb, Harms: HarmsOfRemoteChange(verb)}
+		e := Effect{Kind: ChangeRemoteSystem, RemoteOperationVerb: verb, Harms: HarmsOfRemoteChange(verb)}
 		if got := e.CauseOrFirstHarm(); got != want || e.DestroysRemoteResource() != (verb == "delete") {
 			t.Errorf("%s: %q, want %q", verb, got, want)
 		}

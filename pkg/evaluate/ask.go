@@ -26,43 +26,43 @@ type limitCounterError struct{ err error }
 func (e limitCounterError) Error() string { return e.err.Error() }
 func (e limitCounterError) Unwrap() error { return e.err }
 
-// A randomError says that no canary could be generated.
-type randomError struct{ error }
+// A randomSourceError says that no canary could be generated.
+type randomSourceError struct{ error }
 
 // An exchange holds the question of one evaluation and the service's replies.
-type exchange struct {
+type modelExchange struct {
 	question *question
 	canaries []string // canaries of all attempts; the last one belongs to reply
 	reply    Reply
 }
 
-// ask sends a question until the service answers, its error is final, or the limits are reached. The first
+// askModelWithRetries sends a question until the service answers, its error is final, or the limits are reached. The first
 // attempt is charged to the budget together with its rate token, so that hitting the rate limit costs
 // nothing; each further attempt takes only a rate token. Each attempt has its own canary and boundary.
 //
 // A rejected parameter does not count as a try, since the service did not fail, but the attempt takes a rate
 // token.
-func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
+func (e *Evaluator) askModelWithRetries(ctx context.Context, x *modelExchange) error {
 	tries, repairs := 1, 0
 	for attempt := 0; ; attempt++ {
 		canary, boundary, err := e.newCanaryAndBoundary()
 		if err != nil {
-			return randomError{err}
+			return randomSourceError{err}
 		}
 		if err := e.chargeAttemptToLimits(ctx, attempt == 0); err != nil {
 			return err
 		}
 		x.canaries = append(x.canaries, canary)
-		if x.reply, err = complete(ctx, e.o.Provider, x.question.prompt(canary, boundary)); err == nil {
-			if e.o.Observe != nil {
-				e.o.Observe(x.reply)
+		if x.reply, err = sendPrompt(ctx, e.o.Provider, x.question.prompt(canary, boundary)); err == nil {
+			if e.o.OnModelReply != nil {
+				e.o.OnModelReply(x.reply)
 			}
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var refused *UnsupportedError
+		var refused *UnsupportedParameterError
 		switch {
 		case errors.As(err, &refused) && repairs < maxParameterRemovalRetries:
 			repairs++
@@ -79,13 +79,13 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 
 // newCanaryAndBoundary returns a new canary and boundary for one attempt.
 func (e *Evaluator) newCanaryAndBoundary() (canary, boundary string, err error) {
-	canary = e.o.CanaryToken
+	canary = e.o.FixedCanaryToken
 	if canary == "" {
 		if canary, err = randomHex(e.o.Rand, canaryBytes); err != nil {
 			return "", "", err
 		}
 	}
-	boundary, err = randomHex(e.o.Rand, boundaryBytes)
+	boundary, err = randomHex(e.o.Rand, untrustedDataBoundaryBytes)
 	return canary, boundary, err
 }
 
@@ -115,10 +115,10 @@ func (e *Evaluator) waitBeforeRetry(ctx context.Context, tries int, err error) e
 	d := firstRetryDelay << (tries - 1)
 	var jitter [2]byte
 	if _, failed := io.ReadFull(e.o.Rand, jitter[:]); failed != nil {
-		return randomError{fmt.Errorf("draw random bytes: %w", failed)}
+		return randomSourceError{fmt.Errorf("draw random bytes: %w", failed)}
 	}
 	d = d/2 + d*time.Duration(binary.BigEndian.Uint16(jitter[:]))/(1<<16)
-	var status *StatusError
+	var status *HTTPStatusError
 	if errors.As(err, &status) && status.RetryAfter > 0 {
 		d = status.RetryAfter
 	}
@@ -140,8 +140,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// toPrintableLine returns s on one line, at most n runes long, with control, format
-// and other invisible characters replaced by spaces.
+// toPrintableLine returns s on one line, at most maxRunes runes long, with control, format and
+// other invisible characters replaced by spaces.
 func toPrintableLine(s string, maxRunes int) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -13,9 +13,9 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// boundaryBytes is the number of random bytes in the boundary of one request. The action cannot guess it,
+// untrustedDataBoundaryBytes is the number of random bytes in the boundary of one request. The action cannot guess it,
 // since it was written before.
-const boundaryBytes = 8
+const untrustedDataBoundaryBytes = 8
 
 // canaryBytes is the number of random bytes in a canary.
 const canaryBytes = 32
@@ -34,9 +34,9 @@ func sameCanary(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// showsCanary reports whether a text reveals a canary or a large part of it in any spelling: in upper case,
+// containsCanaryInAnyForm reports whether a text reveals a canary or a large part of it in any spelling: in upper case,
 // reversed, with other characters in between, in pieces, or encoded.
-func showsCanary(text, canary string) bool {
+func containsCanaryInAnyForm(text, canary string) bool {
 	if canary == "" {
 		return false
 	}
@@ -45,27 +45,28 @@ func showsCanary(text, canary string) bool {
 		return true
 	}
 	found := false
-	whole := decode.VisitPossibleDecodings([]string{text}, func(l decode.Layer) bool {
+	whole := decode.VisitPossibleDecodings([]string{text}, func(l decode.DecodedLayer) bool {
 		found = m.foundIn(l.Text)
 		return !found
 	})
 	return found || !whole
 }
 
-// canaryMatcher are the strings whose occurrence reveals a canary.
+// A canaryMatcher finds a canary, or a revealing part of it, in a text.
 type canaryMatcher struct {
-	canary        string // only letters and digits, see [lettersAndDigits]
-	minPartLength int    // minimum length of a revealing part, in characters
-	encodedForms  []string
+	canary              string // only letters and digits, see [lettersAndDigits]
+	minCanaryPartLength int    // minimum length of a revealing part, in characters
+	encodedForms        []string
 }
 
-// newCanaryMatcher returns the marks of a canary. Eight digits of a random canary do not occur by chance; a
-// configured canary may consist of words.
+// newCanaryMatcher returns the matcher of a canary. Eight digits of a random canary reveal it,
+// since they do not occur by chance; of a configured canary, which may consist of words, a longer
+// part is required.
 func newCanaryMatcher(canary string) canaryMatcher {
-	m := canaryMatcher{canary: lettersAndDigits(canary), minPartLength: 8}
+	m := canaryMatcher{canary: lettersAndDigits(canary), minCanaryPartLength: 8}
 	b, err := hex.DecodeString(canary)
 	if err != nil {
-		m.minPartLength = max(8, len(m.canary)*3/4)
+		m.minCanaryPartLength = max(8, len(m.canary)*3/4)
 		return m
 	}
 	slices.Reverse(b)
@@ -75,7 +76,8 @@ func newCanaryMatcher(canary string) canaryMatcher {
 	return m
 }
 
-// foundIn reports whether a text, without further decoding, contains one of the marks.
+// foundIn reports whether a text, without further decoding, contains the canary, a revealing part
+// of it, or an encoded form.
 func (m canaryMatcher) foundIn(text string) bool {
 	text = strings.ToLower(decode.FoldUnicodeLookalikes(text))
 	for _, form := range [...]string{lettersAndDigits(text), joinHexWords(text, false), joinHexWords(text, true)} {
@@ -84,23 +86,23 @@ func (m canaryMatcher) foundIn(text string) bool {
 				return true
 			}
 		}
-		if m.hasPart(form) {
+		if m.containsCanaryPart(form) {
 			return true
 		}
 		back := []byte(form)
 		slices.Reverse(back)
-		if m.hasPart(string(back)) {
+		if m.containsCanaryPart(string(back)) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasPart reports whether a text reduced to letters and digits contains a revealing part of the canary.
-func (m canaryMatcher) hasPart(form string) bool {
-	n := min(m.minPartLength, len(m.canary))
+// containsCanaryPart reports whether a text reduced to letters and digits contains a revealing part of the canary.
+func (m canaryMatcher) containsCanaryPart(alphanumericText string) bool {
+	n := min(m.minCanaryPartLength, len(m.canary))
 	for i := 0; i+n <= len(m.canary); i++ {
-		if strings.Contains(form, m.canary[i:i+n]) {
+		if strings.Contains(alphanumericText, m.canary[i:i+n]) {
 			return true
 		}
 	}
@@ -120,8 +122,9 @@ func lettersAndDigits(s string) string {
 	}, s)
 }
 
-// joinHexWords joins the words of a text that are hexadecimal numbers, to find a canary split over a sentence. With
-// sure, a word must have a decimal digit, so that "a" and "be" do not count.
+// joinHexWords joins the words of a text that are hexadecimal numbers, to find a canary split over
+// a sentence. If requiresDecimalDigit is set, a word must have a decimal digit, so that "a" and
+// "be" do not count.
 func joinHexWords(s string, requiresDecimalDigit bool) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
@@ -133,14 +136,14 @@ func joinHexWords(s string, requiresDecimalDigit bool) string {
 	return b.String()
 }
 
-// checkCanary returns an error for a configured canary that could be guessed, or that a model might not copy
+// checkConfiguredCanaryFormat returns an error for a configured canary that could be guessed, or that a model might not copy
 // exactly.
-func checkCanary(s string) error {
-	if len(s) < 16 || len(s) > 128 {
-		return fmt.Errorf("canary_token has %d characters instead of 16 to 128; leave it empty to get a fresh one for each request", len(s))
+func checkConfiguredCanaryFormat(canary string) error {
+	if len(canary) < 16 || len(canary) > 128 {
+		return fmt.Errorf("canary_token has %d characters instead of 16 to 128; leave it empty to get a fresh one for each request", len(canary))
 	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' || s[i] == '{' {
+	for i := range len(canary) {
+		if canary[i] <= ' ' || canary[i] > '~' || canary[i] == '"' || canary[i] == '\\' || canary[i] == '{' {
 			return fmt.Errorf(`canary_token: character %d is not allowed; use printable ASCII characters without spaces, ", \ and {`, i+1)
 		}
 	}

@@ -93,7 +93,7 @@ func TestCanaryInOtherFields(t *testing.T) {
 			}
 			for _, open := range []bool{false, true} {
 				e := newEvaluator(t, Options{Provider: obedient, FailOpen: open})
-				check(t, e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: string(reply)}}), said{"BLOCK", 1, errCanaryLeaked.Error(), "canary", false, 0})
+				check(t, e.verdictFromReply(&modelExchange{canaries: []string{good}, reply: Reply{Text: string(reply)}}), said{"BLOCK", 1, errCanaryLeaked.Error(), "canary", false, 0})
 				if t.Failed() {
 					t.Fatalf("%s in %s: %s", name, field, reply)
 				}
@@ -125,13 +125,13 @@ func TestCanaryIsNeverShown(t *testing.T) {
 	n := 0
 	for place, behaviour := range places {
 		for name := range canarySpellings(good) {
-			server.On(place, func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+			server.SetModelBehaviour(place, func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 				behaviour(canarySpellings(r.Canary)[name])(w, hr, r)
 			})
 			before := len(server.Requests())
 			v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, place)}), newCase("make"))
 			for _, r := range server.Requests()[before:] {
-				if v.Decision != verdict.Block || showsCanary(v.Reasoning, r.Canary) {
+				if v.Decision != verdict.Block || containsCanaryInAnyForm(v.Reasoning, r.Canary) {
 					t.Errorf("%s in %s: %v %s", name, place, v.Decision, v.Reasoning)
 				}
 			}
@@ -157,13 +157,13 @@ func TestShowsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if showsCanary(text, canary) {
+			if containsCanaryInAnyForm(text, canary) {
 				t.Errorf("%q shows %s", text, canary)
 			}
 		}
 	}
 	const configured = "SHIELD-CANARY-a8f3e9b2"
-	if showsCanary("Shield asks for the canary, which is fine.", configured) {
+	if containsCanaryInAnyForm("Shield asks for the canary, which is fine.", configured) {
 		t.Error("words of a configured canary are taken for it")
 	}
 	spellings := canarySpellings(configured)
@@ -171,7 +171,7 @@ func TestShowsNothing(t *testing.T) {
 		delete(spellings, ofRandom)
 	}
 	for name, spelling := range spellings {
-		if !showsCanary(spelling, configured) {
+		if !containsCanaryInAnyForm(spelling, configured) {
 			t.Errorf("%s: %q does not show it", name, spelling)
 		}
 	}
@@ -218,12 +218,12 @@ func TestOldCanary(t *testing.T) {
 		p := fakeProvider(func(_ context.Context, p Prompt) (string, error) {
 			if old == "" {
 				old = canaryOf(p)
-				return "", &StatusError{Status: 503}
+				return "", &HTTPStatusError{Status: 503}
 			}
 			return reply(old, canaryOf(p)), nil
 		})
 		v := judge(t, newEvaluator(t, Options{Provider: p, FailOpen: true}), newCase("make"))
-		if v.Decision != verdict.Block || v.Confidence != 1 || v.Error != "canary" || strings.Contains(v.Reasoning, old) {
+		if v.Decision != verdict.Block || v.Confidence != 1 || v.ErrorCode != "canary" || strings.Contains(v.Reasoning, old) {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

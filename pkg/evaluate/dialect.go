@@ -16,14 +16,14 @@ import (
 )
 
 // A dialect says which optional parameters are sent to a service.
-type dialect struct {
+type apiDialect struct {
 	format           replyFormat
 	replyLimit       replyLimitParameter
 	sendsTemperature bool // send temperature 0; reasoning models only accept their default
 	noSystemRole     bool // send instructions and action as one message: the service has no system role
 }
 
-// A format is the way in which a service is asked to reply in JSON.
+// A replyFormat is the way in which a service is asked to reply in JSON.
 type replyFormat uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	replyFormatSchema             // response_format json_schema
 )
 
-// A limit is the name of the parameter that limits the length of the reply.
+// A replyLimitParameter is the name of the request parameter that limits the length of the reply.
 type replyLimitParameter uint8
 
 const (
@@ -43,12 +43,12 @@ const (
 
 // Names of answer formats and token limits, in stored dialects and in messages.
 var (
-	formatNames = [...]string{replyFormatNone: "none", replyFormatObject: "json_object", replyFormatSchema: "json_schema"}
-	limitNames  = [...]string{replyLimitNone: "none", replyLimitMaxTokens: "max_tokens", replyLimitMaxCompletionTokens: "max_completion_tokens"}
+	formatNames              = [...]string{replyFormatNone: "none", replyFormatObject: "json_object", replyFormatSchema: "json_schema"}
+	replyLimitParameterNames = [...]string{replyLimitNone: "none", replyLimitMaxTokens: "max_tokens", replyLimitMaxCompletionTokens: "max_completion_tokens"}
 )
 
 // String returns a dialect in the form that [parseDialect] reads.
-func (d dialect) String() string {
+func (d apiDialect) String() string {
 	temperature := "none"
 	if d.sendsTemperature {
 		temperature = "temperature"
@@ -57,25 +57,25 @@ func (d dialect) String() string {
 	if d.noSystemRole {
 		roles = " one-message"
 	}
-	return formatNames[d.format] + " " + limitNames[d.replyLimit] + " " + temperature + roles
+	return formatNames[d.format] + " " + replyLimitParameterNames[d.replyLimit] + " " + temperature + roles
 }
 
 // parseDialect parses the result of [dialect.String].
-func parseDialect(text string) (dialect, bool) {
+func parseDialect(text string) (apiDialect, bool) {
 	for f := range formatNames {
-		for l := range limitNames {
+		for l := range replyLimitParameterNames {
 			for bits := range 4 {
-				if d := (dialect{replyFormat(f), replyLimitParameter(l), bits&1 != 0, bits&2 != 0}); d.String() == text {
+				if d := (apiDialect{replyFormat(f), replyLimitParameter(l), bits&1 != 0, bits&2 != 0}); d.String() == text {
 					return d, true
 				}
 			}
 		}
 	}
-	return dialect{}, false
+	return apiDialect{}, false
 }
 
-// A Memory stores what shield learned about services, so that the next process need not learn it again.
-// Goroutines share it.
+// A ServiceCapabilityStore stores what shield learned about services, so that the next process need
+// not learn it again. Goroutines share it.
 type ServiceCapabilityStore interface {
 	// Recall returns the text stored under a key, if it has not expired.
 	Recall(ctx context.Context, key string) (text string, ok bool)
@@ -85,16 +85,17 @@ type ServiceCapabilityStore interface {
 	Remember(ctx context.Context, key, text string, keep time.Duration)
 }
 
-// dialectKey returns the memory's key for the dialect of a model at an address.
+// dialectKey returns the key under which the dialect (supported parameters) of a model at an
+// address is stored in the [ServiceCapabilityStore].
 func dialectKey(baseURL, model string) string {
 	sum := sha256.Sum256([]byte(baseURL + "\n" + model))
 	return "dialect:" + hex.EncodeToString(sum[:])
 }
 
-// LearnedReplyFormat returns the reply format that an endpoint's model supports if it does not support the
+// StoredReplyFormatName returns the reply format that an endpoint's model supports if it does not support the
 // one that shield tries first: "json_schema", "json_object" or "none". It returns "" if the first
 // format works, or nothing is known yet.
-func LearnedReplyFormat(ctx context.Context, ep Endpoint) string {
+func StoredReplyFormatName(ctx context.Context, ep Endpoint) string {
 	service, ok := serviceOf(ep.Provider)
 	if !ok || ep.SupportedParameterStore == nil {
 		return ""
@@ -111,7 +112,7 @@ func LearnedReplyFormat(ctx context.Context, ep Endpoint) string {
 }
 
 // request returns the request for a prompt in this dialect.
-func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
+func (d apiDialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{
 		Model: model,
 		Messages: []openai.ChatCompletionMessage{
@@ -135,10 +136,10 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 		r.MaxCompletionTokens = maxReplyTokens
 	}
 	switch {
-	case d.format == replyFormatSchema && len(p.Schema) > 0:
+	case d.format == replyFormatSchema && len(p.ReplySchema) > 0:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
 			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "verdict", Schema: json.RawMessage(p.Schema), Strict: true},
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "verdict", Schema: json.RawMessage(p.ReplySchema), Strict: true},
 		}
 	case d.format != replyFormatNone:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
@@ -161,8 +162,8 @@ const (
 // Services report an unsupported reply format in many ways: some with status 400 or 422 and a message, some
 // with 500 and a stack trace, some without readable text. So an error that names no parameter is treated as
 // one about the format, as long as there is a simpler format.
-func (d dialect) withoutRefusedParameter(err error) (dialect, string, parameterDropReason) {
-	var status *StatusError
+func (d apiDialect) withoutRefusedParameter(err error) (apiDialect, string, parameterDropReason) {
+	var status *HTTPStatusError
 	refused, message := false, ""
 	if errors.As(err, &status) {
 		switch status.Status {
@@ -187,7 +188,8 @@ func (d dialect) withoutRefusedParameter(err error) (dialect, string, parameterD
 		d.replyLimit = replyLimitMaxCompletionTokens
 		return d, "max_tokens", dropReasonNamedInServiceError
 	case d.replyLimit != replyLimitNone && says("max_tokens", "max_completion_tokens"):
-		// A service that wants the other parameter names it.
+		// If the service's error names max_completion_tokens, the service expects that parameter
+		// instead.
 		if d.replyLimit == replyLimitMaxTokens && says("max_completion_tokens") {
 			d.replyLimit = replyLimitMaxCompletionTokens
 			return d, "max_tokens", dropReasonNamedInServiceError

@@ -43,7 +43,7 @@ func (m *fakeMemory) Remember(_ context.Context, key, text string, keep time.Dur
 func formServer(t *testing.T, status int, message string, known ...string) *evaltest.Server {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
-	server.On("m", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+	server.SetModelBehaviour("m", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 		form := "none"
 		if f, ok := r.Body["response_format"].(map[string]any); ok {
 			form, _ = f["type"].(string)
@@ -103,7 +103,7 @@ func TestFormFallsBack(t *testing.T) {
 					t.Errorf("process %d: %d attempts, budget left %d, rate left %d; want %d attempts", process, got, limits.budget, limits.rate, want)
 				}
 			}
-			if got := LearnedReplyFormat(t.Context(), ep); got != tt.learned || memory.last != tt.keep {
+			if got := StoredReplyFormatName(t.Context(), ep); got != tt.learned || memory.last != tt.keep {
 				t.Errorf("learned %q for %v, want %q for %v", got, memory.last, tt.learned, tt.keep)
 			}
 		})
@@ -164,7 +164,7 @@ func TestNoSystemRole(t *testing.T) {
 	} {
 		server := evaltest.NewServer()
 		t.Cleanup(server.Close)
-		server.On("gemma", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+		server.SetModelBehaviour("gemma", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 			if r.System != "" {
 				evaltest.Status(400, "", "System role not supported")(w, hr, r)
 				return
@@ -172,7 +172,7 @@ func TestNoSystemRole(t *testing.T) {
 			evaltest.Verdict(answer, "0.9")(w, hr, r)
 		})
 		asks := func(context.Context, *analysis.ActionCase) (*verdict.Step, error) {
-			return &verdict.Step{Source: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
+			return &verdict.Step{JudgeName: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
 		}
 		cache := fakeCache{}
 		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), FindStepAskingUserWithoutModel: asks, Cache: cache})
@@ -216,7 +216,7 @@ func TestUnlicensed(t *testing.T) {
 			if tt.asks == "" {
 				return nil, tt.err
 			}
-			return &verdict.Step{Source: "policy", Rule: "deletes", Reasoning: tt.asks}, nil
+			return &verdict.Step{JudgeName: "policy", Rule: "deletes", Reasoning: tt.asks}, nil
 		}})
 		v := judge(t, e, newCase("rm -r src"))
 		check(t, v, tt.want)

@@ -27,16 +27,16 @@ type service struct {
 	baseURL  string
 	keyEnv   string
 	needsKey bool
-	dialect  dialect // API variant to try first
+	dialect  apiDialect // API variant to try first
 }
 
 // serviceOf returns the description of a provider by its configured name. Its dialect is only a first guess:
 // unsupported parameters are found by trying.
 func serviceOf(name string) (service, bool) {
-	tokens := dialect{replyFormatSchema, replyLimitMaxTokens, true, false}
+	tokens := apiDialect{replyFormatSchema, replyLimitMaxTokens, true, false}
 	switch name {
 	case "openai":
-		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, dialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}}, true
+		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, apiDialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}}, true
 	case "anthropic":
 		return service{"https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, tokens}, true
 	case "google":

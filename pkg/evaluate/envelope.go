@@ -34,7 +34,7 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	if !ok {
 		return "", errors.New("the response is not one JSON object")
 	}
-	if err := checkNoError(response); err != nil {
+	if err := checkResponseHasNoError(response); err != nil {
 		return "", err
 	}
 	choices, ok := response["choices"].([]any)
@@ -48,14 +48,14 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	if !ok {
 		return "", errors.New("the response has a choice that is not an object")
 	}
-	if err := checkNoError(choice); err != nil {
+	if err := checkResponseHasNoError(choice); err != nil {
 		return "", err
 	}
 	message, ok := choice["message"].(map[string]any)
 	if !ok {
 		return "", errors.New("the response has a choice without a message")
 	}
-	if err := checkNoError(message); err != nil {
+	if err := checkResponseHasNoError(message); err != nil {
 		return "", err
 	}
 	text, err := readChoice(choice, message)
@@ -81,7 +81,7 @@ func readChoice(choice, message map[string]any) (string, error) {
 		{"tool_calls", "the model called a tool instead of answering; use another model (evaluator.model)"},
 		{"function_call", "the model called a function instead of answering; use another model (evaluator.model)"},
 	} {
-		if !isMissing(message[other.field]) {
+		if !isNilOrEmpty(message[other.field]) {
 			return "", errors.New(other.what)
 		}
 	}
@@ -92,13 +92,13 @@ func readChoice(choice, message map[string]any) (string, error) {
 	return text, nil
 }
 
-// checkNoError returns an error if an object has an error beside its content.
-func checkNoError(in map[string]any) error {
-	if isMissing(in["error"]) {
+// checkResponseHasNoError returns an error if an object has an error beside its content.
+func checkResponseHasNoError(response map[string]any) error {
+	if isNilOrEmpty(response["error"]) {
 		return nil
 	}
-	said, _ := in["error"].(string)
-	if object, ok := in["error"].(map[string]any); ok {
+	said, _ := response["error"].(string)
+	if object, ok := response["error"].(map[string]any); ok {
 		said, _ = object["message"].(string)
 	}
 	if said == "" {
@@ -107,8 +107,8 @@ func checkNoError(in map[string]any) error {
 	return fmt.Errorf("the response contains an error: %s", said)
 }
 
-// isMissing reports whether a field counts as missing.
-func isMissing(v any) bool {
+// isNilOrEmpty reports whether a field counts as missing.
+func isNilOrEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
@@ -153,9 +153,9 @@ func readTokenCounts(body []byte) (t Tokens) {
 	return t
 }
 
-// envelope returns the body of a response with only a text and its token counts, in the form that go-openai
+// encodeChatCompletionBody returns the body of a response with only a text and its token counts, in the form that go-openai
 // parses.
-func envelope(text string, t Tokens) ([]byte, error) {
+func encodeChatCompletionBody(text string, tokens Tokens) ([]byte, error) {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -166,7 +166,7 @@ func envelope(text string, t Tokens) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"choices": []choice{{message{"assistant", text}}},
 		"usage": map[string]any{
-			"prompt_tokens": t.Prompt, "completion_tokens": t.Completion, "prompt_tokens_details": map[string]int{"cached_tokens": t.Cached},
+			"prompt_tokens": tokens.Prompt, "completion_tokens": tokens.Completion, "prompt_tokens_details": map[string]int{"cached_tokens": tokens.Cached},
 		},
 	})
 }

@@ -42,16 +42,16 @@ const DefaultTimeout = 30 * time.Second
 
 // Options configure an [Evaluator]. The zero value has no provider and blocks every action.
 type Options struct {
-	Provider      Provider // nil: Tier 2 is not configured, or its setup failed
-	ProviderError error    // why a configured provider is nil; shown in the reasoning
+	Provider           ModelProvider // nil: Tier 2 is not configured, or its setup failed
+	ProviderSetupError error         // why a configured provider is nil; shown in the reasoning
 
 	FailOpen       bool        // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
 	ApprovalUsable func() bool // reports whether Tier 3 can ask a person; nil: it cannot
 
-	AskWhenBudgetSpent bool // when the budget is exhausted, only a person may decide
+	AskUserWhenBudgetSpent bool // when the budget is exhausted, only a person may decide
 
-	CanaryToken string        // "" generates a new one for each attempt
-	Timeout     time.Duration // 0 means DefaultTimeout
+	FixedCanaryToken string        // "" generates a new one for each attempt
+	Timeout          time.Duration // 0 means DefaultTimeout
 
 	Limits EvaluationLimits // nil: neither rate nor budget is limited
 	Cache  VerdictCache     // nil: no verdicts are cached
@@ -72,8 +72,8 @@ type Options struct {
 	// form.
 	Redactor *redact.Redactor
 
-	// Observe is called with each answer of the model, whatever the verdict; may be nil.
-	Observe func(r Reply)
+	// OnModelReply is called with each answer of the model, whatever the verdict; may be nil.
+	OnModelReply func(r Reply)
 
 	Rand io.Reader // source of canaries and boundaries; nil means crypto/rand
 
@@ -88,8 +88,8 @@ type Evaluator struct {
 
 // New returns an evaluator. It returns an error for a canary that could be guessed.
 func New(o Options) (*Evaluator, error) {
-	if o.CanaryToken != "" {
-		if err := checkCanary(o.CanaryToken); err != nil {
+	if o.FixedCanaryToken != "" {
+		if err := checkConfiguredCanaryFormat(o.FixedCanaryToken); err != nil {
 			return nil, fmt.Errorf("evaluator: %w", err)
 		}
 	}
@@ -116,7 +116,7 @@ func (e *Evaluator) PromptHash() string { return PromptHash() }
 // Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
 	v, oneMessage := e.judge(ctx, c)
-	v = e.escalateUnauthorizedAllow(ctx, c, e.escalateUnreliableAllow(c, v), oneMessage)
+	v = e.escalateAllowRequiringUserApproval(ctx, c, e.escalateUnreliableAllow(c, v), oneMessage)
 	v.Tier = 2
 	v.PromptHash = e.PromptHash()
 	return v, nil
@@ -124,11 +124,11 @@ func (e *Evaluator) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.
 
 // judge returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
 // and action were sent to the model as one message.
-func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, oneMessage bool) {
+func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
 	if e.o.Provider == nil {
-		return e.unavailable(), false
+		return e.verdictWithoutProvider(), false
 	}
-	if e.o.CanaryToken != "" && actionContains(c, e.o.CanaryToken) {
+	if e.o.FixedCanaryToken != "" && payloadOrViewsContain(c, e.o.FixedCanaryToken) {
 		return finalBlock("canary", "the payload contains the configured canary token, which only the evaluator should know; ask the user to change evaluator.canary_token"), false
 	}
 	if e.o.Cache != nil {
@@ -142,15 +142,15 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdic
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	x := &exchange{question: q}
-	if err := e.ask(asking, x); err != nil {
+	x := &modelExchange{question: q}
+	if err := e.askModelWithRetries(asking, x); err != nil {
 		return e.failureVerdictFor(ctx, err, x.canaries), false
 	}
-	v = e.conclude(x)
+	v = e.verdictFromReply(x)
 	if q.hasRedactionOutsideSecretFields && v.Decision == verdict.Allow {
 		v = escalateAllow(v, "the evaluator did not see all of the action, because secrets in it were redacted; ask the user")
 	}
-	if e.o.Cache != nil && v.Error == "" && !x.reply.NoSystemRole {
+	if e.o.Cache != nil && v.ErrorCode == "" && !x.reply.NoSystemRole {
 		e.o.Cache.Store(ctx, c, v)
 	}
 	return v, x.reply.NoSystemRole
@@ -159,11 +159,11 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdic
 // authorityByModelDecision maps the model's decision to who may then allow the action.
 var authorityByModelDecision = [...]verdict.ApprovalAuthority{verdict.NoDecision: verdict.AuthorityNeverAllowed, verdict.Allow: verdict.AuthorityNotNeeded, verdict.Escalate: verdict.AuthorityPerson, verdict.Block: verdict.AuthorityNeverAllowed}
 
-// conclude turns the model's reply into a verdict.
-func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
+// verdictFromReply turns the model's reply into a verdict.
+func (e *Evaluator) verdictFromReply(x *modelExchange) verdict.Verdict {
 	last := len(x.canaries) - 1
 	a, err := parseReply(x.reply.Text, x.canaries[last], x.canaries[:last]...)
-	var unknown decisionError
+	var unknown unknownDecisionError
 	switch {
 	case errors.Is(err, errCanary), errors.Is(err, errCanaryLeaked):
 		return finalBlock("canary", err.Error())
@@ -172,18 +172,18 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	case err != nil:
 		return e.unparsedVerdict(err, x.canaries)
 	}
-	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
-	return verdict.Finding{Authority: authorityByModelDecision[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
+	reason := cmp.Or(e.redactTextForDisplay(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
+	return verdict.Finding{RequiredAuthority: authorityByModelDecision[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
 func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
 
-// unavailable returns the verdict if no provider is configured: ESCALATE if a person can be asked.
-func (e *Evaluator) unavailable() verdict.Verdict {
+// verdictWithoutProvider returns the verdict if no provider is configured: ESCALATE if a person can be asked.
+func (e *Evaluator) verdictWithoutProvider() verdict.Verdict {
 	reason := "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"
 	switch {
-	case e.o.ProviderError != nil:
-		reason = "the action needs review, and the model cannot be used: " + e.clean(e.o.ProviderError.Error(), nil) + "; tell the user to run 'shield doctor'"
+	case e.o.ProviderSetupError != nil:
+		reason = "the action needs review, and the model cannot be used: " + e.redactTextForDisplay(e.o.ProviderSetupError.Error(), nil) + "; tell the user to run 'shield doctor'"
 	case e.approvalUsable():
 		reason = "the action needs review, and no model is configured"
 	}
@@ -200,21 +200,21 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 // evaluation never fails open. canaries are those that were sent to the service.
 func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state limitCounterError
-	var random randomError
+	var random randomSourceError
 	var form answerFormatError
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return finalBlock("rate_limit", ErrRateLimited.Error())
-	case errors.Is(err, ErrBudgetExhausted) && e.o.AskWhenBudgetSpent && e.approvalUsable():
+	case errors.Is(err, ErrBudgetExhausted) && e.o.AskUserWhenBudgetSpent && e.approvalUsable():
 		return leaveToPerson("budget", ErrBudgetExhausted.Error())
-	case errors.Is(err, ErrBudgetExhausted) && e.o.AskWhenBudgetSpent:
+	case errors.Is(err, ErrBudgetExhausted) && e.o.AskUserWhenBudgetSpent:
 		return failureVerdict("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted):
 		return e.failOpen(failureVerdict("budget", ErrBudgetExhausted.Error()))
 	case errors.Is(ctx.Err(), context.Canceled):
 		return failureVerdict("interrupted", "evaluator error: interrupted; try again")
 	case errors.As(err, &state):
-		return failureVerdict("state", "evaluator error: "+e.clean(err.Error(), canaries))
+		return failureVerdict("state", "evaluator error: "+e.redactTextForDisplay(err.Error(), canaries))
 	case errors.As(err, &random):
 		return failureVerdict("random", err.Error())
 	case errors.As(err, &form):
@@ -224,7 +224,7 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = fmt.Sprintf("no answer within %s; try again, or raise evaluator.timeout", e.o.Timeout)
 	}
-	v := failureVerdict("evaluator", "evaluator error: "+e.clean(text, canaries))
+	v := failureVerdict("evaluator", "evaluator error: "+e.redactTextForDisplay(text, canaries))
 	if isUnreachable(err) {
 		return e.failOpen(v)
 	}
@@ -234,7 +234,7 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 // unparsedVerdict returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
 // model answer nonsense on purpose.
 func (e *Evaluator) unparsedVerdict(err error, canaries []string) verdict.Verdict {
-	text := e.clean(err.Error(), canaries)
+	text := e.redactTextForDisplay(err.Error(), canaries)
 	if !strings.Contains(text, "; ") {
 		text += "; try again, or use another model (evaluator.model)"
 	}
@@ -243,23 +243,23 @@ func (e *Evaluator) unparsedVerdict(err error, canaries []string) verdict.Verdic
 
 // failureVerdict returns the BLOCK of a failure.
 func failureVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 0.5, ErrorCode: code, Reasoning: reason}.Verdict(2)
 }
 
 // finalBlock returns a BLOCK with confidence 1 that never fails open.
 func finalBlock(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(2)
 }
 
 // leaveToPerson returns an ESCALATE to a person.
 func leaveToPerson(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 0.5, ErrorCode: code, Reasoning: reason}.Verdict(2)
 }
 
 // failOpen turns the BLOCK of a failure into a degraded ALLOW if fail-open is configured.
 func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
-		v = verdict.Finding{Authority: verdict.AuthorityNotNeeded, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
+		v = verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: v.Confidence, ErrorCode: v.ErrorCode, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
 		v.IsAllowedDespiteFailure = true
 	}
 	return v
@@ -267,16 +267,16 @@ func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 
 // escalateAllow returns an ESCALATE that replaces an ALLOW, with a reason; the ALLOW stays in the trail.
 func escalateAllow(v verdict.Verdict, reason string) verdict.Verdict {
-	return escalationWithOriginalAllow(leaveToPerson(v.Error, reason), v)
+	return escalationWithAllowInTrail(leaveToPerson(v.ErrorCode, reason), v)
 }
 
-// escalationWithOriginalAllow returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
+// escalationWithAllowInTrail returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
 // sees both.
-func escalationWithOriginalAllow(escalation, allow verdict.Verdict) verdict.Verdict {
+func escalationWithAllowInTrail(escalation, replacedAllow verdict.Verdict) verdict.Verdict {
 	escalation.Trail = nil
-	for _, s := range [...]verdict.Verdict{allow, escalation} {
+	for _, s := range [...]verdict.Verdict{replacedAllow, escalation} {
 		escalation.Trail = append(escalation.Trail, verdict.Step{
-			Tier: 2, Source: "evaluator", Decision: s.Decision, Confidence: s.Confidence, Rule: s.Rule, Reasoning: s.Reasoning, Error: s.Error,
+			Tier: 2, JudgeName: "evaluator", Decision: s.Decision, Confidence: s.Confidence, Rule: s.Rule, Reasoning: s.Reasoning, ErrorCode: s.ErrorCode,
 		})
 	}
 	return escalation
@@ -293,11 +293,11 @@ func (e *Evaluator) escalateUnreliableAllow(c *analysis.ActionCase, v verdict.Ve
 		// A degraded or cached ALLOW: the payload was neither sent to an evaluator nor searched.
 		return escalateAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayloadBytes))
 	}
-	switch said := findTextForReviewer(c, text); {
+	switch said := findTextAddressingEvaluator(c, text); {
 	case said != nil:
 		instead.Confidence = 0.85
 		instead.Rule = said.rule.ID
-		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.location)
+		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.viewDescription)
 	case v.IsAllowedDespiteFailure && c.UnexaminedReason != "":
 		instead.Reasoning = "part of the action was not read (" + c.UnexaminedReason + "), and the evaluator could not be asked; ask the user"
 	case c.MinTier > 2:
@@ -312,12 +312,12 @@ func (e *Evaluator) escalateUnreliableAllow(c *analysis.ActionCase, v verdict.Ve
 	default:
 		return v
 	}
-	return escalationWithOriginalAllow(instead, v)
+	return escalationWithAllowInTrail(instead, v)
 }
 
-// escalateUnauthorizedAllow replaces an ALLOW of a model that may not answer for a person, if a person would be asked
+// escalateAllowRequiringUserApproval replaces an ALLOW of a model that may not answer for a person, if a person would be asked
 // without the model. BLOCK and ESCALATE count from any model.
-func (e *Evaluator) escalateUnauthorizedAllow(ctx context.Context, c *analysis.ActionCase, v verdict.Verdict, withoutSystemRole bool) verdict.Verdict {
+func (e *Evaluator) escalateAllowRequiringUserApproval(ctx context.Context, c *analysis.ActionCase, v verdict.Verdict, withoutSystemRole bool) verdict.Verdict {
 	if v.Decision != verdict.Allow || v.IsAllowedDespiteFailure {
 		return v
 	}
@@ -331,12 +331,12 @@ func (e *Evaluator) escalateUnauthorizedAllow(ctx context.Context, c *analysis.A
 	if why == "" {
 		return v
 	}
-	by := &verdict.Step{Source: "evaluator", Reasoning: "the model alone may not allow this action; ask the user"}
+	by := &verdict.Step{JudgeName: "evaluator", Reasoning: "the model alone may not allow this action; ask the user"}
 	if e.o.FindStepAskingUserWithoutModel != nil {
 		asks, err := e.o.FindStepAskingUserWithoutModel(ctx, c)
 		switch {
 		case err != nil:
-			by.Reasoning = "shield cannot tell whether the action needs the user's approval: " + e.clean(err.Error(), nil) + "; ask the user"
+			by.Reasoning = "shield cannot tell whether the action needs the user's approval: " + e.redactTextForDisplay(err.Error(), nil) + "; ask the user"
 		case asks == nil:
 			return v
 		default:
@@ -347,23 +347,23 @@ func (e *Evaluator) escalateUnauthorizedAllow(ctx context.Context, c *analysis.A
 	out := escalateAllow(v, by.Reasoning)
 	out.Rule = by.Rule
 	last := &out.Trail[len(out.Trail)-1]
-	last.Source, last.Rule = by.Source, by.Rule
+	last.JudgeName, last.Rule = by.JudgeName, by.Rule
 	return out
 }
 
 // maxReasonRunes is the maximum length of external text in a reasoning, in runes.
 const maxReasonRunes = 500
 
-// clean prepares external text for display: credentials are removed, control characters become spaces, and
+// redactTextForDisplay prepares external text for display: credentials are removed, control characters become spaces, and
 // the text is truncated. A text that reveals a canary is dropped.
-func (e *Evaluator) clean(s string, canaries []string) string {
-	if e.o.CanaryToken != "" {
-		canaries = []string{e.o.CanaryToken} // the same in every attempt
+func (e *Evaluator) redactTextForDisplay(s string, canaries []string) string {
+	if e.o.FixedCanaryToken != "" {
+		canaries = []string{e.o.FixedCanaryToken} // the same in every attempt
 	}
 	for _, canary := range canaries {
-		if showsCanary(s, canary) {
+		if containsCanaryInAnyForm(s, canary) {
 			return "(left out: it contains the canary)"
 		}
 	}
-	return toPrintableLine(e.o.Redactor.String(s), maxReasonRunes)
+	return toPrintableLine(e.o.Redactor.RedactText(s), maxReasonRunes)
 }

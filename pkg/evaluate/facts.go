@@ -25,7 +25,7 @@ type actionFacts struct {
 const (
 	maxFacts                = 12
 	maxReferencedTexts      = 16
-	maxReferencedBytes      = 120 // bytes
+	maxReferencedTextBytes  = 120 // bytes
 	maxResolvedCommandBytes = 400 // bytes of a resolved command
 )
 
@@ -37,28 +37,28 @@ type referencedTexts struct {
 }
 
 type referencedText struct {
-	referenceNoun string
-	number        int
-	text          string
+	referencedObjectKind string
+	number               int
+	text                 string
 }
 
 // addTextReturningReference returns a reference to a text, such as "path 1"; if there are too many, only the kind.
-func (n *referencedTexts) addTextReturningReference(referenceNoun, text string, maxTextBytes int) string {
+func (n *referencedTexts) addTextReturningReference(referencedObjectKind, text string, maxTextBytes int) string {
 	number := 1
 	for i := range n.list {
 		switch o := &n.list[i]; {
-		case o.referenceNoun != referenceNoun:
+		case o.referencedObjectKind != referencedObjectKind:
 		case o.text == text:
-			return fmt.Sprintf("%s %d", referenceNoun, o.number)
+			return fmt.Sprintf("%s %d", referencedObjectKind, o.number)
 		default:
 			number++
 		}
 	}
 	if len(n.list) == maxReferencedTexts {
-		return "another " + referenceNoun
+		return "another " + referencedObjectKind
 	}
-	n.list = append(n.list, referencedText{referenceNoun, number, shortenMiddle(text, maxTextBytes)})
-	return fmt.Sprintf("%s %d", referenceNoun, number)
+	n.list = append(n.list, referencedText{referencedObjectKind, number, shortenMiddle(text, maxTextBytes)})
+	return fmt.Sprintf("%s %d", referencedObjectKind, number)
 }
 
 // shortenMiddle removes the middle of a text that is longer than most bytes.
@@ -77,29 +77,29 @@ func shortenMiddle(s string, most int) string {
 }
 
 // write appends each reference and its text to the prompt, as in "path 1 = TEXT", one per line.
-func (n *referencedTexts) write(q *quoter) {
+func (n *referencedTexts) write(q *promptJSONWriter) {
 	for _, o := range n.list {
-		q.appendRaw(o.referenceNoun)
+		q.appendRaw(o.referencedObjectKind)
 		if o.number > 0 {
 			q.appendRaw(fmt.Sprintf(" %d", o.number))
 		}
 		q.appendRaw(" = ")
-		q.text(o.text)
+		q.appendString(o.text)
 		q.appendRaw("\n")
 	}
 }
 
 // newFacts returns the facts about a case. why returns the cause of a question in fixed words; "" if unknown.
-func newFacts(c *analysis.ActionCase, r *redact.Redactor, why func(*verdict.Step) string) *actionFacts {
+func newFacts(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.Step) string) *actionFacts {
 	f := &actionFacts{references: referencedTexts{redactor: r}}
-	f.addLowerTierAskReason(c, why)
+	f.addLowerTierAskReason(c, lowerTierAskReason)
 	f.addEffects(c)
-	f.addSession(c)
-	f.addUserMentions(c)
+	f.addSessionLabels(c)
+	f.addUserMentionedObjects(c)
 	place := c.ExecutionContext()
-	for _, known := range [...]struct{ kind, path string }{{"workspace", firstOrEmpty(place.Roots)}, {"home", place.Home}} {
+	for _, known := range [...]struct{ kind, path string }{{"workspace", firstOrEmpty(place.WorkspaceRoots)}, {"home", place.Home}} {
 		if known.path != "" {
-			f.references.list = append(f.references.list, referencedText{referenceNoun: known.kind, text: shortenMiddle(r.String(known.path), maxReferencedBytes)})
+			f.references.list = append(f.references.list, referencedText{referencedObjectKind: known.kind, text: shortenMiddle(r.RedactText(known.path), maxReferencedTextBytes)})
 		}
 	}
 	return f
@@ -119,8 +119,8 @@ func (f *actionFacts) add(format string, args ...any) {
 // addLowerTierAskReason adds the reason why the lower tiers did not decide.
 func (f *actionFacts) addLowerTierAskReason(c *analysis.ActionCase, askReasonOfStep func(*verdict.Step) string) {
 	var by *verdict.Step
-	for i := range c.EarlierSteps {
-		s := &c.EarlierSteps[i]
+	for i := range c.EarlierTierSteps {
+		s := &c.EarlierTierSteps[i]
 		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.TierWouldAllow && (by == nil || s.Rule != "" || by.Rule == "") {
 			by = s
 		}
@@ -135,12 +135,12 @@ func (f *actionFacts) addLowerTierAskReason(c *analysis.ActionCase, askReasonOfS
 		}
 	}
 	if by.Rule != "" {
-		f.add("asked because of %s of the policy", f.references.addTextReturningReference("rule", f.references.redactor.String(by.Rule), maxReferencedBytes))
+		f.add("asked because of %s of the policy", f.references.addTextReturningReference("rule", f.references.redactor.RedactText(by.Rule), maxReferencedTextBytes))
 	}
 }
 
-// addSession adds the labels of data that entered the session before.
-func (f *actionFacts) addSession(c *analysis.ActionCase) {
+// addSessionLabels adds the labels of data that entered the session before.
+func (f *actionFacts) addSessionLabels(c *analysis.ActionCase) {
 	if c.SessionState == nil {
 		return
 	}
@@ -155,21 +155,21 @@ func (f *actionFacts) addSession(c *analysis.ActionCase) {
 	}
 }
 
-// addUserMentions adds the objects that the user has mentioned.
-func (f *actionFacts) addUserMentions(c *analysis.ActionCase) {
+// addUserMentionedObjects adds the objects that the user has mentioned.
+func (f *actionFacts) addUserMentionedObjects(c *analysis.ActionCase) {
 	for _, s := range c.UserMentionedObjects {
 		text := "%s was named by the user, with a verb of what is done to it"
 		if s.IsForbiddenByUser {
 			text = "%s was named by the user as what this is not to be done to"
 		}
-		f.add(text, f.references.addTextReturningReference("object", f.references.redactor.String(s.MentionedObjectName), maxReferencedBytes))
+		f.add(text, f.references.addTextReturningReference("object", f.references.redactor.RedactText(s.MentionedObjectName), maxReferencedTextBytes))
 	}
 }
 
-var sessionFactTextByLabel = map[effect.Label]string{
-	effect.LabelSecret:    "credentials were read",
-	effect.LabelPrivate:   "private data was read",
-	effect.LabelUntrusted: "text from outside was read",
+var sessionFactTextByLabel = map[effect.TaintLabel]string{
+	effect.LabelFromCredentialLocation: "credentials were read",
+	effect.LabelPersonalData:           "private data was read",
+	effect.LabelUntrusted:              "text from outside was read",
 }
 
 // addEffects adds the effects of the action, grouped into one line per kind.
@@ -199,7 +199,7 @@ func (f *actionFacts) addEffects(c *analysis.ActionCase) {
 		if text == "" {
 			continue
 		}
-		most := maxReferencedBytes
+		most := maxReferencedTextBytes
 		if kind == "command" {
 			most = maxResolvedCommandBytes
 		}
@@ -221,12 +221,12 @@ func (f *actionFacts) addEffects(c *analysis.ActionCase) {
 
 // describeEffect returns, in fixed words, what an effect does, and its object; "" for an effect that the
 // payload shows as well.
-func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (what, kind, text string) {
+func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (verbPhrase, objectKind, objectText string) {
 	switch e.KindForPolicies() {
 	case effect.Execute:
 		return describeProgram(e, payload)
 	case effect.HTTPRequest:
-		if e.Verb == "change" {
+		if e.RemoteOperationVerb == "change" {
 			return "sends a request that may change something to", "host", e.Host
 		}
 		return "sends a request to", "host", e.Host
@@ -238,36 +238,36 @@ func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (what, ki
 		}
 		return effectWords[e.KindForPolicies()], "host", e.Host
 	case effect.ChangeRemoteSystem:
-		return effectWords[e.KindForPolicies()], "resource", strings.Join(strings.Fields(e.RemoteServiceName+" "+e.Verb+" "+e.RemoteTargetName), " ")
+		return effectWords[e.KindForPolicies()], "resource", strings.Join(strings.Fields(e.RemoteServiceName+" "+e.RemoteOperationVerb+" "+e.RemoteTargetName), " ")
 	}
-	what = effectWords[e.KindForPolicies()]
-	if what == "" {
-		what = "does something else"
+	verbPhrase = effectWords[e.KindForPolicies()]
+	if verbPhrase == "" {
+		verbPhrase = "does something else"
 	}
-	return what, "path", e.Path
+	return verbPhrase, "path", e.Path
 }
 
 // describeProgram describes a program if it is unknown or dangerous; its words are added if the payload does
 // not spell them out.
-func describeProgram(e *effect.Effect, payload string) (what, kind, text string) {
+func describeProgram(e *effect.Effect, payload string) (verbPhrase, objectKind, objectText string) {
 	words := strings.Join(append([]string{e.Program}, e.Args...), " ")
 	spelled := !slices.ContainsFunc(append([]string{e.Program}, e.Args...), func(w string) bool { return !strings.Contains(payload, w) })
 	switch {
 	case len(e.Harms) > 0:
-		what = "runs a program that can do harm (" + string(e.Harms[0]) + "):"
+		verbPhrase = "runs a program that can do harm (" + string(e.Harms[0]) + "):"
 	case e.Class == effect.UnknownClass:
-		what = "runs what the analysis does not know in full:"
+		verbPhrase = "runs what the analysis does not know in full:"
 	case e.Class == effect.Destructive, e.Class == effect.Privileged:
-		what = "runs a program that is " + string(e.Class) + ":"
+		verbPhrase = "runs a program that is " + string(e.Class) + ":"
 	case spelled:
 		return "", "", ""
 	default:
-		what = "runs, once resolved:"
+		verbPhrase = "runs, once resolved:"
 	}
 	if spelled {
-		return what, "program", e.Program
+		return verbPhrase, "program", e.Program
 	}
-	return what, "command", words
+	return verbPhrase, "command", words
 }
 
 // effectWords name the kinds of effects.
@@ -278,7 +278,7 @@ var effectWords = map[effect.Kind]string{
 	effect.Persist: "installs code that runs later:", effect.ChangePrivilege: "takes more rights", effect.ChangeSystem: "changes the system",
 	effect.ChangeRemoteSystem: "changes on another machine:", effect.TamperWithShield: "changes this guard", effect.StopProcess: "stops processes",
 	effect.ReadSecret: "shows credentials or hands them on", effect.ReadClipboard: "reads clipboard, screen or memory of another process",
-	effect.DestroyData: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecoded: "runs decoded text",
+	effect.DestroyData: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecodedText: "runs decoded text",
 	effect.RunOtherCommandOutput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
 	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.UnknownEffect: "does something that cannot be known before it runs",
 }
@@ -295,18 +295,18 @@ func (f *actionFacts) effectDetails(c *analysis.ActionCase, e *effect.Effect) st
 	add(e.Recursive, "with everything below")
 	add(e.PathIsPattern, "a pattern")
 	if e.Path != "" {
-		add(true, describePlace(c.ExecutionContext(), e))
+		add(true, describePathLocation(c.ExecutionContext(), e))
 		add(effect.IsSecretPath(e.Path, e.PathIsPattern), "a place of credentials")
 	}
 	switch e.KindForPolicies() {
 	case effect.DeleteFile, effect.DeleteDirectory, effect.WriteFile, effect.MoveFile:
-		add(e.Restorable, "restorable from the last commit")
-		add(e.BackedUp, "a copy is kept")
+		add(e.IsRestorableWithoutBackup, "restorable from the last commit")
+		add(e.IsBackedUpByShield, "a copy is kept")
 	case effect.SendData, effect.ChangeRemoteSystem, effect.HTTPRequest, effect.SendMessage:
-		add(e.Trusted, "a place that the user trusts")
-		add(!e.Trusted && e.Kind != effect.SendMessage, "a place that the user has not listed")
+		add(e.IsTargetTrusted, "a place that the user trusts")
+		add(!e.IsTargetTrusted && e.Kind != effect.SendMessage, "a place that the user has not listed")
 	}
-	for _, l := range e.Labels {
+	for _, l := range e.DataLabels {
 		if slices.Contains(effect.Labels(), l) {
 			said = append(said, string(l)+" data")
 		}
@@ -320,11 +320,11 @@ func (f *actionFacts) effectDetails(c *analysis.ActionCase, e *effect.Effect) st
 	return " (" + strings.Join(said, ", ") + ")"
 }
 
-// describePlace returns the location of a path in fixed words.
-func describePlace(p *effect.PathContext, e *effect.Effect) string {
+// describePathLocation returns the location of a path in fixed words.
+func describePathLocation(p *effect.PathContext, e *effect.Effect) string {
 	temporary, _ := effect.SplitTemporary(e.Path + "/")
 	switch {
-	case len(p.Roots) == 0:
+	case len(p.WorkspaceRoots) == 0:
 		return "the workspace is unknown"
 	case p.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot):
 		return "in the workspace"

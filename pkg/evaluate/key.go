@@ -39,7 +39,7 @@ func (ep *Endpoint) key(s service) (string, error) {
 		}
 		return "", fmt.Errorf("environment variable %s, which should hold the API key, is not set; set it or name another in evaluator.api_key_env", name)
 	}
-	if err := checkKey(value); err != nil {
+	if err := checkAPIKeyFormat(value); err != nil {
 		return "", fmt.Errorf("environment variable %s: %w", name, err)
 	}
 	return value, nil
@@ -51,15 +51,15 @@ func readAPIKeyFile(fileName string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkKey(key); err != nil {
+	if err := checkAPIKeyFormat(key); err != nil {
 		return "", fmt.Errorf("%s: %w", fileName, err)
 	}
 	return key, nil
 }
 
-// checkKey returns an error for text that cannot be an API key. The error does not quote the text, which may
+// checkAPIKeyFormat returns an error for text that cannot be an API key. The error does not quote the text, which may
 // be from another file.
-func checkKey(key string) error {
+func checkAPIKeyFormat(key string) error {
 	if key == "" {
 		return errors.New("the API key is empty; set the variable or the file that the settings name")
 	}

@@ -21,15 +21,15 @@ type EvaluationLimits interface {
 	TakeRateToken(ctx context.Context) error
 }
 
-// Errors of [Limits] when a limit is reached.
+// The errors that [EvaluationLimits] return when a limit is reached.
 var (
 	ErrRateLimited     = errors.New("rate limit exceeded; wait a minute, or let the user raise rate_limit")
 	ErrBudgetExhausted = errors.New("daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget")
 )
 
-// A Cache stores verdicts of Tier 2. The implementation chooses the cache key, which must cover
-// more than the action: everything that the verdict depends on, such as the files that the action
-// reads and the prompt's hash.
+// A VerdictCache stores verdicts of Tier 2. The implementation chooses the cache key, which must
+// cover more than the action: everything that the verdict depends on, such as the files that the
+// action reads and the prompt's hash.
 type VerdictCache interface {
 	// Lookup returns the stored verdict for a case, if there is one that has not expired.
 	Lookup(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool)

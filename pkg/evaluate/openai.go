@@ -20,18 +20,18 @@ type openAI struct {
 	model  string
 	key    string // to redact it in messages
 
-	memory    ServiceCapabilityStore // may be nil
-	memoryKey string                 // key of the dialect in memory
+	capabilityStore ServiceCapabilityStore // may be nil
+	dialectStoreKey string                 // key of the dialect in memory
 
-	mu                 sync.Mutex
-	triedDialectRecall bool
-	dialect            dialect // parameters that the service has not rejected so far
-	provenDialect      dialect // last dialect with an answer, or the first guess
-	dialectIsGuess     bool    // dialect follows from an error that did not name a parameter
+	mu                  sync.Mutex
+	triedDialectRecall  bool
+	dialect             apiDialect // parameters that the service has not rejected so far
+	lastAcceptedDialect apiDialect // last dialect with an answer, or the first guess
+	dialectIsGuess      bool       // dialect follows from an error that did not name a parameter
 }
 
 // NewProvider returns the provider for an endpoint. It reads the key and certificates but does not connect.
-func NewProvider(ep Endpoint) (Provider, error) {
+func NewProvider(ep Endpoint) (ModelProvider, error) {
 	service, ok := serviceOf(ep.Provider)
 	if !ok {
 		return nil, fmt.Errorf("evaluator: unknown provider %.40q; use openai, anthropic, google, ollama or custom", ep.Provider)
@@ -56,19 +56,19 @@ func NewProvider(ep Endpoint) (Provider, error) {
 	config.HTTPClient = d
 	return &openAI{
 		client: openai.NewClientWithConfig(config), model: ep.Model, key: key,
-		memory: ep.SupportedParameterStore, memoryKey: dialectKey(config.BaseURL, ep.Model),
-		dialect: service.dialect, provenDialect: service.dialect,
+		capabilityStore: ep.SupportedParameterStore, dialectStoreKey: dialectKey(config.BaseURL, ep.Model),
+		dialect: service.dialect, lastAcceptedDialect: service.dialect,
 	}, nil
 }
 
 // Complete implements [Provider].
 func (o *openAI) Complete(ctx context.Context, p Prompt) (string, error) {
-	r, err := o.Reply(ctx, p)
+	r, err := o.CompleteWithMetadata(ctx, p)
 	return r.Text, err
 }
 
-// Reply implements [ProviderWithMetadata].
-func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
+// CompleteWithMetadata implements [ModelProviderWithReplyMetadata].
+func (o *openAI) CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, error) {
 	for {
 		d := o.currentDialect(ctx)
 		resp, err := o.client.CreateChatCompletion(ctx, d.request(o.model, p))
@@ -82,18 +82,18 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 			return r, nil
 		}
 		next, parameter, why := d.withoutRefusedParameter(err)
-		o.nextDialect(d, next, why)
-		var status *StatusError
+		o.switchDialect(d, next, why)
+		var status *HTTPStatusError
 		switch {
 		case parameter == "":
 			return Reply{}, o.redactAPIKeyInError(err)
 		case !errors.As(err, &status):
-			// An error that is no StatusError comes from go-openai itself: nothing was sent, so
+			// An error that is no HTTPStatusError comes from go-openai itself: nothing was sent, so
 			// this attempt does not count.
 		case why == dropReasonSuspectedFromError && isTransient(err):
 			return Reply{}, o.redactAPIKeyInError(err) // the service may only be busy: wait before trying the next format
 		default:
-			return Reply{}, &UnsupportedError{Parameter: parameter, Err: o.redactAPIKeyInError(err)}
+			return Reply{}, &UnsupportedParameterError{Parameter: parameter, Err: o.redactAPIKeyInError(err)}
 		}
 	}
 }
@@ -106,13 +106,13 @@ const (
 )
 
 // currentDialect returns the dialect for the next request, after looking for one in the memory.
-func (o *openAI) currentDialect(ctx context.Context) dialect {
+func (o *openAI) currentDialect(ctx context.Context) apiDialect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.memory != nil && !o.triedDialectRecall {
-		if text, ok := o.memory.Recall(ctx, o.memoryKey); ok {
+	if o.capabilityStore != nil && !o.triedDialectRecall {
+		if text, ok := o.capabilityStore.Recall(ctx, o.dialectStoreKey); ok {
 			if d, ok := parseDialect(text); ok {
-				o.dialect, o.provenDialect = d, d
+				o.dialect, o.lastAcceptedDialect = d, d
 			}
 		}
 	}
@@ -120,35 +120,35 @@ func (o *openAI) currentDialect(ctx context.Context) dialect {
 	return o.dialect
 }
 
-// nextDialect switches from a rejected dialect to the next. If every format was rejected without being named,
+// switchDialect switches from a rejected dialect to the next. If every format was rejected without being named,
 // the format is not the cause.
-func (o *openAI) nextDialect(from, to dialect, why parameterDropReason) {
+func (o *openAI) switchDialect(from, to apiDialect, dropReason parameterDropReason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.dialect != from: // another goroutine has switched already
-	case why == dropReasonNone && o.dialectIsGuess:
-		o.dialect, o.dialectIsGuess = o.provenDialect, false
+	case dropReason == dropReasonNone && o.dialectIsGuess:
+		o.dialect, o.dialectIsGuess = o.lastAcceptedDialect, false
 	default:
 		o.dialect = to
-		o.dialectIsGuess = o.dialectIsGuess || why == dropReasonSuspectedFromError
+		o.dialectIsGuess = o.dialectIsGuess || dropReason == dropReasonSuspectedFromError
 	}
 }
 
 // rememberDialect stores that the service accepted a dialect.
-func (o *openAI) rememberDialect(ctx context.Context, d dialect) {
+func (o *openAI) rememberDialect(ctx context.Context, d apiDialect) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if d == o.provenDialect || d != o.dialect {
+	if d == o.lastAcceptedDialect || d != o.dialect {
 		return
 	}
-	o.provenDialect = d
-	if o.memory != nil {
+	o.lastAcceptedDialect = d
+	if o.capabilityStore != nil {
 		keep := dialectLearnedFromErrorTTL
 		if o.dialectIsGuess {
 			keep = dialectFoundByTryingTTL
 		}
-		o.memory.Remember(ctx, o.memoryKey, d.String(), keep)
+		o.capabilityStore.Remember(ctx, o.dialectStoreKey, d.String(), keep)
 	}
 	o.dialectIsGuess = false
 }
@@ -159,7 +159,7 @@ func (o *openAI) redactAPIKeyInError(err error) error {
 	if o.key == "" || !strings.Contains(err.Error(), o.key) {
 		return err
 	}
-	var status *StatusError
+	var status *HTTPStatusError
 	if errors.As(err, &status) {
 		copied := *status
 		copied.Message = strings.ReplaceAll(copied.Message, o.key, "[key]")

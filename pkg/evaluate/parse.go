@@ -26,10 +26,10 @@ var (
 	errCanaryLeaked = errors.New("canary token in the wrong field of evaluator response -- possible evaluator injection; do not retry, and tell the user")
 )
 
-// A decisionError is a well-formed reply with the right canary and an unknown decision.
-type decisionError string
+// A unknownDecisionError is a well-formed reply with the right canary and an unknown decision.
+type unknownDecisionError string
 
-func (e decisionError) Error() string { return fmt.Sprintf("unknown decision %.40q", string(e)) }
+func (e unknownDecisionError) Error() string { return fmt.Sprintf("unknown decision %.40q", string(e)) }
 
 // An answer is the evaluator's parsed reply.
 type answer struct {
@@ -45,7 +45,7 @@ var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 // its field, the error is errCanary, whatever else is wrong, except that a reply which contains the canary
 // but is not a JSON object is a parse error. The error is errCanaryLeaked if another field also shows the canary,
 // in any spelling, or any field shows the canary of an older attempt.
-func parseReply(reply, canary string, older ...string) (answer, error) {
+func parseReply(reply, canary string, olderCanaries ...string) (answer, error) {
 	fields, err := replyObject(reply)
 	if err != nil {
 		if !strings.Contains(withoutThoughts(reply), canary) {
@@ -58,7 +58,7 @@ func parseReply(reply, canary string, older ...string) (answer, error) {
 	}
 	for name, value := range fields {
 		text, ok := value.(string)
-		if ok && name != "canary" && slices.ContainsFunc(append(older, canary), func(c string) bool { return showsCanary(text, c) }) {
+		if ok && name != "canary" && slices.ContainsFunc(append(olderCanaries, canary), func(c string) bool { return containsCanaryInAnyForm(text, c) }) {
 			return answer{}, errCanaryLeaked
 		}
 	}
@@ -95,7 +95,7 @@ func readAnswer(fields map[string]any) (answer, error) {
 	}
 	a.confidence = c
 	if err := a.decision.UnmarshalText(upperASCII(decision)); err != nil {
-		return a, decisionError(decision)
+		return a, unknownDecisionError(decision)
 	}
 	return a, nil
 }

@@ -130,7 +130,7 @@ func TestFailOpenOfReplies(t *testing.T) {
 		`{"decision":"ALLOW"}`:              verdict.Block,
 		``:                                  verdict.Block,
 	} {
-		v := e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: reply}})
+		v := e.verdictFromReply(&modelExchange{canaries: []string{good}, reply: Reply{Text: reply}})
 		if v.Decision != want || v.Decision == verdict.Allow && (!v.IsAllowedDespiteFailure || v.Confidence > 0.5) {
 			t.Errorf("%s: %v %v degraded=%t, want %v", reply, v.Decision, v.Confidence, v.IsAllowedDespiteFailure, want)
 		}

@@ -15,25 +15,25 @@ import (
 )
 
 // A Problem is a reason why an endpoint cannot be used.
-type Problem struct {
-	Setting      string // the setting of the evaluator's section that causes it
-	Msg          string
-	Fix          string // how to fix it
-	MayStillWork bool   // the endpoint may work anyway
+type EndpointProblem struct {
+	Setting              string // the setting of the evaluator's section that causes it
+	Msg                  string
+	FixAdvice            string // how to fix it
+	EndpointMayStillWork bool   // the endpoint may work anyway
 }
 
-// Probe returns the problems of an endpoint: missing settings, an unreadable key, a service that does not
+// ProbeEndpoint returns the problems of an endpoint: missing settings, an unreadable key, a service that does not
 // answer. It sends one GET for the list of models, with the key, and nothing about any action.
-func Probe(ctx context.Context, ep Endpoint) []Problem {
+func ProbeEndpoint(ctx context.Context, ep Endpoint) []EndpointProblem {
 	s, ok := serviceOf(ep.Provider)
 	if !ok {
 		_, err := NewProvider(ep)
-		return []Problem{{Setting: "provider", Msg: err.Error(), Fix: "set evaluator.provider"}}
+		return []EndpointProblem{{Setting: "provider", Msg: err.Error(), FixAdvice: "set evaluator.provider"}}
 	}
-	var out []Problem
+	var out []EndpointProblem
 	add := func(setting string, err error, fix string) {
 		if err != nil {
-			out = append(out, Problem{Setting: setting, Msg: err.Error(), Fix: fix})
+			out = append(out, EndpointProblem{Setting: setting, Msg: err.Error(), FixAdvice: fix})
 		}
 	}
 	if ep.Model == "" {
@@ -51,23 +51,23 @@ func Probe(ctx context.Context, ep Endpoint) []Problem {
 	keyless := err != nil
 	_, err = ep.proxyURL()
 	add("proxy", err, "correct evaluator.proxy")
-	_, err = ep.roots()
+	_, err = ep.trustedRootCAs()
 	add("ca_file", err, "correct evaluator.ca_file")
 	d, err := newDoer(&ep)
 	if base == nil || err != nil {
 		return out
 	}
-	if p := d.probe(ctx, &ep, base, key, keyless); p != nil {
+	if p := d.probeModelList(ctx, &ep, base, key, keyless); p != nil {
 		out = append(out, *p)
 	}
 	return out
 }
 
-// probe asks a service for its models and returns what is wrong with the answer. keyless: no key is
+// probeModelList asks a service for its models and returns what is wrong with the answer. keyless: no key is
 // configured, so a service that requires one can only reject the request.
-func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key string, keyless bool) *Problem {
-	fault := func(setting, fix, format string, args ...any) *Problem {
-		return &Problem{Setting: setting, Fix: fix, Msg: fmt.Sprintf(format, args...)}
+func (d *httpDoer) probeModelList(ctx context.Context, ep *Endpoint, base *url.URL, key string, hasNoAPIKey bool) *EndpointProblem {
+	fault := func(setting, fix, format string, args ...any) *EndpointProblem {
+		return &EndpointProblem{Setting: setting, FixAdvice: fix, Msg: fmt.Sprintf(format, args...)}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base.String(), "/")+"/models", nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 	defer resp.Body.Close()
 	switch status := resp.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		if keyless {
+		if hasNoAPIKey {
 			return nil
 		}
 		if key == "" {
@@ -102,7 +102,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 		return fault("base_url", "set evaluator.base_url to the target of the redirect", "%s redirects, and shield does not follow redirects", base)
 	case status == http.StatusTooManyRequests || status >= 500:
 		p := fault("base_url", "check the logs or the status page of the service", "%s answers with HTTP status %d", base, status)
-		p.MayStillWork = true
+		p.EndpointMayStillWork = true
 		return p
 	case status < 200 || status > 299:
 		return nil // the service answers, but has no list of models
@@ -115,7 +115,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 }
 
 // modelNotListed returns a problem if a service lists its models without this one; else nil.
-func modelNotListed(model string, base *url.URL, body []byte) *Problem {
+func modelNotListed(model string, base *url.URL, body []byte) *EndpointProblem {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -136,5 +136,5 @@ func modelNotListed(model string, base *url.URL, body []byte) *Problem {
 	if len(ids) > 5 {
 		some += ", …"
 	}
-	return &Problem{Setting: "model", MayStillWork: true, Fix: "set evaluator.model to a listed model", Msg: fmt.Sprintf("%s does not list the model %q; it has %s", base, model, some)}
+	return &EndpointProblem{Setting: "model", EndpointMayStillWork: true, FixAdvice: "set evaluator.model to a listed model", Msg: fmt.Sprintf("%s does not list the model %q; it has %s", base, model, some)}
 }

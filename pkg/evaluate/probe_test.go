@@ -50,7 +50,7 @@ func TestProbe(t *testing.T) {
 				_, _ = w.Write([]byte(tt.body))
 			}))
 			defer srv.Close()
-			got := Probe(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: tt.model, BaseURL: srv.URL + "/v1/", APIKeyEnv: "KEY"}, LookupEnv: func(string) (string, bool) { return testKey, true }})
+			got := ProbeEndpoint(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: tt.model, BaseURL: srv.URL + "/v1/", APIKeyEnv: "KEY"}, LookupEnv: func(string) (string, bool) { return testKey, true }})
 			if asked != 1 {
 				t.Errorf("asked %d times", asked)
 			}
@@ -60,7 +60,7 @@ func TestProbe(t *testing.T) {
 				}
 				return
 			}
-			if len(got) != 1 || !strings.Contains(strings.Replace(got[0].Setting+": "+got[0].Msg, srv.URL+"/v1/ ", "", 1), tt.want) || got[0].MayStillWork != tt.doubt || got[0].Fix == "" {
+			if len(got) != 1 || !strings.Contains(strings.Replace(got[0].Setting+": "+got[0].Msg, srv.URL+"/v1/ ", "", 1), tt.want) || got[0].EndpointMayStillWork != tt.doubt || got[0].FixAdvice == "" {
 				t.Fatalf("problems %+v, want %s", got, tt.want)
 			}
 			if strings.ContainsAny(got[0].Msg, "\x1b\x07") || strings.Contains(got[0].Msg, testKey) {
@@ -91,13 +91,13 @@ func TestProbeSettings(t *testing.T) {
 		"missing key file": {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "ftp://x", APIKeyFile: filepath.Join(dir, "none")}}, []string{"base_url: ", "api_key_file: "}},
 		"no answer":        {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}}, []string{"base_url: " + srv.URL + " does not answer: "}},
 	} {
-		got := Probe(t.Context(), tt.ep)
+		got := ProbeEndpoint(t.Context(), tt.ep)
 		if len(got) != len(tt.want) {
 			t.Errorf("%s: %+v", name, got)
 			continue
 		}
 		for i, p := range got {
-			if !strings.HasPrefix(p.Setting+": "+p.Msg, tt.want[i]) || p.Fix == "" || strings.Contains(p.Msg, testKey) {
+			if !strings.HasPrefix(p.Setting+": "+p.Msg, tt.want[i]) || p.FixAdvice == "" || strings.Contains(p.Msg, testKey) {
 				t.Errorf("%s: %+v, want %s", name, p, tt.want[i])
 			}
 		}
@@ -108,7 +108,7 @@ func TestProbeWithoutKey(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer srv.Close()
-	got := Probe(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
+	got := ProbeEndpoint(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
 	if len(got) != 1 || !strings.Contains(got[0].Msg, "requires an API key, and none is set") {
 		t.Errorf("%+v", got)
 	}
@@ -125,7 +125,7 @@ func TestProbeEnds(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(hold)
-	got := Probe(ctx, Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
+	got := ProbeEndpoint(ctx, Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
 	if len(got) != 1 || !strings.Contains(got[0].Msg, "does not answer") {
 		t.Errorf("%+v", got)
 	}

@@ -22,8 +22,8 @@ var systemPrompt string
 
 // Placeholders in systemPrompt that are replaced in each request.
 const (
-	canaryMark   = "{{canary}}"
-	boundaryMark = "{{boundary}}"
+	canaryPlaceholder                = "{{canary}}"
+	untrustedDataBoundaryPlaceholder = "{{boundary}}"
 )
 
 // MaxPayloadBytes is the maximum length of a quoted payload, in bytes, that is sent to the evaluator. A longer one
@@ -44,7 +44,7 @@ func promptHash(prompt string) string {
 // attempts.
 type question struct {
 	system                          string // system prompt
-	instruction                     string // what the model should do with the text
+	modelInstruction                string // what the model should do with the text
 	facts                           string // facts from shield, in fixed words
 	quotedActionOrResult            string
 	hasRedactionOutsideSecretFields bool // redaction also removed text outside of the fields that hold the secrets
@@ -54,16 +54,16 @@ type question struct {
 var redactedPattern = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case without the secrets that r knows or recognises.
-func newQuestion(c *analysis.ActionCase, r *redact.Redactor, why func(*verdict.Step) string) (*question, error) {
+func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.Step) string) (*question, error) {
 	// Check before redaction, which takes time and can shorten a text.
 	if len(payloadText(c)) > MaxPayloadBytes {
 		return nil, errTooLarge
 	}
-	inPlace := quoter{maxBytes: MaxPayloadBytes}
-	inPlace.value(r.Value(c.Action.Payload, 0), 0)
+	inPlace := promptJSONWriter{maxBytes: MaxPayloadBytes}
+	inPlace.appendValue(r.RedactJSONValue(c.Action.Payload, 0), 0)
 	payload, r := r.RedactAndCollectSecrets(c.Action.Payload, 0)
-	q := quoter{maxBytes: MaxPayloadBytes}
-	q.value(payload, 0)
+	q := promptJSONWriter{maxBytes: MaxPayloadBytes}
+	q.appendValue(payload, 0)
 	if q.overLimit() {
 		return nil, errTooLarge
 	}
@@ -74,8 +74,8 @@ func newQuestion(c *analysis.ActionCase, r *redact.Redactor, why func(*verdict.S
 	b.WriteString("\nPayload: ")
 	b.Write(q.buf)
 	b.WriteByte('\n')
-	f := newFacts(c, r, why)
-	text := quoter{maxBytes: MaxPayloadBytes}
+	f := newFacts(c, r, lowerTierAskReason)
+	text := promptJSONWriter{maxBytes: MaxPayloadBytes}
 	f.references.write(&text)
 	b.Write(text.buf)
 	said := ""
@@ -91,13 +91,13 @@ func newQuestion(c *analysis.ActionCase, r *redact.Redactor, why func(*verdict.S
 // prompt returns the prompt of one attempt: the text as quoted data between two lines with the boundary. The
 // text cannot end the quotation: it does not contain the boundary, and quoting escapes its line breaks.
 func (q *question) prompt(canary, boundary string) Prompt {
-	system := strings.NewReplacer(canaryMark, canary, boundaryMark, boundary).Replace(q.system)
-	return Prompt{System: system, User: q.userPrompt(boundary), Schema: []byte(replySchema)}
+	system := strings.NewReplacer(canaryPlaceholder, canary, untrustedDataBoundaryPlaceholder, boundary).Replace(q.system)
+	return Prompt{System: system, User: q.userPrompt(boundary), ReplySchema: []byte(replySchema)}
 }
 
 // userPrompt returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
 func (q *question) userPrompt(boundary string) string {
-	return q.instruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.quotedActionOrResult +
+	return q.modelInstruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.quotedActionOrResult +
 		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerInstructions
 }
 
@@ -121,8 +121,8 @@ func quoteActionType(name string, r *redact.Redactor) string {
 	if name != "" && len(name) <= 80 && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
 		return name
 	}
-	q := quoter{maxBytes: 1 << 10}
-	q.text(r.String(name))
+	q := promptJSONWriter{maxBytes: 1 << 10}
+	q.appendString(r.RedactText(name))
 	if q.overLimit() {
 		return `"(longer than 1024 bytes)"`
 	}

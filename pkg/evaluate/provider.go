@@ -11,16 +11,16 @@ import (
 
 // A Prompt is one question to a language model.
 type Prompt struct {
-	System string // instructions
-	User   string // the action, quoted
-	Schema []byte // JSON schema that the reply should have
+	System      string // instructions
+	User        string // the action, quoted
+	ReplySchema []byte // JSON schema that the reply should have
 }
 
 // A Provider sends prompts to a language model. Each call sends one request, without waiting or retrying: the
 // evaluator retries, because each attempt takes a rate token. Goroutines may share a Provider.
-type Provider interface {
-	// Complete returns the text of the model's reply. An error that wraps [*StatusError] means a response
-	// with a status other than 200; after one that wraps [*UnsupportedError] the caller should repeat the
+type ModelProvider interface {
+	// Complete returns the text of the model's reply. An error that wraps [*HTTPStatusError] means a response
+	// with a status other than 200; after one that wraps [*UnsupportedParameterError] the caller should repeat the
 	// call.
 	Complete(ctx context.Context, p Prompt) (string, error)
 }
@@ -39,29 +39,29 @@ type Tokens struct {
 	Completion int
 }
 
-// A Replier is a [Provider] that also returns metadata of an answer.
-type ProviderWithMetadata interface {
-	Provider
-	Reply(ctx context.Context, p Prompt) (Reply, error)
+// A ModelProviderWithReplyMetadata is a [Provider] that also returns metadata of an answer.
+type ModelProviderWithReplyMetadata interface {
+	ModelProvider
+	CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, error)
 }
 
-// complete sends a prompt to a provider.
-func complete(ctx context.Context, by Provider, p Prompt) (Reply, error) {
-	if r, ok := by.(ProviderWithMetadata); ok {
-		return r.Reply(ctx, p)
+// sendPrompt sends a prompt to a provider.
+func sendPrompt(ctx context.Context, provider ModelProvider, p Prompt) (Reply, error) {
+	if r, ok := provider.(ModelProviderWithReplyMetadata); ok {
+		return r.CompleteWithMetadata(ctx, p)
 	}
-	text, err := by.Complete(ctx, p)
+	text, err := provider.Complete(ctx, p)
 	return Reply{Text: text}, err
 }
 
-// A StatusError reports a response whose status is not 200.
-type StatusError struct {
+// A HTTPStatusError reports a response whose status is not 200.
+type HTTPStatusError struct {
 	Status     int           // HTTP status
 	Message    string        // message of the service, truncated and cleaned
 	RetryAfter time.Duration // waiting time that the service asks for; 0 if none
 }
 
-func (e *StatusError) Error() string {
+func (e *HTTPStatusError) Error() string {
 	s := fmt.Sprintf("HTTP status %d", e.Status)
 	if text := http.StatusText(e.Status); text != "" {
 		s += " " + text
@@ -72,23 +72,23 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// An UnsupportedError says that the service rejected a parameter of the request, such as response_format. The
+// An UnsupportedParameterError says that the service rejected a parameter of the request, such as response_format. The
 // provider will not send it again.
-type UnsupportedError struct {
+type UnsupportedParameterError struct {
 	Parameter string
 	Err       error // the refusal
 }
 
-func (e *UnsupportedError) Error() string {
+func (e *UnsupportedParameterError) Error() string {
 	return fmt.Sprintf("parameter %s refused: %v", e.Parameter, e.Err)
 }
 
-func (e *UnsupportedError) Unwrap() error { return e.Err }
+func (e *UnsupportedParameterError) Unwrap() error { return e.Err }
 
 // isTransient reports whether a retry may help: the service is busy or broken. All other errors, including a
 // closed connection, are final.
 func isTransient(err error) bool {
-	var status *StatusError
+	var status *HTTPStatusError
 	return errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status >= 500 && status.Status <= 599)
 }
 
@@ -96,7 +96,7 @@ func isTransient(err error) bool {
 // payload cannot influence. Only these errors can fail open: a rejection of this request (400, 413, 422, or
 // 403 from a filter) or a reply that cannot be parsed could be provoked by the payload.
 func isUnreachable(err error) bool {
-	var status *StatusError
+	var status *HTTPStatusError
 	if errors.As(err, &status) {
 		switch status.Status {
 		case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusNotFound, http.StatusRequestTimeout:

@@ -168,7 +168,7 @@ func TestReasoningModel(t *testing.T) {
 	t.Parallel()
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
-	server.On("o3-mini", evaltest.Verdict("ALLOW", "0.9"))
+	server.SetModelBehaviour("o3-mini", evaltest.Verdict("ALLOW", "0.9"))
 	check(t, judge(t, newEvaluator(t, Options{Provider: provider(t, server, "o3-mini")}), newCase("make")), said{"ALLOW", 0.9, "judged", "", false, 0})
 	requests := server.Requests()
 	if len(requests) != 1 || requests[0].Body["max_completion_tokens"] != float64(maxReplyTokens) || requests[0].Body["temperature"] != nil {
@@ -248,7 +248,7 @@ func TestOneConnectionEach(t *testing.T) {
 	connections := map[string]int{}
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
-	server.On("m", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+	server.SetModelBehaviour("m", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 		mu.Lock()
 		connections[hr.RemoteAddr]++
 		mu.Unlock()
@@ -319,14 +319,14 @@ func TestFailureMessage(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	t.Parallel()
-	full := dialect{replyFormatSchema, replyLimitMaxTokens, true, false}
-	object, plain := dialect{replyFormatObject, replyLimitMaxTokens, true, false}, dialect{replyFormatNone, replyLimitMaxTokens, true, false}
+	full := apiDialect{replyFormatSchema, replyLimitMaxTokens, true, false}
+	object, plain := apiDialect{replyFormatObject, replyLimitMaxTokens, true, false}, apiDialect{replyFormatNone, replyLimitMaxTokens, true, false}
 	for _, tt := range []struct {
 		name      string
-		from      dialect
+		from      apiDialect
 		status    int
 		message   string
-		want      dialect
+		want      apiDialect
 		parameter string
 		why       parameterDropReason
 	}{
@@ -335,9 +335,9 @@ func TestWithout(t *testing.T) {
 		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", dropReasonNamedInServiceError},
 		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", dropReasonNamedInServiceError},
 		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", dropReasonNamedInServiceError},
-		{"temperature", full, 400, "'temperature' must be 1", dialect{replyFormatSchema, replyLimitMaxTokens, false, false}, "temperature", dropReasonNamedInServiceError},
-		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}, "max_tokens", dropReasonNamedInServiceError},
-		{"limit at all", dialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}, 400, "max_completion_tokens: extra input", dialect{replyFormatSchema, replyLimitNone, true, false}, "max_tokens", dropReasonNamedInServiceError},
+		{"temperature", full, 400, "'temperature' must be 1", apiDialect{replyFormatSchema, replyLimitMaxTokens, false, false}, "temperature", dropReasonNamedInServiceError},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", apiDialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}, "max_tokens", dropReasonNamedInServiceError},
+		{"limit at all", apiDialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}, 400, "max_completion_tokens: extra input", apiDialect{replyFormatSchema, replyLimitNone, true, false}, "max_tokens", dropReasonNamedInServiceError},
 		{"something else", full, 400, "content refused", object, "response_format", dropReasonSuspectedFromError},
 		{"something else again", object, 422, "", plain, "response_format", dropReasonSuspectedFromError},
 		{"a failure", full, 500, "oops", object, "response_format", dropReasonSuspectedFromError},
@@ -346,14 +346,14 @@ func TestWithout(t *testing.T) {
 		{"many requests", full, 429, "response_format", full, "", dropReasonNone},
 		{"no such model", full, 404, "model not found", full, "", dropReasonNone},
 		{"no key", full, 401, "response_format", full, "", dropReasonNone},
-		{"no system role", full, 400, "System role not supported", dialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
-		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
-		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
-		{"one message already", dialect{replyFormatNone, replyLimitNone, false, true}, 400, "System role not supported", dialect{replyFormatNone, replyLimitNone, false, true}, "", dropReasonNone},
-		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", dropReasonNone},
+		{"no system role", full, 400, "System role not supported", apiDialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
+		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", apiDialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
+		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", apiDialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
+		{"one message already", apiDialect{replyFormatNone, replyLimitNone, false, true}, 400, "System role not supported", apiDialect{replyFormatNone, replyLimitNone, false, true}, "", dropReasonNone},
+		{"nothing left", apiDialect{}, 400, "response_format temperature max_tokens", apiDialect{}, "", dropReasonNone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, parameter, why := tt.from.withoutRefusedParameter(&StatusError{Status: tt.status, Message: tt.message})
+			got, parameter, why := tt.from.withoutRefusedParameter(&HTTPStatusError{Status: tt.status, Message: tt.message})
 			if got != tt.want || parameter != tt.parameter || why != tt.why {
 				t.Errorf("got %+v %q %d, want %+v %q %d", got, parameter, why, tt.want, tt.parameter, tt.why)
 			}
@@ -365,8 +365,8 @@ func TestWithout(t *testing.T) {
 // always complains must not be asked for ever.
 func TestWithoutEnds(t *testing.T) {
 	t.Parallel()
-	always := &StatusError{Status: 400, Message: "system role response_format temperature max_tokens max_completion_tokens"}
-	d, n := dialect{replyFormatSchema, replyLimitMaxTokens, true, false}, 0
+	always := &HTTPStatusError{Status: 400, Message: "system role response_format temperature max_tokens max_completion_tokens"}
+	d, n := apiDialect{replyFormatSchema, replyLimitMaxTokens, true, false}, 0
 	for {
 		next, parameter, _ := d.withoutRefusedParameter(always)
 		if parameter == "" {
@@ -377,7 +377,7 @@ func TestWithoutEnds(t *testing.T) {
 			t.Fatalf("%d parameters were given up", n)
 		}
 	}
-	if d != (dialect{noSystemRole: true}) {
+	if d != (apiDialect{noSystemRole: true}) {
 		t.Errorf("left %+v", d)
 	}
 }
@@ -388,8 +388,8 @@ func TestUnreachable(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&StatusError{Status: 503}, true}, {&StatusError{Status: 429}, true}, {&StatusError{Status: 401}, true}, {&StatusError{Status: 404}, true},
-		{&StatusError{Status: 400}, false}, {&StatusError{Status: 403}, false}, {&StatusError{Status: 413}, false}, {&StatusError{Status: 422}, false}, {&StatusError{Status: 301}, false},
+		{&HTTPStatusError{Status: 503}, true}, {&HTTPStatusError{Status: 429}, true}, {&HTTPStatusError{Status: 401}, true}, {&HTTPStatusError{Status: 404}, true},
+		{&HTTPStatusError{Status: 400}, false}, {&HTTPStatusError{Status: 403}, false}, {&HTTPStatusError{Status: 413}, false}, {&HTTPStatusError{Status: 422}, false}, {&HTTPStatusError{Status: 301}, false},
 		{context.DeadlineExceeded, true}, {errConnectionCut, true}, {errors.New("the response is not one JSON object"), false},
 	} {
 		if got := isUnreachable(tt.err); got != tt.want {

@@ -19,18 +19,18 @@ import (
 //   - contains no "<" inside strings, nor "[" before a capital letter or a
 //     slash: chat templates interpret <|im_start|>, </s> or [INST] as the start
 //     or end of a message.
-type quoter struct {
+type promptJSONWriter struct {
 	buf      []byte
 	maxBytes int // bytes; writing stops soon after
 }
 
-// overLimit reports whether more than limit bytes were written.
-func (q *quoter) overLimit() bool { return len(q.buf) > q.maxBytes }
+// overLimit reports whether more than maxBytes bytes were written.
+func (q *promptJSONWriter) overLimit() bool { return len(q.buf) > q.maxBytes }
 
-func (q *quoter) appendRaw(s string) { q.buf = append(q.buf, s...) }
+func (q *promptJSONWriter) appendRaw(s string) { q.buf = append(q.buf, s...) }
 
-// value appends one JSON value, indented by two spaces a level, keys sorted.
-func (q *quoter) value(v any, depth int) {
+// appendValue appends one JSON value, indented by two spaces a level, keys sorted.
+func (q *promptJSONWriter) appendValue(v any, depth int) {
 	if q.overLimit() {
 		return
 	}
@@ -40,30 +40,30 @@ func (q *quoter) value(v any, depth int) {
 	case bool:
 		q.appendRaw(map[bool]string{false: "false", true: "true"}[v])
 	case string:
-		q.text(v)
+		q.appendString(v)
 	case jsontext.Value:
 		// Only numbers are raw JSON text; anything else might not be a single value.
 		if v.Kind() == '0' && v.IsValid() {
 			q.buf = append(q.buf, v...)
 		} else {
-			q.text(string(v))
+			q.appendString(string(v))
 		}
 	case []any:
-		q.list(len(v), '[', ']', depth, func(i int) { q.value(v[i], depth+1) })
+		q.appendList(len(v), '[', ']', depth, func(i int) { q.appendValue(v[i], depth+1) })
 	case map[string]any:
 		keys := sorted.Keys(v)
-		q.list(len(keys), '{', '}', depth, func(i int) {
-			q.text(keys[i])
+		q.appendList(len(keys), '{', '}', depth, func(i int) {
+			q.appendString(keys[i])
 			q.appendRaw(": ")
-			q.value(v[keys[i]], depth+1)
+			q.appendValue(v[keys[i]], depth+1)
 		})
 	default:
-		q.text(fmt.Sprint(v))
+		q.appendString(fmt.Sprint(v))
 	}
 }
 
-// list appends n elements between two brackets, each on its own line.
-func (q *quoter) list(n int, open, end byte, depth int, element func(i int)) {
+// appendList appends n elements between two brackets, each on its own line.
+func (q *promptJSONWriter) appendList(n int, open, end byte, depth int, element func(i int)) {
 	q.buf = append(q.buf, open)
 	for i := 0; i < n && !q.overLimit(); i++ {
 		if i > 0 {
@@ -78,15 +78,15 @@ func (q *quoter) list(n int, open, end byte, depth int, element func(i int)) {
 	q.buf = append(q.buf, end)
 }
 
-func (q *quoter) indent(depth int) {
+func (q *promptJSONWriter) indent(depth int) {
 	q.buf = append(q.buf, '\n')
 	for range depth {
 		q.appendRaw("  ")
 	}
 }
 
-// text appends a string.
-func (q *quoter) text(s string) {
+// appendString appends a string.
+func (q *promptJSONWriter) appendString(s string) {
 	if len(s) > q.maxBytes {
 		q.buf = append(q.buf, make([]byte, q.maxBytes+1)...)
 		return
@@ -112,8 +112,9 @@ func (q *quoter) text(s string) {
 	q.buf = append(q.buf, '"')
 }
 
-// appendEscapedASCII appends one ASCII character; rest is the text after it.
-func (q *quoter) appendEscapedASCII(c byte, textAfter string) {
+// appendEscapedASCII appends one ASCII character, escaped if necessary; textAfter is the text after
+// it.
+func (q *promptJSONWriter) appendEscapedASCII(c byte, textAfter string) {
 	switch {
 	case c == '"' || c == '\\':
 		q.buf = append(q.buf, '\\', c)
@@ -133,7 +134,7 @@ func (q *quoter) appendEscapedASCII(c byte, textAfter string) {
 }
 
 // escape appends the \u form of a character, as a surrogate pair if needed.
-func (q *quoter) escape(r rune) {
+func (q *promptJSONWriter) escape(r rune) {
 	const hex = "0123456789abcdef"
 	unit := func(u rune) {
 		q.buf = append(q.buf, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])

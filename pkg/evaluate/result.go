@@ -15,11 +15,11 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// resultPrompt holds the evaluator's instructions for examining a result. It is compiled in like
+// resultExaminationPrompt holds the evaluator's instructions for examining a result. It is compiled in like
 // [systemPrompt].
 //
 //go:embed result.txt
-var resultPrompt string
+var resultExaminationPrompt string
 
 // A result that does not fit into one question is read in overlapping parts, so that no sentence is cut. Each
 // part is a separate evaluation.
@@ -28,38 +28,38 @@ const (
 	partOverlapBytes = 4 << 10 // bytes
 )
 
-// Examine asks the model whether a tool's result contains instructions for the agent that will read it
-// (prompt injection). kind is the type of the action that returned it. ALLOW means that nothing was found,
-// ESCALATE that there may be something, and BLOCK that there is; a BLOCK with an error and a degraded ALLOW
-// are failures. Credentials are redacted before the result is sent.
-func (e *Evaluator) Examine(ctx context.Context, actionType string, result any) verdict.Verdict {
-	v := e.examine(ctx, actionType, result)
+// ExamineResultForInjection asks the model whether a tool's result contains instructions for the agent that will read
+// it (prompt injection). actionType is the type of the action that returned it. ALLOW means that
+// nothing was found, ESCALATE that there may be something, and BLOCK that there is; a BLOCK with an
+// error and a degraded ALLOW are failures. Credentials are redacted before the result is sent.
+func (e *Evaluator) ExamineResultForInjection(ctx context.Context, actionType string, result any) verdict.Verdict {
+	v := e.examineResultParts(ctx, actionType, result)
 	v.Tier, v.NextTier = 2, 0
-	v.PromptHash = promptHash(resultPrompt)
+	v.PromptHash = promptHash(resultExaminationPrompt)
 	return v
 }
 
-func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdict.Verdict {
+func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, result any) verdict.Verdict {
 	if e.o.Provider == nil {
-		v := e.unavailable()
+		v := e.verdictWithoutProvider()
 		if v.Decision == verdict.Escalate { // no person is asked about results
-			v = failureVerdict(v.Error, v.Reasoning)
+			v = failureVerdict(v.ErrorCode, v.Reasoning)
 		}
 		return v
 	}
 	r := redactResult(result, e.o.Redactor)
-	if e.o.CanaryToken != "" && slices.ContainsFunc(r.texts, func(text string) bool { return strings.Contains(text, e.o.CanaryToken) }) {
+	if e.o.FixedCanaryToken != "" && slices.ContainsFunc(r.textsAndMemberNames, func(text string) bool { return strings.Contains(text, e.o.FixedCanaryToken) }) {
 		return finalBlock("canary", "the result contains the configured canary token; ask the user to change evaluator.canary_token")
 	}
-	parts := r.parts()
+	parts := r.splitIntoOverlappingParts()
 	if len(parts) == 0 {
 		return failureVerdict("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxResultParts*MaxPayloadBytes))
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	v := verdict.Finding{Authority: verdict.AuthorityNotNeeded, Confidence: 1}.Verdict(2)
+	v := verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: 1}.Verdict(2)
 	for i, part := range parts {
-		x := &exchange{question: resultQuestion(kind, part, i, len(parts), e.o.Redactor)}
+		x := &modelExchange{question: newResultPartQuestion(actionType, part, i, len(parts), e.o.Redactor)}
 		one := e.examinePart(asking, ctx, x)
 		if one.Decision != verdict.Allow || one.IsAllowedDespiteFailure {
 			return one
@@ -68,66 +68,66 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 			v = one
 		}
 	}
-	return restrictResultAllow(v, append(r.texts, kind))
+	return escalateDoubtfulResultAllow(v, append(r.textsAndMemberNames, actionType))
 }
 
 // examinePart returns the evaluator's verdict on a part. asking is the context of the request, with a shorter
 // deadline than the caller's ctx.
-func (e *Evaluator) examinePart(asking, ctx context.Context, x *exchange) verdict.Verdict {
-	if err := e.ask(asking, x); err != nil {
-		return e.failureVerdictFor(ctx, err, x.canaries)
+func (e *Evaluator) examinePart(requestCtx, callerCtx context.Context, x *modelExchange) verdict.Verdict {
+	if err := e.askModelWithRetries(requestCtx, x); err != nil {
+		return e.failureVerdictFor(callerCtx, err, x.canaries)
 	}
-	return e.conclude(x)
+	return e.verdictFromReply(x)
 }
 
-// restrictResultAllow replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
+// escalateDoubtfulResultAllow replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
 // confident: a model that obeys the result would answer ALLOW too.
-func restrictResultAllow(v verdict.Verdict, texts []string) verdict.Verdict {
-	rule := reviewerTextRule(texts)
+func escalateDoubtfulResultAllow(v verdict.Verdict, resultTexts []string) verdict.Verdict {
+	rule := findEvaluatorAddressingRule(resultTexts)
 	switch {
 	case rule != nil:
-		return verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 0.85, Rule: rule.ID,
+		return verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 0.85, Rule: rule.ID,
 			Reasoning: fmt.Sprintf("prompt injection: the result contains text addressed to its reviewer (%s); tell the user", rule.Name)}.Verdict(2)
 	case v.Confidence < 0.5:
-		return verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
+		return verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
 	}
 	return v
 }
 
-// resultQuestion returns the question about part i of n of a quoted result.
-func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *question {
+// newResultPartQuestion returns the question about part i of n of a quoted result.
+func newResultPartQuestion(actionType string, part []byte, partIndex, partCount int, r *redact.Redactor) *question {
 	var b strings.Builder
-	b.WriteString("Action type: " + quoteActionType(kind, r) + "\n")
-	if n > 1 {
-		fmt.Fprintf(&b, "Result, part %d of %d, which overlap: ", i+1, n)
+	b.WriteString("Action type: " + quoteActionType(actionType, r) + "\n")
+	if partCount > 1 {
+		fmt.Fprintf(&b, "Result, part %d of %d, which overlap: ", partIndex+1, partCount)
 	} else {
 		b.WriteString("Result: ")
 	}
 	b.Write(part)
 	b.WriteByte('\n')
-	return &question{system: resultPrompt, instruction: "Examine what this tool has returned:", quotedActionOrResult: b.String()}
+	return &question{system: resultExaminationPrompt, modelInstruction: "Examine what this tool has returned:", quotedActionOrResult: b.String()}
 }
 
-// A resultExcerpt is a result as it is sent to an evaluator: without credentials and without encoded images
+// A redactedToolResult is a result as it is sent to an evaluator: without credentials and without encoded images
 // and sounds.
-type resultExcerpt struct {
-	texts  []string // all texts, including names of members
-	quoted []byte   // nil if the result is too large
+type redactedToolResult struct {
+	textsAndMemberNames []string // all texts, including names of members
+	quoted              []byte   // nil if the result is too large
 
 	redactor       *redact.Redactor
 	remainingBytes int // bytes of text that may still be added
 }
 
-func redactResult(result any, r *redact.Redactor) resultExcerpt {
-	s := resultExcerpt{redactor: r, remainingBytes: maxResultParts * (MaxPayloadBytes - partOverlapBytes)}
-	q := quoter{maxBytes: s.remainingBytes}
+func redactResult(result any, r *redact.Redactor) redactedToolResult {
+	s := redactedToolResult{redactor: r, remainingBytes: maxResultParts * (MaxPayloadBytes - partOverlapBytes)}
+	q := promptJSONWriter{maxBytes: s.remainingBytes}
 	value := s.redactedValueCopy("", result, 0)
-	q.value(value, 0)
+	q.appendValue(value, 0)
 	if s.remainingBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
-		return resultExcerpt{}
+		return redactedToolResult{}
 	}
 	eachText(value, func(text string) bool {
-		s.texts = append(s.texts, text)
+		s.textsAndMemberNames = append(s.textsAndMemberNames, text)
 		return true
 	})
 	s.quoted = q.buf
@@ -140,7 +140,7 @@ const maxResultDepth = 128
 // redactedValueCopy returns a copy of a result's value as it is sent to the evaluator. A member name such as
 // password marks a text as a credential only if the text is a single word: a server must not hide
 // instructions under such a name.
-func (s *resultExcerpt) redactedValueCopy(memberName string, v any, depth int) any {
+func (s *redactedToolResult) redactedValueCopy(memberName string, v any, depth int) any {
 	if depth > maxResultDepth {
 		s.remainingBytes = -1
 	}
@@ -149,7 +149,7 @@ func (s *resultExcerpt) redactedValueCopy(memberName string, v any, depth int) a
 	}
 	switch v := v.(type) {
 	case string:
-		return s.string(memberName, v)
+		return s.redactText(memberName, v)
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
@@ -159,7 +159,7 @@ func (s *resultExcerpt) redactedValueCopy(memberName string, v any, depth int) a
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for _, k := range sorted.Keys(v) {
-			shows := s.string("", k)
+			shows := s.redactText("", k)
 			if n := mediaBytes(k, v); n > 0 {
 				object[shows] = fmt.Sprintf("[%d bytes of an image or audio file]", n)
 			} else {
@@ -174,8 +174,8 @@ func (s *resultExcerpt) redactedValueCopy(memberName string, v any, depth int) a
 	return v
 }
 
-// string redacts a text in pieces that are small enough for the redactor.
-func (s *resultExcerpt) string(name, text string) string {
+// redactText redacts a text in pieces that are small enough for the redactor.
+func (s *redactedToolResult) redactText(name, text string) string {
 	if s.remainingBytes -= len(text); s.remainingBytes < 0 {
 		return ""
 	}
@@ -196,9 +196,9 @@ func (s *resultExcerpt) string(name, text string) string {
 	return b.String()
 }
 
-// parts splits the quoted result into overlapping parts of at most [MaxPayloadBytes] bytes, one for each
+// splitIntoOverlappingParts splits the quoted result into overlapping parts of at most [MaxPayloadBytes] bytes, one for each
 // question to the model.
-func (s resultExcerpt) parts() (out [][]byte) {
+func (s redactedToolResult) splitIntoOverlappingParts() (out [][]byte) {
 	rest := s.quoted
 	for len(rest) > MaxPayloadBytes {
 		end := MaxPayloadBytes

@@ -57,7 +57,7 @@ func TestRoles(t *testing.T) {
 		if count[role.Name]++; count[role.Name] > 1 {
 			t.Errorf("two roles %s", role.Name)
 		}
-		server.On("role", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+		server.SetModelBehaviour("role", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
 			mu.Lock()
 			canaries = append(canaries, r.Canary)
 			mu.Unlock()
@@ -70,11 +70,11 @@ func TestRoles(t *testing.T) {
 			e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
 			v, err := e.Judge(ctx, action())
 			if err != nil || !comes(v, role.Want, open) {
-				t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.IsAllowedDespiteFailure, v.Error, v.Reasoning, err)
+				t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.IsAllowedDespiteFailure, v.ErrorCode, v.Reasoning, err)
 			}
 			mu.Lock()
 			for _, canary := range canaries {
-				if showsCanary(v.Reasoning, canary) || strings.Contains(v.Reasoning, testKey) {
+				if containsCanaryInAnyForm(v.Reasoning, canary) || strings.Contains(v.Reasoning, testKey) {
 					t.Errorf("%s: the reasoning shows a secret: %s", role.Name, v.Reasoning)
 				}
 			}
@@ -82,25 +82,25 @@ func TestRoles(t *testing.T) {
 			mu.Unlock()
 		}
 	}
-	wants := map[evaltest.Outcome]int{}
+	wants := map[evaltest.EvaluationOutcome]int{}
 	for _, role := range roles {
 		wants[role.Want]++
 	}
 	t.Logf("%d roles: %d honest, %d unreachable, %d no answers, %d untrusted", len(roles),
-		wants[evaltest.Honest], wants[evaltest.Unreachable], wants[evaltest.NoAnswer], wants[evaltest.Untrusted])
+		wants[evaltest.OutcomeGoodAnswer], wants[evaltest.OutcomeServiceUnreachable], wants[evaltest.OutcomeNoAnswer], wants[evaltest.OutcomeWrongCanary])
 }
 
 // comes reports whether a verdict is the one that must result from a role.
-func comes(v verdict.Verdict, want evaltest.Outcome, open bool) bool {
+func comes(v verdict.Verdict, want evaltest.EvaluationOutcome, open bool) bool {
 	switch want {
-	case evaltest.Honest:
-		return v.Decision == verdict.Allow && v.Confidence > 0.5 && !v.IsAllowedDespiteFailure && v.Error == ""
-	case evaltest.Untrusted:
-		return v.Decision == verdict.Block && v.Confidence == 1 && v.Error == "canary"
-	case evaltest.Unreachable:
+	case evaltest.OutcomeGoodAnswer:
+		return v.Decision == verdict.Allow && v.Confidence > 0.5 && !v.IsAllowedDespiteFailure && v.ErrorCode == ""
+	case evaltest.OutcomeWrongCanary:
+		return v.Decision == verdict.Block && v.Confidence == 1 && v.ErrorCode == "canary"
+	case evaltest.OutcomeServiceUnreachable:
 		if open {
-			return v.Decision == verdict.Allow && v.Confidence <= 0.5 && v.IsAllowedDespiteFailure && v.Error != ""
+			return v.Decision == verdict.Allow && v.Confidence <= 0.5 && v.IsAllowedDespiteFailure && v.ErrorCode != ""
 		}
 	}
-	return v.Decision == verdict.Block && v.Confidence == 0.5 && v.Error == "evaluator"
+	return v.Decision == verdict.Block && v.Confidence == 0.5 && v.ErrorCode == "evaluator"
 }

@@ -8,63 +8,63 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A textForReviewer is text in a payload that addresses the evaluator.
-type textForReviewer struct {
-	rule     *speech.Rule
-	location string // the view in which it was found, for people
+// A textAddressingEvaluator is text in a payload that addresses the evaluator.
+type textAddressingEvaluator struct {
+	rule            *speech.Rule
+	viewDescription string // the view in which it was found, for people
 }
 
 // tooMuchEncoded is reported if part of a text was not decoded.
 var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than shield decodes"}
 
-// findTextForReviewer looks for text in an action that addresses the evaluator. It searches the payload with its keys
+// findTextAddressingEvaluator looks for text in an action that addresses the evaluator. It searches the payload with its keys
 // and type as the single text of [payloadText], so that splitting a sentence over fields does not hide it;
 // its strings joined without separators; the case's views, which have the resolved words of a command; and
 // everything encoded in these. Each text is also searched with look-alike letters normalised.
-func findTextForReviewer(c *analysis.ActionCase, text string) *textForReviewer {
+func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *textAddressingEvaluator {
 	if r := findRuleIgnoringLookalikes(text); r != nil {
-		return &textForReviewer{r, "the payload"}
+		return &textAddressingEvaluator{r, "the payload"}
 	}
 	texts := payloadStrings(c)
 	if len(texts) > 1 {
 		joined := joinFirstAndLast400Bytes(texts)
 		if r := findRuleIgnoringLookalikes(joined); r != nil {
-			return &textForReviewer{r, "the texts of the payload, joined"}
+			return &textAddressingEvaluator{r, "the texts of the payload, joined"}
 		}
 		texts = append(texts, joined)
 	}
-	for _, v := range c.Views() {
+	for _, v := range c.TextVariants() {
 		if v.TransformationName == "raw" {
 			continue // already searched as part of the payload
 		}
 		if r := findRuleIgnoringLookalikes(v.Text); r != nil {
-			return &textForReviewer{r, "view " + v.TransformationName + " of " + v.Field}
+			return &textAddressingEvaluator{r, "view " + v.TransformationName + " of " + v.Field}
 		}
 		texts = append(texts, v.Text)
 	}
-	var found *textForReviewer
-	whole := decode.VisitPossibleDecodings(texts, func(l decode.Layer) bool {
+	var found *textAddressingEvaluator
+	whole := decode.VisitPossibleDecodings(texts, func(l decode.DecodedLayer) bool {
 		if r := findRuleIgnoringLookalikes(l.Text); r != nil {
-			found = &textForReviewer{r, "the payload, decoded from " + l.Name}
+			found = &textAddressingEvaluator{r, "the payload, decoded from " + l.Name}
 		}
 		return found == nil
 	})
 	if found == nil && !whole {
-		return &textForReviewer{tooMuchEncoded, "the payload"}
+		return &textAddressingEvaluator{tooMuchEncoded, "the payload"}
 	}
 	return found
 }
 
-// reviewerTextRule returns the first rule that matches text which addresses the evaluator: in the given texts one
+// findEvaluatorAddressingRule returns the first rule that matches text which addresses the evaluator: in the given texts one
 // after the other, joined without separators, or decoded.
-func reviewerTextRule(texts []string) (found *speech.Rule) {
+func findEvaluatorAddressingRule(texts []string) (found *speech.Rule) {
 	joined := joinFirstAndLast400Bytes(texts)
 	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
 		if r := findRuleIgnoringLookalikes(text); r != nil {
 			return r
 		}
 	}
-	whole := decode.VisitPossibleDecodings(append(texts, joined), func(l decode.Layer) bool {
+	whole := decode.VisitPossibleDecodings(append(texts, joined), func(l decode.DecodedLayer) bool {
 		found = findRuleIgnoringLookalikes(l.Text)
 		return found == nil
 	})
@@ -78,22 +78,22 @@ func reviewerTextRule(texts []string) (found *speech.Rule) {
 // hidden characters removed.
 func findRuleIgnoringLookalikes(text string) *speech.Rule {
 	d := speech.JudgingModelPromptInjectionDetector()
-	if r := d.Find(text); r != nil {
+	if r := d.FindFirstMatchingRule(text); r != nil {
 		return r
 	}
 	if folded := decode.FoldUnicodeLookalikes(text); folded != text {
-		return d.Find(folded)
+		return d.FindFirstMatchingRule(folded)
 	}
 	return nil
 }
 
-// actionContains reports whether an action contains a text.
-func actionContains(c *analysis.ActionCase, s string) bool {
-	if strings.Contains(payloadText(c), s) {
+// payloadOrViewsContain reports whether an action contains a text.
+func payloadOrViewsContain(c *analysis.ActionCase, text string) bool {
+	if strings.Contains(payloadText(c), text) {
 		return true
 	}
-	for _, v := range c.Views() {
-		if strings.Contains(v.Text, s) {
+	for _, v := range c.TextVariants() {
+		if strings.Contains(v.Text, text) {
 			return true
 		}
 	}

@@ -31,7 +31,7 @@ func newDoer(ep *Endpoint) (*httpDoer, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := ep.roots()
+	roots, err := ep.trustedRootCAs()
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func newDoer(ep *Endpoint) (*httpDoer, error) {
 	}}, nil
 }
 
-// roots returns the trusted root certificates; nil for the system's.
-func (ep *Endpoint) roots() (*x509.CertPool, error) {
+// trustedRootCAs returns the trusted root certificates; nil for the system's.
+func (ep *Endpoint) trustedRootCAs() (*x509.CertPool, error) {
 	if ep.CAFile == "" {
 		return nil, nil
 	}
-	pem, _, err := owner.ReadFile(ep.CAFile, 4<<20)
+	pem, _, err := owner.ReadRegularFile(ep.CAFile, 4<<20)
 	if err != nil {
 		return nil, fmt.Errorf("ca_file: %w", err)
 	}
@@ -81,7 +81,7 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBodyBytes+1))
 	if resp.StatusCode != http.StatusOK {
 		// The part of the body that was read is only used for the message.
-		return nil, &StatusError{Status: resp.StatusCode, Message: serviceErrorMessage(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
+		return nil, &HTTPStatusError{Status: resp.StatusCode, Message: serviceErrorMessage(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
 	}
 	switch {
 	case err != nil:
@@ -93,7 +93,7 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if body, err = envelope(text, readTokenCounts(body)); err != nil {
+	if body, err = encodeChatCompletionBody(text, readTokenCounts(body)); err != nil {
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))

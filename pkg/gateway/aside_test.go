@@ -123,7 +123,7 @@ func TestSlowExaminationEnds(t *testing.T) {
 // bounds allow, and that nothing is lost or changes its place.
 func TestAsideIsBounded(t *testing.T) {
 	t.Parallel()
-	a := newAsyncExaminer(1000)
+	a := newAsyncResponseExaminer(1000)
 	var mu sync.Mutex
 	var order []int
 	now, most := 0, 0
@@ -153,14 +153,14 @@ func TestAsideIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.waitForAll()
+	a.waitUntilAllForwarded()
 	if !slices.IsSorted(order) || len(order) != 400 {
 		t.Errorf("notices are passed on in the order %v", order)
 	}
 	if most > 10 || most < 2 {
 		t.Errorf("%d answers of 100 bytes at a time, want 2 to 10", most)
 	}
-	if a.pendingBytes != 0 || len(a.runningResponses)+len(a.heldNotices) != 0 {
-		t.Errorf("%d bytes are left", a.pendingBytes)
+	if a.pendingMessageBytes != 0 || len(a.runningResponses)+len(a.heldNotices) != 0 {
+		t.Errorf("%d bytes are left", a.pendingMessageBytes)
 	}
 }

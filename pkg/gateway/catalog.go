@@ -14,17 +14,17 @@ const (
 
 // A catalog is the state that all connections to one server share: its tools, and the questions in its
 // results, which the client can answer on another connection.
-type catalog struct {
+type sharedServerState struct {
 	judgeSlots chan struct{} // limits concurrent judgements
 
-	mu                      sync.Mutex
-	listsChanged            *sync.Cond              // signals that lists changed
-	tools                   map[string]*tool        // by name
-	openListings            map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
-	listRequested           bool                    // a list of tools was received
-	openListRequests        int                     // number of list requests in progress
-	questionNamesByStateKey map[string][]string     // names of the server's unanswered questions, by [pendingCall.requestStateKey]
-	stateKeysByAge          []string                // the keys of questionNamesByStateKey, oldest first
+	mu                             sync.Mutex
+	listsChanged                   *sync.Cond              // signals that lists changed
+	tools                          map[string]*tool        // by name
+	openListings                   map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
+	listRequested                  bool                    // a list of tools was received
+	openListRequests               int                     // number of list requests in progress
+	questionNamesByRequestStateKey map[string][]string     // names of the server's unanswered questions, by [pendingCall.requestStateKey]
+	requestStateKeysByAge          []string                // the keys of questionNamesByRequestStateKey, oldest first
 }
 
 // A toolListing is a list of tools of which pages are still being received.
@@ -34,14 +34,14 @@ type toolListing struct {
 	isFirstList bool             // it is the first list of this server
 }
 
-func newCatalog() *catalog {
-	k := &catalog{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, openListings: map[string]*toolListing{}, questionNamesByStateKey: map[string][]string{}}
+func newSharedServerState() *sharedServerState {
+	k := &sharedServerState{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, openListings: map[string]*toolListing{}, questionNamesByRequestStateKey: map[string][]string{}}
 	k.listsChanged = sync.NewCond(&k.mu)
 	return k
 }
 
 // beginList records a request for a page of the tool list, and returns the list that the page belongs to.
-func (k *catalog) beginList(params object) *toolListing {
+func (k *sharedServerState) beginList(params object) *toolListing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.openListRequests++
@@ -58,7 +58,7 @@ func (k *catalog) beginList(params object) *toolListing {
 }
 
 // endList records that a page request is over.
-func (k *catalog) endList() {
+func (k *sharedServerState) endList() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.openListRequests--
@@ -66,7 +66,7 @@ func (k *catalog) endList() {
 }
 
 // storeNextPage stores a list under the cursor of its next page.
-func (k *catalog) storeNextPage(l *toolListing, cursor string) {
+func (k *sharedServerState) storeNextPage(l *toolListing, cursor string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.openListings) >= maxOpenListings {
@@ -75,9 +75,9 @@ func (k *catalog) storeNextPage(l *toolListing, cursor string) {
 	k.openListings[cursor] = l
 }
 
-// waitForLists waits for list requests in progress, and reports whether the caller has to request the first
+// waitForToolListOrClaimRequest waits for list requests in progress, and reports whether the caller has to request the first
 // list.
-func (k *catalog) waitForLists(ctx context.Context) bool {
+func (k *sharedServerState) waitForToolListOrClaimRequest(ctx context.Context) bool {
 	defer context.AfterFunc(ctx, k.listsChanged.Broadcast)()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,9 +92,9 @@ func (k *catalog) waitForLists(ctx context.Context) bool {
 	return mine
 }
 
-// listFailed records that the caller of waitForLists, which had to request the first list, did not
+// recordFirstListFailure records that the caller of waitForToolListOrClaimRequest, which had to request the first list, did not
 // receive it.
-func (k *catalog) listFailed() {
+func (k *sharedServerState) recordFirstListFailure() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.listRequested = false
@@ -102,35 +102,36 @@ func (k *catalog) listFailed() {
 
 // storeOpenQuestions stores the names of the server's open questions under a state key, see
 // [pendingCall.requestStateKey], and drops the oldest keys above maxUnansweredServerQuestions.
-func (k *catalog) storeOpenQuestions(stateKey string, questionNames []string) {
+func (k *sharedServerState) storeOpenQuestions(stateKey string, questionNames []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, again := k.questionNamesByStateKey[stateKey]; !again {
-		if len(k.stateKeysByAge) >= maxUnansweredServerQuestions {
-			delete(k.questionNamesByStateKey, k.stateKeysByAge[0])
-			k.stateKeysByAge = k.stateKeysByAge[1:]
+	if _, again := k.questionNamesByRequestStateKey[stateKey]; !again {
+		if len(k.requestStateKeysByAge) >= maxUnansweredServerQuestions {
+			delete(k.questionNamesByRequestStateKey, k.requestStateKeysByAge[0])
+			k.requestStateKeysByAge = k.requestStateKeysByAge[1:]
 		}
-		k.stateKeysByAge = append(k.stateKeysByAge, stateKey)
+		k.requestStateKeysByAge = append(k.requestStateKeysByAge, stateKey)
 	}
-	k.questionNamesByStateKey[stateKey] = questionNames
+	k.questionNamesByRequestStateKey[stateKey] = questionNames
 }
 
-// hasUnansweredQuestionsRemovingAnswered reports whether questions are stored for a state. use deletes the state; use and
-// part together delete only the named questions, and the state if no other questions are left.
-// Names that were not asked for are ignored: by the protocol, the server ignores them.
-func (k *catalog) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
+// hasUnansweredQuestionsRemovingAnswered reports whether questions are stored for a state.
+// removeAnswered deletes the state. With keepUnanswered as well, it deletes only the questions in
+// answeredNames, and the state if no questions are left. Names that were not asked for are ignored:
+// by the protocol, the server ignores them.
+func (k *sharedServerState) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	asked, kept := k.questionNamesByStateKey[stateKey]
+	asked, kept := k.questionNamesByRequestStateKey[stateKey]
 	if !kept || !removeAnswered {
 		return kept
 	}
 	left := slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return slices.Contains(answeredNames, name) })
 	if keepUnanswered && len(left) > 0 {
-		k.questionNamesByStateKey[stateKey] = left
+		k.questionNamesByRequestStateKey[stateKey] = left
 		return true
 	}
-	delete(k.questionNamesByStateKey, stateKey)
-	k.stateKeysByAge = slices.DeleteFunc(k.stateKeysByAge, func(other string) bool { return other == stateKey })
+	delete(k.questionNamesByRequestStateKey, stateKey)
+	k.requestStateKeysByAge = slices.DeleteFunc(k.requestStateKeysByAge, func(other string) bool { return other == stateKey })
 	return true
 }

@@ -12,8 +12,8 @@ func TestListsInterleave(t *testing.T) {
 	g := New(Options{Server: Server{Name: "s"}, AcceptedToolPins: openTestPins(t, t.TempDir(), "s")})
 	page := func(params object, next, name string) {
 		t.Helper()
-		l := g.catalog.beginList(params)
-		defer g.catalog.endList()
+		l := g.sharedState.beginList(params)
+		defer g.sharedState.endList()
 		result := `{"tools":[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
 		if next != "" {
 			result += `,"nextCursor":"` + next + `"`
@@ -46,22 +46,22 @@ func TestListsInterleave(t *testing.T) {
 func TestEndlessLists(t *testing.T) {
 	g := New(Options{})
 	for i := range 10 * maxOpenListings {
-		g.catalog.storeNextPage(&toolListing{}, fmt.Sprint(i))
+		g.sharedState.storeNextPage(&toolListing{}, fmt.Sprint(i))
 	}
-	if n := len(g.catalog.openListings); n > maxOpenListings {
+	if n := len(g.sharedState.openListings); n > maxOpenListings {
 		t.Errorf("%d lists are kept", n)
 	}
 }
 
 // TestStates holds that of too many states the oldest are forgotten.
 func TestStates(t *testing.T) {
-	k := newCatalog()
+	k := newSharedServerState()
 	k.storeOpenQuestions("old", nil)
 	for i := range maxUnansweredServerQuestions {
 		k.storeOpenQuestions(fmt.Sprint(i), []string{"q", "r"})
 	}
-	if k.hasUnansweredQuestionsRemovingAnswered("old", nil, false, false) || !k.hasUnansweredQuestionsRemovingAnswered("0", nil, false, false) || len(k.questionNamesByStateKey) > maxUnansweredServerQuestions {
-		t.Errorf("%d states are kept, or the wrong ones", len(k.questionNamesByStateKey))
+	if k.hasUnansweredQuestionsRemovingAnswered("old", nil, false, false) || !k.hasUnansweredQuestionsRemovingAnswered("0", nil, false, false) || len(k.questionNamesByRequestStateKey) > maxUnansweredServerQuestions {
+		t.Errorf("%d states are kept, or the wrong ones", len(k.questionNamesByRequestStateKey))
 	}
 	for i, one := range []struct {
 		names []string
@@ -71,7 +71,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("answer %d: %t", i, got)
 		}
 	}
-	if !k.hasUnansweredQuestionsRemovingAnswered("1", []string{"q"}, true, false) || k.hasUnansweredQuestionsRemovingAnswered("1", []string{"r"}, true, false) || len(k.stateKeysByAge) != len(k.questionNamesByStateKey) {
-		t.Errorf("a request is answered twice; %d and %d", len(k.stateKeysByAge), len(k.questionNamesByStateKey))
+	if !k.hasUnansweredQuestionsRemovingAnswered("1", []string{"q"}, true, false) || k.hasUnansweredQuestionsRemovingAnswered("1", []string{"r"}, true, false) || len(k.requestStateKeysByAge) != len(k.questionNamesByRequestStateKey) {
+		t.Errorf("a request is answered twice; %d and %d", len(k.requestStateKeysByAge), len(k.questionNamesByRequestStateKey))
 	}
 }

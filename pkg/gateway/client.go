@@ -12,7 +12,7 @@ import (
 )
 
 // handleClientFrames handles the client's frames in turn until they end.
-func (g *Gateway) handleClientFrames(ctx context.Context, r *route, in *frameReader) error {
+func (g *Gateway) handleClientFrames(ctx context.Context, r *clientServerRoute, in *frameReader) error {
 	for ctx.Err() == nil {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrameTooLong) {
@@ -23,7 +23,7 @@ func (g *Gateway) handleClientFrames(ctx context.Context, r *route, in *frameRea
 			m, err = parseMessage(f.raw)
 		}
 		if err != nil {
-			r.answer(errorResponse(f.id, codeInvalidRequest, "shield: "+err.Error()))
+			r.answerClient(errorResponse(f.id, codeInvalidRequest, "shield: "+err.Error()))
 			continue
 		}
 		g.handleClientMessage(ctx, r, m)
@@ -32,7 +32,7 @@ func (g *Gateway) handleClientFrames(ctx context.Context, r *route, in *frameRea
 }
 
 // handleClientMessage handles a message from the client on route r.
-func (g *Gateway) handleClientMessage(ctx context.Context, r *route, m *message) {
+func (g *Gateway) handleClientMessage(ctx context.Context, r *clientServerRoute, m *message) {
 	switch {
 	case m.isRequest():
 		g.handleRequest(ctx, r, m)
@@ -47,9 +47,9 @@ func (g *Gateway) handleClientMessage(ctx context.Context, r *route, m *message)
 var methodsRemovedInStatelessMCP = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 
 // handleRequest handles a request of the client.
-func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
+func (g *Gateway) handleRequest(ctx context.Context, r *clientServerRoute, m *message) {
 	class := methodHandlingClassName(m.method)
-	newer := isStateless(m.params)
+	newer := usesStatelessProtocol(m.params)
 	if newer && slices.Contains(methodsRemovedInStatelessMCP, m.method) {
 		class = ""
 	}
@@ -57,18 +57,18 @@ func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 		if newer {
 			r.setStatus(http.StatusNotFound)
 		}
-		r.answer(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q, which is not part of the MCP version that shield supports; tell the user to update shield", canonjson.Quote(m.method))))
+		r.answerClient(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q, which is not part of the MCP version that shield supports; tell the user to update shield", canonjson.Quote(m.method))))
 		return
 	}
 	c := &pendingCall{route: r, id: m.id, method: m.method, progressToken: progressTokenOf(m.params), stateless: newer}
 	ctx, c.cancel = context.WithTimeout(ctx, g.opts.JudgeTimeout)
 	if class == "list" {
-		c.listing = g.catalog.beginList(m.params)
+		c.listing = g.sharedState.beginList(m.params)
 	}
 	if err := g.addCall(c); err != nil {
 		c.cancel()
-		g.finishCall(c)
-		r.answer(errorResponse(m.id, codeInvalidRequest, "shield: "+err.Error()))
+		g.finishCallWithoutResponse(c)
+		r.answerClient(errorResponse(m.id, codeInvalidRequest, "shield: "+err.Error()))
 		return
 	}
 	if class != "judge" {
@@ -82,8 +82,8 @@ func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 		defer g.judgements.Done()
 		defer c.cancel()
 		select {
-		case g.catalog.judgeSlots <- struct{}{}:
-			defer func() { <-g.catalog.judgeSlots }()
+		case g.sharedState.judgeSlots <- struct{}{}:
+			defer func() { <-g.sharedState.judgeSlots }()
 		case <-ctx.Done():
 		}
 		g.judgeCall(ctx, c, m)
@@ -101,8 +101,8 @@ func (g *Gateway) addCall(c *pendingCall) error {
 		return errors.New("a request with this id is already pending; use a new id for each request")
 	case g.cancelledCalls[string(c.id)]:
 		return errors.New("the id of a cancelled request was used again; use a new id for each request")
-	case len(g.clientCalls) >= maxPendingRequests:
-		return fmt.Errorf("more than %d requests are pending; wait for answers before sending more", maxPendingRequests)
+	case len(g.clientCalls) >= maxPendingRequestsPerDirection:
+		return fmt.Errorf("more than %d requests are pending; wait for answers before sending more", maxPendingRequestsPerDirection)
 	}
 	g.clientCalls[string(c.id)] = c
 	return nil
@@ -129,38 +129,38 @@ func (g *Gateway) forward(c *pendingCall, raw []byte) {
 	if !waits {
 		return
 	}
-	if err := c.route.sendToServer(raw); err != nil && g.takeCall(c.id) != nil {
-		g.finishCall(c)
-		c.route.answer(errorResponse(c.id, codeInternalError, "shield: "+err.Error()))
+	if err := c.route.sendToServer(raw); err != nil && g.removePendingCall(c.id) != nil {
+		g.finishCallWithoutResponse(c)
+		c.route.answerClient(errorResponse(c.id, codeInternalError, "shield: "+err.Error()))
 	}
 }
 
-// finishCall records that a request is finished without a response.
-func (g *Gateway) finishCall(c *pendingCall) {
+// finishCallWithoutResponse records that a request is finished without a response.
+func (g *Gateway) finishCallWithoutResponse(c *pendingCall) {
 	if c.listing != nil {
-		g.catalog.endList()
+		g.sharedState.endList()
 	}
 }
 
 // judgeCall decides whether a request may go to the server, and forwards or refuses it.
 func (g *Gateway) judgeCall(ctx context.Context, c *pendingCall, m *message) {
-	reason := g.refusalReason(ctx, c, m)
+	reason := g.requestRefusalReason(ctx, c, m)
 	switch {
 	case reason == "":
 		g.forward(c, m.raw)
 	case !g.removeUnsentCall(c): // cancelled: the client waits for no response
-		c.route.endExchange()
+		c.route.endHTTPExchangeWithoutResponse()
 	case c.answersUnaskedQuestion:
-		c.route.answer(errorResponse(c.id, codeInvalidParams, reason))
+		c.route.answerClient(errorResponse(c.id, codeInvalidParams, reason))
 	case c.method == "tools/call":
-		c.route.answer(resultResponse(c.id, toolError(reason, c.stateless)))
+		c.route.answerClient(resultResponse(c.id, toolErrorResult(reason, c.stateless)))
 	default:
-		c.route.answer(errorResponse(c.id, codeInternalError, reason))
+		c.route.answerClient(errorResponse(c.id, codeInternalError, reason))
 	}
 }
 
 // handleClientNotification handles a notification of the client.
-func (g *Gateway) handleClientNotification(r *route, m *message) {
+func (g *Gateway) handleClientNotification(r *clientServerRoute, m *message) {
 	switch {
 	case m.method == "notifications/cancelled":
 		id, ok := m.params["requestId"]
@@ -171,15 +171,15 @@ func (g *Gateway) handleClientNotification(r *route, m *message) {
 		g.mu.Lock()
 		c := g.clientCalls[key]
 		delete(g.clientCalls, key)
-		if c != nil && c.forwarded && len(g.cancelledCalls) < maxPendingRequests {
+		if c != nil && c.forwarded && len(g.cancelledCalls) < maxPendingRequestsPerDirection {
 			g.cancelledCalls[key] = true
 		}
 		g.mu.Unlock()
 		if c == nil {
 			return
 		}
-		g.finishCall(c)
-		c.route.endExchange()
+		g.finishCallWithoutResponse(c)
+		c.route.endHTTPExchangeWithoutResponse()
 		if c.cancel(); !c.forwarded {
 			return // the request was not sent to the server
 		}
@@ -188,21 +188,21 @@ func (g *Gateway) handleClientNotification(r *route, m *message) {
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
-		g.countDroppedFrame("dropped a notification of the client: %v; update the client", err)
+		g.countDroppedFrameAndNotify("dropped a notification of the client: %v; update the client", err)
 	}
 }
 
 // forwardClientResponse forwards a client's response, if the server sent the request.
-func (g *Gateway) forwardClientResponse(r *route, m *message) {
+func (g *Gateway) forwardClientResponse(r *clientServerRoute, m *message) {
 	g.mu.Lock()
-	waits := m.id != nil && g.serverRequests[string(m.id)]
-	delete(g.serverRequests, string(m.id))
+	waits := m.id != nil && g.openRequestIDsFromServer[string(m.id)]
+	delete(g.openRequestIDsFromServer, string(m.id))
 	g.mu.Unlock()
 	if !waits {
 		g.notify("dropped an answer of the client to a request that the server did not send")
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
-		g.countDroppedFrame("dropped an answer of the client: %v; update the client", err)
+		g.countDroppedFrameAndNotify("dropped an answer of the client: %v; update the client", err)
 	}
 }

@@ -21,7 +21,7 @@ func TestClientsApart(t *testing.T) {
 	judge := &fakeJudge{}
 	url := front(t, remote.URL, func(f *HTTPFrontEnd, o *Options) {
 		f.Tokens = tokensOf("ann", "bob")
-		o.JudgeFor = func(client, connection string) (Judge, string) {
+		o.JudgeFor = func(client, connection string) (ActionJudge, string) {
 			mu.Lock()
 			defer mu.Unlock()
 			made = append(made, fmt.Sprintf("%s %t", client, connection != ""))
@@ -116,7 +116,7 @@ func TestAddressesAreClients(t *testing.T) {
 			if name {
 				f.Tokens = tokensOf("")
 			}
-			o.JudgeFor = func(client, _ string) (Judge, string) {
+			o.JudgeFor = func(client, _ string) (ActionJudge, string) {
 				clients = append(clients, client)
 				return o.Judge, client
 			}

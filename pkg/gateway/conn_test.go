@@ -78,14 +78,14 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	}
 	c := &conn{t: t, judge: &fakeJudge{}, lines: make(chan string, 4096), hears: make(chan *message, 4096), ended: make(chan error, 1)}
 	server := Server{Name: "test"}
-	opts := Options{Judge: c.judge, Server: server, ResultFindingsMode: FindingsModeReportOnly, Session: "s"}
+	opts := Options{Judge: c.judge, Server: server, ResultFindingsMode: FindingsModeReportOnly, SessionID: "s"}
 	if change != nil {
 		change(&opts)
 	}
 	if opts.AcceptedToolPins == nil {
 		opts.AcceptedToolPins = openTestPins(t, state, opts.Server.Name)
 	}
-	opts.Notify = func(text string) {
+	opts.NotifyUser = func(text string) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.notes = append(c.notes, text)
@@ -141,7 +141,7 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	return c
 }
 
-func openTestPins(t testing.TB, state, name string) *Pins {
+func openTestPins(t testing.TB, state, name string) *ToolPinStore {
 	t.Helper()
 	pins, err := OpenPins(state, &Server{Name: name}, []string{name}, "")
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// writeTimeout limits how long one write to a client can take.
-const writeTimeout = 30 * time.Second
+// clientWriteTimeout limits how long one write to a client can take.
+const clientWriteTimeout = 30 * time.Second
 
 // An event is one server-sent event, as the HTML standard defines it.
-type event struct {
+type serverSentEvent struct {
 	data  []byte // nil or empty: no data
 	id    string // "": no ID
 	retry string // reconnection time in milliseconds; "" if not given
@@ -34,13 +34,13 @@ func newEventReader(r io.Reader, max int) *eventReader {
 
 // next returns the next event. An incomplete event at the end of the stream, without an empty line
 // after it, is dropped.
-func (e *eventReader) next() (event, error) {
-	var ev event
+func (e *eventReader) next() (serverSentEvent, error) {
+	var ev serverSentEvent
 	size, any := 0, false
 	for {
 		line, err := e.readLine(e.maxEventBytes - size)
 		if err != nil {
-			return event{}, err
+			return serverSentEvent{}, err
 		}
 		size += len(line)
 		if len(line) == 0 {
@@ -110,7 +110,7 @@ func isValidSessionOrEventID(s string) bool {
 // A responseStream is the HTTP response to one exchange: a single message, or server-sent events of which the
 // last is the response. It is safe for concurrent use.
 type responseStream struct {
-	done chan struct{} // closed when nothing more will be written
+	noMoreWrites chan struct{} // closed when nothing more will be written
 
 	mu          sync.Mutex
 	writer      http.ResponseWriter
@@ -122,7 +122,7 @@ type responseStream struct {
 }
 
 func newResponseStream(w http.ResponseWriter, clock func() time.Time) *responseStream {
-	return &responseStream{done: make(chan struct{}), writer: w, controller: http.NewResponseController(w), clock: clock, status: http.StatusOK}
+	return &responseStream{noMoreWrites: make(chan struct{}), writer: w, controller: http.NewResponseController(w), clock: clock, status: http.StatusOK}
 }
 
 // ended reports whether nothing more will be written. A nil stream has not ended.
@@ -131,7 +131,7 @@ func (s *responseStream) ended() bool {
 		return false
 	}
 	select {
-	case <-s.done:
+	case <-s.noMoreWrites:
 		return true
 	default:
 		return false
@@ -143,11 +143,11 @@ func (s *responseStream) beginEvents() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.writeEventHeader()
+		s.writeEventStreamHTTPHeader()
 	}
 }
 
-func (s *responseStream) writeEventHeader() {
+func (s *responseStream) writeEventStreamHTTPHeader() {
 	if s.eventsBegun {
 		return
 	}
@@ -158,7 +158,7 @@ func (s *responseStream) writeEventHeader() {
 	s.flush()
 }
 
-// flush sends buffered output to the client; it blocks for at most writeTimeout.
+// flush sends buffered output to the client; it blocks for at most clientWriteTimeout.
 func (s *responseStream) flush() {
 	if s.controller.Flush() != nil {
 		s.close()
@@ -168,19 +168,19 @@ func (s *responseStream) flush() {
 func (s *responseStream) close() {
 	if !s.closed {
 		s.closed = true
-		close(s.done)
+		close(s.noMoreWrites)
 	}
 }
 
-// forwardEventFields forwards an event's ID and reconnection time to the client. If the event has a
-// message, the message follows in the same event; otherwise forwardEventFields ends the event.
-func (s *responseStream) forwardEventFields(ev event) {
+// forwardEventIDAndRetry forwards an event's ID and reconnection time to the client. If the event has a
+// message, the message follows in the same event; otherwise forwardEventIDAndRetry ends the event.
+func (s *responseStream) forwardEventIDAndRetry(ev serverSentEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || ev.id == "" && ev.retry == "" {
 		return
 	}
-	s.writeEventHeader()
+	s.writeEventStreamHTTPHeader()
 	s.setWriteDeadline()
 	if ev.id != "" {
 		fmt.Fprintf(s.writer, "id: %s\n", ev.id)
@@ -195,7 +195,7 @@ func (s *responseStream) forwardEventFields(ev event) {
 }
 
 func (s *responseStream) setWriteDeadline() {
-	_ = s.controller.SetWriteDeadline(s.clock().Add(writeTimeout))
+	_ = s.controller.SetWriteDeadline(s.clock().Add(clientWriteTimeout))
 }
 
 // acceptFrame writes an event.
@@ -205,7 +205,7 @@ func (s *responseStream) acceptFrame(raw []byte, _ bool) bool {
 	if s.closed {
 		return false
 	}
-	s.writeEventHeader()
+	s.writeEventStreamHTTPHeader()
 	s.writeEvent(raw)
 	return !s.closed
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// An examiner examines one text from a server. clean is the text without invisible characters and
-// secrets. A text without findings may still contain a prompt injection. An examiner is safe for
-// concurrent use.
+// A serverTextExaminer examines one text from a server. clean is the text without invisible
+// characters and secrets. A text without findings may still contain a prompt injection. It is safe
+// for concurrent use.
 type serverTextExaminer interface {
-	CleanTextAndFindings(text string) (clean string, findings []Finding)
+	CleanTextAndFindings(text string) (clean string, findings []TextFinding)
 }
 
 // A Finding is one thing in a server's text that should not be there.
-type Finding struct {
+type TextFinding struct {
 	Kind        string // such as "a secret"
 	JSONPointer string // JSON pointer to the text
 }
 
 // Findings are the findings in one message or tool.
-type Findings []Finding
+type Findings []TextFinding
 
 // String returns the findings as text for a person.
 func (f Findings) String() string {
@@ -44,15 +44,16 @@ func (f Findings) String() string {
 	return strings.Join(out, ", ")
 }
 
-// A Mode says what happens to a result with findings.
+// A FindingsMode says what happens to a result with findings.
 type FindingsMode string
 
-// The modes. A result that does not match its tool's output schema is withheld in each mode but Flag.
+// The modes. A result that does not match its tool's output schema is withheld in each mode except
+// FindingsModeReportOnly.
 const (
-	FindingsModeReportOnly FindingsMode = "flag"  // the result passes; the user and the log are told
-	FindingsModeRemove     FindingsMode = "clean" // secrets and invisible characters are removed
-	FindingsModeMarkAsData FindingsMode = "wrap"  // as Clean; in addition, all text for a model is marked as data
-	FindingsModeWithhold   FindingsMode = "block" // a result with findings is withheld
+	FindingsModeReportOnly      FindingsMode = "flag"  // the result passes; the user and the log are told
+	FindingsModeRemoveFoundText FindingsMode = "clean" // secrets and invisible characters are removed
+	FindingsModeMarkAsData      FindingsMode = "wrap"  // also removes like FindingsModeRemoveFoundText; all text for a model is marked as data
+	FindingsModeWithhold        FindingsMode = "block" // a result with findings is withheld
 )
 
 // maxFindings is how many findings of one message are kept.
@@ -61,17 +62,17 @@ const maxFindings = 32
 // A textExaminer examines texts with [sanitize.Examine].
 type textExaminer struct{}
 
-func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []Finding) {
+func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []TextFinding) {
 	report := sanitize.Examine(text)
 	for _, f := range report.Findings {
-		if kind := string(f.Kind); !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind }) {
-			findings = append(findings, Finding{Kind: kind})
+		if kind := string(f.Kind); !slices.ContainsFunc(findings, func(f TextFinding) bool { return f.Kind == kind }) {
+			findings = append(findings, TextFinding{Kind: kind})
 		}
 	}
 	if findings == nil {
 		return text, nil
 	}
-	clean, whole := report.Apply(sanitize.Clean).Result.(string)
+	clean, whole := report.SanitizeResult(sanitize.Clean).Result.(string)
 	if !whole {
 		clean = report.WithheldReason()
 	}
@@ -80,26 +81,26 @@ func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []
 
 // examineTexts examines every text of a value. out is the value to forward; nil if it must be withheld. c
 // is the request that the value answers, or nil.
-func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findings Findings, changed bool) {
-	w := textWalker{examiner: textExaminer{}, cleanTexts: g.opts.ResultFindingsMode == FindingsModeRemove || g.opts.ResultFindingsMode == FindingsModeMarkAsData}
-	mark := g.opts.ResultFindingsMode == FindingsModeMarkAsData && g.opts.MarkAsData != nil && c != nil && c.action != nil
+func (g *Gateway) examineTexts(value object, c *pendingCall) (forwardedValue object, findings Findings, isValueChanged bool) {
+	w := textWalker{examiner: textExaminer{}, mustRemoveFindings: g.opts.ResultFindingsMode == FindingsModeRemoveFoundText || g.opts.ResultFindingsMode == FindingsModeMarkAsData}
+	mark := g.opts.ResultFindingsMode == FindingsModeMarkAsData && g.opts.MarkTextAsData != nil && c != nil && c.action != nil
 	result := object{}
 	invalid := false
 	for _, name := range sorted.Keys(value) {
 		structured := name == "structuredContent"
 		w.markTextAsData = nil
 		if mark && !structured {
-			w.markTextAsData = g.opts.MarkAsData
+			w.markTextAsData = g.opts.MarkTextAsData
 		}
 		v, did := w.examineValue("/"+escapePointer(name), name, value, value[name])
 		result[name] = v
-		changed = changed || did
+		isValueChanged = isValueChanged || did
 		invalid = invalid || did && structured && c != nil && c.hasOutputSchema
 	}
 	switch {
-	case g.opts.ResultFindingsMode == FindingsModeReportOnly, !changed && (w.cleanTexts || len(w.findings) == 0):
+	case g.opts.ResultFindingsMode == FindingsModeReportOnly, !isValueChanged && (w.mustRemoveFindings || len(w.findings) == 0):
 		return value, w.findings, false
-	case w.cleanTexts && !invalid:
+	case w.mustRemoveFindings && !invalid:
 		return result, w.findings, true
 	}
 	return nil, w.findings, true
@@ -107,22 +108,22 @@ func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findin
 
 // A textWalker examines the texts of a value recursively.
 type textWalker struct {
-	examiner       serverTextExaminer
-	cleanTexts     bool
-	markTextAsData func(string) string // marks text for a model as data; nil marks nothing
-	findings       Findings
+	examiner           serverTextExaminer
+	mustRemoveFindings bool
+	markTextAsData     func(string) string // marks text for a model as data; nil marks nothing
+	findings           Findings
 }
 
 // examineValue returns a value without the removed texts, and whether anything was removed.
-func (w *textWalker) examineValue(where, name string, parent object, v any) (any, bool) {
+func (w *textWalker) examineValue(jsonPointer, memberName string, parent object, v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
-		return w.examineText(where, name, parent, v)
+		return w.examineText(jsonPointer, memberName, parent, v)
 	case []any:
 		out, changed := make([]any, len(v)), false
 		for i, e := range v {
 			var did bool
-			out[i], did = w.examineValue(where+"/"+strconv.Itoa(i), name, nil, e)
+			out[i], did = w.examineValue(jsonPointer+"/"+strconv.Itoa(i), memberName, nil, e)
 			changed = changed || did
 		}
 		if changed {
@@ -131,7 +132,7 @@ func (w *textWalker) examineValue(where, name string, parent object, v any) (any
 	case object:
 		out, changed := make(object, len(v)), false
 		for _, name := range sorted.Keys(v) {
-			at := where + "/" + escapePointer(name)
+			at := jsonPointer + "/" + escapePointer(name)
 			w.examineText(at, "", nil, name) // a finding in a key is reported, but the key is not changed
 			e, did := w.examineValue(at, name, v, v[name])
 			out[name] = e
@@ -146,9 +147,9 @@ func (w *textWalker) examineValue(where, name string, parent object, v any) (any
 
 // examineText returns a text as it is forwarded. Base64 of an image or audio is not examined; base64 of text
 // is, whatever MIME type the server declares.
-func (w *textWalker) examineText(where, name string, parent object, s string) (any, bool) {
+func (w *textWalker) examineText(jsonPointer, memberName string, parent object, s string) (any, bool) {
 	read, encoded := s, false
-	if (name == "data" || name == "blob") && parent["mimeType"] != nil {
+	if (memberName == "data" || memberName == "blob") && parent["mimeType"] != nil {
 		plain, err := base64.StdEncoding.DecodeString(s)
 		if err == nil && !utf8.Valid(plain) {
 			return s, false
@@ -160,14 +161,14 @@ func (w *textWalker) examineText(where, name string, parent object, s string) (a
 	clean, findings := w.examiner.CleanTextAndFindings(read)
 	for _, f := range findings {
 		if len(w.findings) < maxFindings {
-			f.JSONPointer = where
+			f.JSONPointer = jsonPointer
 			w.findings = append(w.findings, f)
 		}
 	}
-	if w.markTextAsData != nil && name == "text" {
+	if w.markTextAsData != nil && memberName == "text" {
 		clean = w.markTextAsData(clean)
 	}
-	if !w.cleanTexts || clean == read || name == "" {
+	if !w.mustRemoveFindings || clean == read || memberName == "" {
 		return s, false
 	}
 	if encoded {
@@ -202,7 +203,7 @@ func describeResultTreatment(m FindingsMode) string {
 	switch m {
 	case FindingsModeReportOnly:
 		return "forwarded unchanged"
-	case FindingsModeRemove, FindingsModeMarkAsData:
+	case FindingsModeRemoveFoundText, FindingsModeMarkAsData:
 		return "cleaned"
 	case FindingsModeWithhold:
 		return "withheld"

@@ -7,17 +7,17 @@ import (
 )
 
 // An exchange is one request of a client over HTTP.
-type exchange struct {
-	endpoint   *Endpoint
+type httpExchange struct {
+	endpoint   *MCPServerEndpoint
 	clientName string
 	req        *http.Request
 	writer     http.ResponseWriter
 	stream     *responseStream
 }
 
-// withSession calls a function with the session of the exchange, nil if it has none. An unknown session is
+// withExistingSession calls a function with the session of the exchange, nil if it has none. An unknown session is
 // answered with 404.
-func (x *exchange) withSession(do func(*session)) {
+func (x *httpExchange) withExistingSession(do func(*session)) {
 	s, known := x.endpoint.findSession(x.req.Header, x.clientName)
 	switch {
 	case !known:
@@ -25,13 +25,13 @@ func (x *exchange) withSession(do func(*session)) {
 	case s == nil:
 		do(nil)
 	default:
-		defer x.endpoint.releaseSession(s)
+		defer x.endpoint.endSessionExchange(s)
 		do(s)
 	}
 }
 
-func (x *exchange) handlePost(m *message) {
-	x.withSession(func(s *session) {
+func (x *httpExchange) handlePost(m *message) {
+	x.withExistingSession(func(s *session) {
 		if s != nil && m.method == "initialize" {
 			refuseHTTP(x.writer, http.StatusBadRequest, m.id, codeInvalidRequest, "the session is already initialized; send initialize without Mcp-Session-Id")
 			return
@@ -40,8 +40,8 @@ func (x *exchange) handlePost(m *message) {
 	})
 }
 
-func (x *exchange) handleGet() {
-	x.withSession(func(s *session) {
+func (x *httpExchange) handleGet() {
+	x.withExistingSession(func(s *session) {
 		if s == nil {
 			x.writer.Header().Set("Allow", "POST")
 			refuseHTTP(x.writer, http.StatusMethodNotAllowed, nil, codeInvalidRequest, "GET needs a session; send the header Mcp-Session-Id")
@@ -51,8 +51,8 @@ func (x *exchange) handleGet() {
 	})
 }
 
-func (x *exchange) handleDelete() {
-	x.withSession(func(s *session) {
+func (x *httpExchange) handleDelete() {
+	x.withExistingSession(func(s *session) {
 		if s == nil {
 			refuseHTTP(x.writer, http.StatusBadRequest, nil, codeInvalidRequest, "DELETE needs a session; send the header Mcp-Session-Id")
 			return
@@ -63,9 +63,9 @@ func (x *exchange) handleDelete() {
 
 // waitForResponseOrDisconnect blocks until the exchange has its response or the client has disconnected. Nothing is written
 // after it.
-func (x *exchange) waitForResponseOrDisconnect() {
+func (x *httpExchange) waitForResponseOrDisconnect() {
 	select {
-	case <-x.stream.done:
+	case <-x.stream.noMoreWrites:
 	case <-x.req.Context().Done():
 		x.stream.mu.Lock()
 		x.stream.close()
@@ -75,12 +75,12 @@ func (x *exchange) waitForResponseOrDisconnect() {
 
 // contextOutlivingExchange returns a context that ends when the client disconnects, or some time after the exchange
 // ends.
-func (x *exchange) contextOutlivingExchange() (ctx context.Context, exchangeEnded func()) {
+func (x *httpExchange) contextOutlivingExchange() (ctx context.Context, exchangeEnded func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))
 	stop := context.AfterFunc(x.req.Context(), cancel)
 	return ctx, func() {
 		if stop() {
-			time.AfterFunc(exchangeEndGrace, cancel)
+			time.AfterFunc(answeredExchangeCloseGrace, cancel)
 		}
 	}
 }

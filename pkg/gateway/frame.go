@@ -12,7 +12,7 @@ import (
 const maxFrameBytes = 16 << 20
 
 // A frame is one line of a stream, expected to be a JSON-RPC message.
-type frame struct {
+type jsonRPCFrame struct {
 	raw []byte // without the line end; nil if it was too long
 	id  []byte // the id at the top level, also of an invalid or too long frame; nil if not found
 }
@@ -35,17 +35,17 @@ func newFrameReader(r io.Reader, max int) *frameReader {
 // next returns the next line that is not blank. The error is [errFrameTooLong] for a line that is too long,
 // with its id if that was found within twice the maximum length; otherwise the stream's error,
 // [io.EOF] at its end. A last line without a line end is dropped, since it can be truncated.
-func (f *frameReader) next() (frame, error) {
+func (f *frameReader) next() (jsonRPCFrame, error) {
 	f.buf = f.buf[:0]
 	if cap(f.buf) > 1<<20 { // do not keep a large buffer
 		f.buf = nil
 	}
-	var s idScanner
+	var s messageIDScanner
 	long := 0
 	for {
 		part, err := f.reader.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return frame{}, err
+			return jsonRPCFrame{}, err
 		}
 		end := err == nil
 		if f.insideLongLine {
@@ -57,23 +57,23 @@ func (f *frameReader) next() (frame, error) {
 			f.buf = append(f.buf, part...)
 		} else if long += len(part); end || s.done || long > f.maxFrameBytes {
 			f.insideLongLine = !end
-			return frame{id: s.id()}, errFrameTooLong
+			return jsonRPCFrame{id: s.id()}, errFrameTooLong
 		}
 		if end && long == 0 {
 			if raw := bytes.TrimRight(f.buf, "\r\n"); len(bytes.TrimSpace(raw)) > 0 {
-				return frame{bytes.Clone(raw), s.id()}, nil
+				return jsonRPCFrame{bytes.Clone(raw), s.id()}, nil
 			}
-			f.buf, s = f.buf[:0], idScanner{}
+			f.buf, s = f.buf[:0], messageIDScanner{}
 		}
 	}
 }
 
-// maxIDBytes is the longest id of a request, in bytes.
-const maxIDBytes = 256
+// maxRequestIDBytes is the longest id of a request, in bytes.
+const maxRequestIDBytes = 256
 
-// An idScanner finds the top-level "id" of an object while its bytes are streamed, in constant memory,
+// An messageIDScanner finds the top-level "id" of an object while its bytes are streamed, in constant memory,
 // even if the rest is invalid JSON.
-type idScanner struct {
+type messageIDScanner struct {
 	depth              int
 	inString, escaped  bool
 	inValue            bool   // after a colon at the top level
@@ -82,7 +82,7 @@ type idScanner struct {
 	done               bool
 }
 
-func (s *idScanner) feed(text []byte) {
+func (s *messageIDScanner) feed(text []byte) {
 	for _, c := range text {
 		if s.done {
 			return
@@ -91,7 +91,7 @@ func (s *idScanner) feed(text []byte) {
 	}
 }
 
-func (s *idScanner) scanByte(c byte) {
+func (s *messageIDScanner) scanByte(c byte) {
 	top := s.depth == 1
 	switch {
 	case s.inString:
@@ -130,10 +130,10 @@ func (s *idScanner) scanByte(c byte) {
 }
 
 // storeByte stores a byte of a key or value at the top level.
-func (s *idScanner) storeByte(c byte, isTopLevel bool) {
+func (s *messageIDScanner) storeByte(c byte, isTopLevel bool) {
 	switch {
 	case !isTopLevel:
-	case s.inValue && len(s.lastValue) <= maxIDBytes:
+	case s.inValue && len(s.lastValue) <= maxRequestIDBytes:
 		s.lastValue = append(s.lastValue, c)
 	case !s.inValue && len(s.lastKey) <= len(`"id"`):
 		s.lastKey = append(s.lastKey, c)
@@ -141,8 +141,8 @@ func (s *idScanner) storeByte(c byte, isTopLevel bool) {
 }
 
 // endMember ends a member.
-func (s *idScanner) endMember(top bool) {
-	if top && s.inValue && string(s.lastKey) == `"id"` && len(s.lastValue) <= maxIDBytes {
+func (s *messageIDScanner) endMember(isTopLevel bool) {
+	if isTopLevel && s.inValue && string(s.lastKey) == `"id"` && len(s.lastValue) <= maxRequestIDBytes {
 		s.foundID, s.done = bytes.Clone(s.lastValue), true
 	}
 	s.inValue = false
@@ -150,4 +150,4 @@ func (s *idScanner) endMember(top bool) {
 }
 
 // id returns the id of the scanned message, in canonical form; nil if no id was found.
-func (s *idScanner) id() []byte { return canonicalID(s.foundID) }
+func (s *messageIDScanner) id() []byte { return canonicalID(s.foundID) }

@@ -87,7 +87,7 @@ func BenchmarkCall(b *testing.B) {
 			b.Fatal(err)
 		}
 		p := &proposedAction{}
-		if err := g.mapToolCall(p, t, "", objectMember(m.params, "arguments")); err != nil {
+		if err := g.fillActionFromToolCall(p, t, "", objectMember(m.params, "arguments")); err != nil {
 			b.Fatal(err)
 		}
 		p.actionRecord(m.id, "s")

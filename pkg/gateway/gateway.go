@@ -25,27 +25,27 @@ import (
 //go:generate go run ./gen
 
 // A Judge decides whether an action may run. It always returns a verdict.
-type Judge interface {
+type ActionJudge interface {
 	Evaluate(ctx context.Context, a *action.Action) verdict.Verdict
 }
 
 // Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
-	Judge              Judge
-	JudgeFor           func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
-	Server             Server
-	AcceptedToolPins   *Pins                // nil withholds every tool
-	OnResult           ResultFunc           // called with the result of every call; can be nil
-	MarkAsData         func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
-	ResultFindingsMode FindingsMode         // what happens to results with findings
-	AllowsSampling     bool                 // the server may send sampling requests to the client's model
-	AllowedLinkHosts   []effect.HostPattern // hosts whose links a server may show to a person
-	JudgeTimeout       time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
-	WorkingDir         string               // the server's working folder
-	Session            string               // session of the actions
-	Redactor           *redact.Redactor     // for notices; nil knows no configured secrets
-	Notify             func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
-	CorpusRecorder     *CorpusRowRecorder   // keeps a transcript; nil keeps none
+	Judge                   ActionJudge
+	JudgeFor                func(client, connection string) (j ActionJudge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
+	Server                  Server
+	AcceptedToolPins        *ToolPinStore        // nil withholds every tool
+	OnResult                ResultFunc           // called with the result of every call; can be nil
+	MarkTextAsData          func(string) string  // marks a text as data, for FindingsModeMarkAsData; nil marks nothing
+	ResultFindingsMode      FindingsMode         // what happens to results with findings
+	AllowsSampling          bool                 // the server may send sampling requests to the client's model
+	LinkHostsAllowedForUser []effect.HostPattern // hosts whose links a server may show to a person
+	JudgeTimeout            time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
+	WorkingDir              string               // the server's working folder
+	SessionID               string               // session of the actions
+	Redactor                *redact.Redactor     // for notices; nil knows no configured secrets
+	NotifyUser              func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
+	TranscriptRecorder      *CorpusRowRecorder   // keeps a transcript; nil keeps none
 }
 
 // A ResultFunc receives the result of an action, a value of the protocol, and the findings in it. If it
@@ -54,46 +54,46 @@ type ResultFunc func(ctx context.Context, a *action.Action, result any, found Fi
 
 // Limits of one connection.
 const (
-	maxPendingRequests       = 1024     // requests that wait for an answer, in each direction
-	maxConcurrentJudgements  = 64       // actions judged concurrently
-	maxServerQuestions       = 100      // server requests to the client's model and user
-	maxDroppedFrames         = 1000     // server frames that are dropped before the connection is closed
-	maxDropNotices           = 20       // notices about refused frames
-	maxFindingNotices        = 200      // notices about findings
-	maxQueuedBytes           = 64 << 20 // bytes that wait to be written
-	defaultJudgeTimeout      = 50 * time.Second
-	judgementGraceAfterClose = 5 * time.Second // time for judgements in progress after the client has closed
+	maxPendingRequestsPerDirection  = 1024     // requests that wait for an answer, in each direction
+	maxConcurrentJudgements         = 64       // actions judged concurrently
+	maxServerQuestionsPerConnection = 100      // server requests to the client's model and user
+	maxDroppedFrames                = 1000     // server frames that are dropped before the connection is closed
+	maxDropNotices                  = 20       // notices about refused frames
+	maxFindingNotices               = 200      // notices about findings
+	maxQueuedBytes                  = 64 << 20 // bytes that wait to be written
+	defaultJudgeTimeout             = 50 * time.Second
+	judgementGraceAfterClientClose  = 5 * time.Second // time for judgements in progress after the client has closed
 )
 
 // A Gateway relays one connection between a client and a server.
 type Gateway struct {
 	opts            Options
-	catalog         *catalog
+	sharedState     *sharedServerState
 	judgements      sync.WaitGroup
 	frameByteLimit  int // bytes of a frame
 	queuedByteLimit int // bytes that wait to be written, in each direction
 
-	mu                    sync.Mutex
-	clientCalls           map[string]*pendingCall // open requests of the client, by canonical id
-	cancelledCalls        map[string]bool         // requests that the client cancelled after they were sent to the server
-	serverRequests        map[string]bool         // open requests of the server, by canonical id
-	listsWithUnreadChange map[string]bool         // lists with an unread list_changed notification
-	ownRequestCount       int                     // number of requests that the gateway itself has sent
-	serverQuestionCount   int
-	droppedFrames         int
-	droppedFrameNotices   int
-	findingNotices        int
-	serverEndError        error // why the server sends no more responses
+	mu                       sync.Mutex
+	clientCalls              map[string]*pendingCall // open requests of the client, by canonical id
+	cancelledCalls           map[string]bool         // requests that the client cancelled after they were sent to the server
+	openRequestIDsFromServer map[string]bool         // open requests of the server, by canonical id
+	listsWithUnreadChange    map[string]bool         // lists that changed and that the client has not requested since it was told
+	gatewaySentRequestCount  int                     // number of requests that the gateway itself has sent
+	serverQuestionCount      int
+	droppedFrames            int
+	droppedFrameNotices      int
+	findingNotices           int
+	serverEndError           error // why the server sends no more responses
 }
 
 // A pendingCall is a client request that waits for its response.
 type pendingCall struct {
-	route                    *route
+	route                    *clientServerRoute
 	id                       []byte
 	method                   string
 	requestTargetNameURIOrID string         // the tool, prompt or resource
 	action                   *action.Action // nil for requests that are not judged
-	requestDigest            string         // digest of method, subject and arguments
+	requestDigest            string         // digest of the session and of the request's method, target and arguments
 	progressToken            string         // progress token in canonical form; "" if there is none
 	stateless                bool           // uses the stateless version of the protocol
 	listing                  *toolListing   // the tool list that a tools/list page belongs to
@@ -112,14 +112,14 @@ func New(opts Options) *Gateway {
 	if opts.ResultFindingsMode == "" {
 		opts.ResultFindingsMode = FindingsModeWithhold
 	}
-	return newGateway(opts, newCatalog())
+	return newGateway(opts, newSharedServerState())
 }
 
 // newGateway returns a gateway that shares a catalog with others.
-func newGateway(opts Options, k *catalog) *Gateway {
+func newGateway(opts Options, k *sharedServerState) *Gateway {
 	return &Gateway{
-		opts: opts, catalog: k, frameByteLimit: maxFrameBytes, queuedByteLimit: maxQueuedBytes,
-		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, serverRequests: map[string]bool{}, listsWithUnreadChange: map[string]bool{},
+		opts: opts, sharedState: k, frameByteLimit: maxFrameBytes, queuedByteLimit: maxQueuedBytes,
+		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, openRequestIDsFromServer: map[string]bool{}, listsWithUnreadChange: map[string]bool{},
 	}
 }
 
@@ -127,7 +127,8 @@ func newGateway(opts Options, k *catalog) *Gateway {
 // connection first.
 var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 
-// A PeerStreams is one end of a connection. Closing In signals the end of messages.
+// PeerStreams are the streams to and from one end of a connection. Closing ToPeer signals the end
+// of messages.
 type PeerStreams struct {
 	FromPeer io.Reader      // messages from this side
 	ToPeer   io.WriteCloser // messages to this side
@@ -142,7 +143,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	toClient, toServer := newOutbox(client.ToPeer, g.queuedByteLimit), newOutbox(server.ToPeer, g.queuedByteLimit)
-	r := &route{client: toClient, server: toServer}
+	r := &clientServerRoute{client: toClient, server: toServer}
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
 	go func() { clientEnd <- g.handleClientFrames(ctx, r, newFrameReader(client.FromPeer, g.frameByteLimit)) }()
 	go func() { serverEnd <- g.handleServerFrames(r, newFrameReader(server.FromPeer, g.frameByteLimit)) }()
@@ -153,13 +154,13 @@ func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
 			ended, clientEnd = true, nil
 			g.waitForJudgements()
 			toServer.close()
-			time.AfterFunc(judgementGraceAfterClose, func() { server.ToPeer.Close() }) // even if the server does not read
+			time.AfterFunc(judgementGraceAfterClientClose, func() { server.ToPeer.Close() }) // even if the server does not read
 		case err := <-serverEnd:
 			cancel()
 			open := g.failPendingCalls()
 			toServer.close()
 			toClient.close()
-			toClient.drain(judgementGraceAfterClose)
+			toClient.drain(judgementGraceAfterClientClose)
 			if ended && open == 0 && errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -176,7 +177,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
 	}
 }
 
-// waitForJudgements waits up to judgementGraceAfterClose for judgements in progress after the client has closed, and then
+// waitForJudgements waits up to judgementGraceAfterClientClose for judgements in progress after the client has closed, and then
 // cancels them.
 func (g *Gateway) waitForJudgements() {
 	done := make(chan struct{})
@@ -184,7 +185,7 @@ func (g *Gateway) waitForJudgements() {
 		g.judgements.Wait()
 		close(done)
 	}()
-	timer := time.NewTimer(judgementGraceAfterClose)
+	timer := time.NewTimer(judgementGraceAfterClientClose)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -211,32 +212,32 @@ func (g *Gateway) failPendingCalls() int {
 	g.clientCalls = map[string]*pendingCall{}
 	g.mu.Unlock()
 	for _, c := range open {
-		g.finishCall(c)
+		g.finishCallWithoutResponse(c)
 		if c.gatewayRequestResponse != nil {
 			c.gatewayRequestResponse <- nil
 			continue
 		}
-		c.route.answer(errorResponse(c.id, codeInternalError, "shield: "+ErrServerEnded.Error()))
+		c.route.answerClient(errorResponse(c.id, codeInternalError, "shield: "+ErrServerEnded.Error()))
 	}
 	return len(open)
 }
 
 // A route is the path of a message and its responses: both ends of a connection, or of one HTTP
 // exchange.
-type route struct {
+type clientServerRoute struct {
 	client, server frameSink
-	asyncExaminer  *asyncExaminer  // examines responses concurrently; nil if results are not examined
-	stream         *responseStream // response stream of one HTTP exchange, which the response ends; nil on a lasting connection
+	asyncExaminer  *asyncResponseExaminer // examines responses concurrently; nil if results are not examined
+	stream         *responseStream        // response stream of one HTTP exchange, which the response ends; nil on a lasting connection
 }
 
-// A frameSink accepts frames in order. put reports false if the frame was not accepted, since the other end
-// is closed or, unless wait is true, reads too slowly.
+// A frameSink accepts frames in order. acceptFrame reports false if the frame was not accepted,
+// since the other end is closed or, unless waitIfQueueFull is true, reads too slowly.
 type frameSink interface {
 	acceptFrame(raw []byte, waitIfQueueFull bool) bool
 }
 
-// answer sends the client the response to its request.
-func (r *route) answer(raw []byte) {
+// answerClient sends the client the response to its request.
+func (r *clientServerRoute) answerClient(raw []byte) {
 	if r.stream != nil {
 		r.stream.writeResponse(raw)
 		return
@@ -245,24 +246,24 @@ func (r *route) answer(raw []byte) {
 }
 
 // sendToClient sends the client a frame that is not a response, and reports whether it was accepted.
-func (r *route) sendToClient(raw []byte) bool { return r.client.acceptFrame(raw, true) }
+func (r *clientServerRoute) sendToClient(raw []byte) bool { return r.client.acceptFrame(raw, true) }
 
 // setStatus sets the HTTP status of an error response, if the route is an exchange.
-func (r *route) setStatus(code int) {
+func (r *clientServerRoute) setStatus(code int) {
 	if r.stream != nil {
 		r.stream.setStatus(code)
 	}
 }
 
-// endExchange ends an exchange without a response.
-func (r *route) endExchange() {
+// endHTTPExchangeWithoutResponse ends an exchange without a response.
+func (r *clientServerRoute) endHTTPExchangeWithoutResponse() {
 	if r.stream != nil {
 		r.stream.writeResponse(nil)
 	}
 }
 
 // sendToServer sends the server a frame, or fails if the server does not read.
-func (r *route) sendToServer(raw []byte) error {
+func (r *clientServerRoute) sendToServer(raw []byte) error {
 	if !r.server.acceptFrame(raw, false) {
 		return errors.New("the MCP server stopped reading its input; restart it")
 	}
@@ -271,13 +272,13 @@ func (r *route) sendToServer(raw []byte) error {
 
 // notify shows a notice to the user.
 func (g *Gateway) notify(format string, args ...any) {
-	if g.opts.Notify != nil {
-		g.opts.Notify(g.opts.Redactor.String(fmt.Sprintf("mcp %s: "+format, append([]any{g.opts.Server.Name}, args...)...)))
+	if g.opts.NotifyUser != nil {
+		g.opts.NotifyUser(g.opts.Redactor.RedactText(fmt.Sprintf("mcp %s: "+format, append([]any{g.opts.Server.Name}, args...)...)))
 	}
 }
 
-// countDroppedFrame counts a dropped frame, and notifies the user of the first ones.
-func (g *Gateway) countDroppedFrame(format string, args ...any) (tooMany bool) {
+// countDroppedFrameAndNotify counts a dropped frame, and notifies the user of the first ones.
+func (g *Gateway) countDroppedFrameAndNotify(format string, args ...any) (tooMany bool) {
 	g.mu.Lock()
 	g.droppedFrames++
 	tell := g.droppedFrameNotices < maxDropNotices
@@ -292,8 +293,8 @@ func (g *Gateway) countDroppedFrame(format string, args ...any) (tooMany bool) {
 	return tooMany
 }
 
-// takeCall removes and returns the call that a response answers, if it was sent to the server.
-func (g *Gateway) takeCall(id []byte) *pendingCall {
+// removePendingCall removes and returns the call that a response answers, if it was sent to the server.
+func (g *Gateway) removePendingCall(id []byte) *pendingCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.clientCalls[string(id)]
@@ -313,76 +314,76 @@ func progressTokenOf(params object) string {
 	return string(canonjson.AppendValue(nil, token))
 }
 
-// isStateless reports whether a request uses the stateless version of the protocol, in which each
+// usesStatelessProtocol reports whether a request uses the stateless version of the protocol, in which each
 // request states its version.
-func isStateless(params object) bool {
-	_, ok := objectMember(params, "_meta")["io.modelcontextprotocol/protocolVersion"]
+func usesStatelessProtocol(requestParams object) bool {
+	_, ok := objectMember(requestParams, "_meta")["io.modelcontextprotocol/protocolVersion"]
 	return ok
 }
 
 // An outbox writes queued frames in order.
-type outbox struct {
-	writer   io.WriteCloser
-	maxBytes int // maximum number of queued bytes
-	broken   chan struct{}
-	done     chan struct{} // closed when all is written, or writing failed
+type frameWriteQueue struct {
+	writer          io.WriteCloser
+	maxBytesInQueue int // maximum number of queued bytes
+	broken          chan struct{}
+	writingDone     chan struct{} // closed when all is written, or writing failed
 
-	mu          sync.Mutex
-	cond        *sync.Cond
-	queue       [][]byte
-	queuedBytes int
-	closed      bool
-	failed      bool
+	mu           sync.Mutex
+	queueChanged *sync.Cond
+	queue        [][]byte
+	queuedBytes  int
+	closed       bool
+	failed       bool
 }
 
-func newOutbox(w io.WriteCloser, max int) *outbox {
-	o := &outbox{writer: w, maxBytes: max, broken: make(chan struct{}), done: make(chan struct{})}
-	o.cond = sync.NewCond(&o.mu)
-	go o.write()
+func newOutbox(w io.WriteCloser, max int) *frameWriteQueue {
+	o := &frameWriteQueue{writer: w, maxBytesInQueue: max, broken: make(chan struct{}), writingDone: make(chan struct{})}
+	o.queueChanged = sync.NewCond(&o.mu)
+	go o.writeQueuedFrames()
 	return o
 }
 
 // acceptFrame queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
-func (o *outbox) acceptFrame(raw []byte, wait bool) bool {
+func (o *frameWriteQueue) acceptFrame(raw []byte, wait bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for wait && o.queuedBytes > o.maxBytes && !o.closed && !o.failed {
-		o.cond.Wait()
+	for wait && o.queuedBytes > o.maxBytesInQueue && !o.closed && !o.failed {
+		o.queueChanged.Wait()
 	}
-	if o.closed || o.failed || o.queuedBytes > o.maxBytes {
+	if o.closed || o.failed || o.queuedBytes > o.maxBytesInQueue {
 		return false
 	}
 	o.queue = append(o.queue, raw)
 	o.queuedBytes += len(raw)
-	o.cond.Broadcast()
+	o.queueChanged.Broadcast()
 	return true
 }
 
 // close writes the queue in the background, and then closes the writer.
-func (o *outbox) close() {
+func (o *frameWriteQueue) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	o.cond.Broadcast()
+	o.queueChanged.Broadcast()
 }
 
 // drain waits until the queue is written, for at most a given time.
-func (o *outbox) drain(most time.Duration) {
+func (o *frameWriteQueue) drain(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-o.done:
+	case <-o.writingDone:
 	case <-timer.C:
 	}
 }
 
-func (o *outbox) write() {
-	defer close(o.done)
+func (o *frameWriteQueue) writeQueuedFrames() {
+	defer close(o.writingDone)
 	defer o.writer.Close()
 	for {
 		o.mu.Lock()
 		for len(o.queue) == 0 && !o.closed {
-			o.cond.Wait()
+			o.queueChanged.Wait()
 		}
 		if len(o.queue) == 0 {
 			o.mu.Unlock()
@@ -396,7 +397,7 @@ func (o *outbox) write() {
 		o.mu.Lock()
 		o.queuedBytes -= len(raw)
 		o.failed = err != nil
-		o.cond.Broadcast()
+		o.queueChanged.Broadcast()
 		o.mu.Unlock()
 		if err != nil {
 			close(o.broken)

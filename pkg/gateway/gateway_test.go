@@ -266,7 +266,7 @@ func TestClientEnds(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	c := connect(t, "", func(o *Options) { o.CorpusRecorder = NewCorpusRowRecorder(&b, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.TranscriptRecorder = NewCorpusRowRecorder(&b, nil) }, nil)
 	c.tools()
 	c.call("echo", `{"message":"hi"}`)
 	c.call("echo", `{"message":"evil","token":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
@@ -289,7 +289,7 @@ func TestRecord(t *testing.T) {
 // cannot hold.
 func TestTranscriptMustBeWritten(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.CorpusRecorder = NewCorpusRowRecorder(broken{}, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.TranscriptRecorder = NewCorpusRowRecorder(broken{}, nil) }, nil)
 	c.tools()
 	if said, failed := c.call("echo", `{}`); !failed || !strings.Contains(said, "--record") {
 		t.Errorf("%q, %t", said, failed)

@@ -201,20 +201,20 @@ func TestSecretsInResults(t *testing.T) {
 		want, not    string
 	}{
 		{FindingsModeReportOnly, echoTool, plain, secret, "[redacted"},
-		{FindingsModeRemove, echoTool, plain, "[redacted", secret},
-		{FindingsModeRemove, echoTool, plain, "key ", "\u202e"},
-		{FindingsModeRemove, echoTool, structured, "[redacted", secret},
-		{FindingsModeRemove, schema, structured, "withheld", secret},
+		{FindingsModeRemoveFoundText, echoTool, plain, "[redacted", secret},
+		{FindingsModeRemoveFoundText, echoTool, plain, "key ", "\u202e"},
+		{FindingsModeRemoveFoundText, echoTool, structured, "[redacted", secret},
+		{FindingsModeRemoveFoundText, schema, structured, "withheld", secret},
 		{FindingsModeWithhold, echoTool, plain, "withheld", secret},
 		{"", echoTool, plain, "withheld", secret},
 		{FindingsModeMarkAsData, echoTool, plain, "<key [redacted", secret},
 		{FindingsModeMarkAsData, schema, structured, "withheld", secret},
-		{FindingsModeRemove, echoTool, `{"content":[{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","blob":"a2V5IGdocF9hMUIyYTFCMmExQjJhMUIyYTFCMmExQjJhMUIyYTFCMmExQjIK"}}]}`, "resource", "Z2hwX2Ex"},
+		{FindingsModeRemoveFoundText, echoTool, `{"content":[{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","blob":"a2V5IGdocF9hMUIyYTFCMmExQjJhMUIyYTFCMmExQjJhMUIyYTFCMmExQjIK"}}]}`, "resource", "Z2hwX2Ex"},
 		{FindingsModeWithhold, echoTool, `{"content":[{"type":"image","mimeType":"image/png","data":"a2V5IGdocF9hMUIyYTFC"}]}`, "a2V5", "withheld"},
 	} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.MarkAsData = one.mode, mark }, func(c *conn, m *message) bool {
+			c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.MarkTextAsData = one.mode, mark }, func(c *conn, m *message) bool {
 				switch m.method {
 				case "tools/list":
 					c.answer(m, `{"tools":[`+one.tool+`]}`)
@@ -247,7 +247,7 @@ func mark(s string) string { return "<" + s + ">" }
 func TestMarked(t *testing.T) {
 	t.Parallel()
 	schema := strings.Replace(echoTool, `"inputSchema"`, `"outputSchema":{"type":"object"},"inputSchema"`, 1)
-	c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.MarkAsData = FindingsModeMarkAsData, mark }, func(c *conn, m *message) bool {
+	c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.MarkTextAsData = FindingsModeMarkAsData, mark }, func(c *conn, m *message) bool {
 		switch m.method {
 		case "tools/list":
 			c.answer(m, `{"tools":[`+schema+`]}`)
@@ -296,7 +296,7 @@ func TestResultsAreToldOf(t *testing.T) {
 func TestErrorsAndProgressAreExamined(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2", 9)
-	c := connect(t, "", func(o *Options) { o.ResultFindingsMode = FindingsModeRemove }, say("prompts/list", false,
+	c := connect(t, "", func(o *Options) { o.ResultFindingsMode = FindingsModeRemoveFoundText }, say("prompts/list", false,
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"`+secret+`"}}`,
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1,"message":"`+secret+`"}}`,
 		`{"jsonrpc":"2.0","id":{id},"error":{"code":-1,"message":"`+secret+`","data":{"a":"`+secret+`"}}}`))
@@ -311,7 +311,7 @@ func TestErrorsAndProgressAreExamined(t *testing.T) {
 // TestQuestionsToPeople holds which questions of a server pass.
 func TestQuestionsToPeople(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.AllowsSampling, o.AllowedLinkHosts = true, hostPatterns(t, "*.good.test") }, nil)
+	c := connect(t, "", func(o *Options) { o.AllowsSampling, o.LinkHostsAllowedForUser = true, hostPatterns(t, "*.good.test") }, nil)
 	for i, frame := range []string{
 		`"elicitation/create","params":{"message":"Which branch?","requestedSchema":{"type":"object","properties":{"branch":{"type":"string"}}}}`,
 		`"elicitation/create","params":{"mode":"url","url":"https://login.good.test/a","message":"Sign in","elicitationId":"e"}`,

@@ -23,33 +23,33 @@ import (
 
 // Limits of a [HTTPFrontEnd] and of each of its servers.
 const (
-	maxBodyBytes      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
-	maxTotalBodyBytes = 128 << 20 // bytes of all messages in progress
-	maxExchanges      = 512       // concurrent exchanges
-	maxRemoteSessions = 1024      // maximum number of sessions of one HTTP server
-	bodyReadTimeout   = 30 * time.Second
-	exchangeEndGrace  = time.Second // time for a server to close an answered exchange
+	maxBodyBytes               = 4 << 20   // bytes of a message, as in the protocol's reference implementations
+	maxTotalBodyBytes          = 128 << 20 // bytes of all messages in progress
+	maxExchanges               = 512       // concurrent exchanges
+	maxRemoteSessions          = 1024      // maximum number of sessions of one HTTP server
+	bodyReadTimeout            = 30 * time.Second
+	answeredExchangeCloseGrace = time.Second // time for a server to close an answered exchange
 )
 
 // codeHeaderMismatch is the error code for HTTP headers that contradict the message.
 const codeHeaderMismatch = -32020
 
-// A Front serves the clients of several MCP servers over the streamable HTTP transport. A server's
-// address is /NAME. The client's credentials are not forwarded to the server.
+// An HTTPFrontEnd serves the clients of several MCP servers over the streamable HTTP transport. A
+// server's address is /NAME. The client's credentials are not forwarded to the server.
 type HTTPFrontEnd struct {
-	Servers       map[string]*Endpoint
+	Servers       map[string]*MCPServerEndpoint
 	IsAllowedHost func(host string) bool // reports whether clients may use a host name or address (without port) for this machine
 	Tokens        bearer.Tokens          // bearer tokens, of which clients must send one; nil requires none
 	Clock         func() time.Time
 
-	mu            sync.Mutex
-	bodyBytes     int
-	openExchanges int
+	mu                sync.Mutex
+	reservedBodyBytes int
+	openExchanges     int
 }
 
-// LoopbackHost reports whether a host is localhost or a loopback address. Other names are refused to
+// IsLoopbackHost reports whether a host is localhost or a loopback address. Other names are refused to
 // prevent DNS rebinding.
-func LoopbackHost(host string) bool {
+func IsLoopbackHost(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
@@ -87,8 +87,8 @@ func (f *HTTPFrontEnd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeInternalError, "too many requests are in progress; try again later")
 		return
 	}
-	defer f.release(0)
-	x := &exchange{endpoint: e, clientName: client, req: req, stream: newResponseStream(w, f.Clock), writer: w}
+	defer f.releaseBodyBytesOrExchange(0)
+	x := &httpExchange{endpoint: e, clientName: client, req: req, stream: newResponseStream(w, f.Clock), writer: w}
 	switch req.Method {
 	case http.MethodPost:
 		f.post(x)
@@ -127,16 +127,17 @@ func (f *HTTPFrontEnd) clientName(req *http.Request) (name string, authorized bo
 	return hostOf(req.RemoteAddr), true
 }
 
-// tryReserveBodyBytesOrExchange reserves one exchange if bytes is 0, and otherwise that many bytes for the body of a
-// request. It returns false if that would exceed [maxExchanges] or [maxTotalBodyBytes].
+// tryReserveBodyBytesOrExchange reserves one exchange if bytesOrZeroForExchange is 0, and otherwise
+// that many bytes for the body of a request. It returns false if that would exceed [maxExchanges]
+// or [maxTotalBodyBytes].
 func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytesOrZeroForExchange > 0 {
-		if f.bodyBytes+bytesOrZeroForExchange > maxTotalBodyBytes {
+		if f.reservedBodyBytes+bytesOrZeroForExchange > maxTotalBodyBytes {
 			return false
 		}
-		f.bodyBytes += bytesOrZeroForExchange
+		f.reservedBodyBytes += bytesOrZeroForExchange
 		return true
 	}
 	if f.openExchanges >= maxExchanges {
@@ -146,18 +147,18 @@ func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int)
 	return true
 }
 
-func (f *HTTPFrontEnd) release(bytes int) {
+func (f *HTTPFrontEnd) releaseBodyBytesOrExchange(bytesOrZeroForExchange int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if bytes > 0 {
-		f.bodyBytes -= bytes
+	if bytesOrZeroForExchange > 0 {
+		f.reservedBodyBytes -= bytesOrZeroForExchange
 		return
 	}
 	f.openExchanges--
 }
 
 // post handles a client's POST request.
-func (f *HTTPFrontEnd) post(x *exchange) {
+func (f *HTTPFrontEnd) post(x *httpExchange) {
 	refuse := func(status, code int, id []byte, why string) { refuseHTTP(x.writer, status, id, code, why) }
 	media, params, err := mime.ParseMediaType(x.req.Header.Get("Content-Type"))
 	charset := params["charset"]
@@ -173,7 +174,7 @@ func (f *HTTPFrontEnd) post(x *exchange) {
 		refuse(http.StatusServiceUnavailable, codeInternalError, nil, "too many messages are in progress; try again later")
 		return
 	}
-	defer f.release(room)
+	defer f.releaseBodyBytesOrExchange(room)
 	_ = x.stream.controller.SetReadDeadline(f.Clock().Add(bodyReadTimeout))
 	raw, err := io.ReadAll(http.MaxBytesReader(x.writer, x.req.Body, maxBodyBytes))
 	_ = x.stream.controller.SetReadDeadline(time.Time{})
@@ -191,7 +192,7 @@ func (f *HTTPFrontEnd) post(x *exchange) {
 		refuse(http.StatusBadRequest, codeInvalidRequest, nil, err.Error())
 		return
 	}
-	if why := headerMismatch(x.req.Header, m); why != "" {
+	if why := mcpHeaderMismatchReason(x.req.Header, m); why != "" {
 		refuse(http.StatusBadRequest, codeHeaderMismatch, m.id, why)
 		return
 	}
@@ -210,15 +211,15 @@ func parseBody(raw []byte) (*message, error) {
 	return parseMessage(raw)
 }
 
-// headerMismatch returns how HTTP headers contradict their message; "" if they match. No decision depends on
+// mcpHeaderMismatchReason returns how HTTP headers contradict their message; "" if they match. No decision depends on
 // a header.
-func headerMismatch(h http.Header, m *message) string {
+func mcpHeaderMismatchReason(header http.Header, m *message) string {
 	version := stringMember(objectMember(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
 	for _, one := range []struct{ header, want string }{
 		{"Mcp-Method", m.method}, {"Mcp-Name", mcpNameHeaderValue(m)}, {"Mcp-Protocol-Version", version},
 	} {
-		said, ok := decodeHeader(h.Get(one.header))
-		if h.Values(one.header) == nil || one.header == "Mcp-Protocol-Version" && version == "" {
+		said, ok := decodeBase64HeaderValue(header.Get(one.header))
+		if header.Values(one.header) == nil || one.header == "Mcp-Protocol-Version" && version == "" {
 			continue
 		}
 		if !ok || said == "" || said != one.want {
@@ -258,7 +259,7 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 		if !isText {
 			want = string(canonjson.AppendValue(nil, arguments[name]))
 		}
-		said, ok := decodeHeader(h.Get(header))
+		said, ok := decodeBase64HeaderValue(h.Get(header))
 		if !ok || arguments[name] == nil || said != want {
 			return nil, fmt.Errorf("the header %s does not match the message; send the value that is in the message", header)
 		}
@@ -267,9 +268,9 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 	return out, nil
 }
 
-// decodeHeader returns the decoded value of a header. The protocol allows a value to be encoded as
+// decodeBase64HeaderValue returns the decoded value of a header. The protocol allows a value to be encoded as
 // =?base64?…?=; other values are returned unchanged. It returns false if the base64 is invalid.
-func decodeHeader(s string) (string, bool) {
+func decodeBase64HeaderValue(s string) (string, bool) {
 	rest, encoded := strings.CutPrefix(s, "=?base64?")
 	if !encoded {
 		return s, true
@@ -282,8 +283,8 @@ func decodeHeader(s string) (string, bool) {
 	return string(plain), err == nil
 }
 
-// encodeHeader returns a text as the value of a header.
-func encodeHeader(s string) string {
+// encodeBase64HeaderValue returns a text as the value of a header.
+func encodeBase64HeaderValue(s string) string {
 	plain := s == strings.TrimSpace(s) && !strings.HasPrefix(s, "=?")
 	for i := range len(s) {
 		plain = plain && s[i] >= 0x20 && s[i] < 0x7f
@@ -302,10 +303,10 @@ func refuseHTTP(w http.ResponseWriter, status int, id []byte, code int, why stri
 }
 
 // An Endpoint is one server behind a [HTTPFrontEnd].
-type Endpoint struct {
-	opts    Options
-	catalog *catalog
-	backend serverBackend
+type MCPServerEndpoint struct {
+	opts        Options
+	sharedState *sharedServerState
+	backend     serverBackend
 
 	mu                sync.Mutex
 	sessions          map[string]*session
@@ -314,9 +315,9 @@ type Endpoint struct {
 
 // serverBackend is how a server is reached. Each method answers its exchange.
 type serverBackend interface {
-	handlePost(x *exchange, s *session, m *message)
-	handleGet(x *exchange, s *session)
-	handleDelete(x *exchange, s *session)
+	handlePost(x *httpExchange, s *session, m *message)
+	handleGet(x *httpExchange, s *session)
+	handleDelete(x *httpExchange, s *session)
 	endSession(s *session) // ends a session that is dropped
 	maxSessions() int      // maximum number of sessions
 	close()
@@ -333,7 +334,7 @@ type session struct {
 }
 
 // Close ends the processes and sessions of the endpoint.
-func (e *Endpoint) Close() {
+func (e *MCPServerEndpoint) Close() {
 	e.mu.Lock()
 	all := e.sessions
 	e.sessions = map[string]*session{}
@@ -347,21 +348,21 @@ func (e *Endpoint) Close() {
 }
 
 // gatewayFor returns a gateway for a client: for one connection, or for requests without a session.
-func (e *Endpoint) gatewayFor(client string, hasSession bool) *Gateway {
+func (e *MCPServerEndpoint) gatewayFor(client string, hasSession bool) *Gateway {
 	opts := e.opts
 	if opts.JudgeFor != nil {
 		connection := ""
 		if hasSession {
-			connection = newID() // do not log the server's own session ID, which is a credential
+			connection = newSessionID() // do not log the server's own session ID, which is a credential
 		}
-		opts.Judge, opts.Session = opts.JudgeFor(client, connection)
+		opts.Judge, opts.SessionID = opts.JudgeFor(client, connection)
 	}
-	return newGateway(opts, e.catalog)
+	return newGateway(opts, e.sharedState)
 }
 
 // findSession returns the session that a client's request names, or nil if it names none. It reports false
 // if the session is unknown or another client's.
-func (e *Endpoint) findSession(h http.Header, client string) (*session, bool) {
+func (e *MCPServerEndpoint) findSession(h http.Header, client string) (*session, bool) {
 	if h.Values("Mcp-Session-Id") == nil {
 		return nil, true
 	}
@@ -376,16 +377,16 @@ func (e *Endpoint) findSession(h http.Header, client string) (*session, bool) {
 	return s, true
 }
 
-// releaseSession records that an exchange of a session has ended.
-func (e *Endpoint) releaseSession(s *session) {
+// endSessionExchange records that an exchange of a session has ended.
+func (e *MCPServerEndpoint) endSessionExchange(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.openExchanges--
 }
 
-// storeSession stores a session. If there are too many, it replaces the least recently used one; it reports
+// tryStoreSession stores a session. If there are too many, it replaces the least recently used one; it reports
 // false if all are in use.
-func (e *Endpoint) storeSession(s *session) bool {
+func (e *MCPServerEndpoint) tryStoreSession(s *session) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[s.id] != nil {
@@ -411,7 +412,7 @@ func (e *Endpoint) storeSession(s *session) bool {
 }
 
 // dropSession removes and ends a session.
-func (e *Endpoint) dropSession(s *session) {
+func (e *MCPServerEndpoint) dropSession(s *session) {
 	e.mu.Lock()
 	known := e.sessions[s.id] == s
 	if known {
@@ -423,5 +424,5 @@ func (e *Endpoint) dropSession(s *session) {
 	}
 }
 
-// newID returns the ID of a session.
-func newID() string { return rand.Text() }
+// newSessionID returns the ID of a session.
+func newSessionID() string { return rand.Text() }

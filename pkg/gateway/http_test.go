@@ -80,12 +80,12 @@ func (f *fakeRemote) told(method string) (n int) {
 // front returns the address of a server behind a front.
 func front(t testing.TB, url string, change func(*HTTPFrontEnd, *Options)) string {
 	opts := Options{Judge: &fakeJudge{}, Server: Server{Name: "s"}, ResultFindingsMode: FindingsModeReportOnly, AcceptedToolPins: openTestPins(t, t.TempDir(), "s")}
-	f := &HTTPFrontEnd{IsAllowedHost: LoopbackHost, Clock: time.Now}
+	f := &HTTPFrontEnd{IsAllowedHost: IsLoopbackHost, Clock: time.Now}
 	if change != nil {
 		change(f, &opts)
 	}
 	e := NewEndpointForHTTPServer(opts, url, "the-servers-own-token")
-	f.Servers = map[string]*Endpoint{"s": e}
+	f.Servers = map[string]*MCPServerEndpoint{"s": e}
 	s := httptest.NewServer(f)
 	t.Cleanup(func() {
 		s.Close()
@@ -404,14 +404,14 @@ func TestManySessions(t *testing.T) {
 	t.Parallel()
 	e := NewEndpointForHTTPServer(Options{}, "http://127.0.0.1:1", "")
 	for i := range maxRemoteSessions + 10 {
-		if !e.storeSession(&session{id: fmt.Sprint(i), gateway: e.gatewayFor("", false)}) {
+		if !e.tryStoreSession(&session{id: fmt.Sprint(i), gateway: e.gatewayFor("", false)}) {
 			t.Fatal("a session is refused")
 		}
 	}
 	if e.sessions["0"] != nil || e.sessions["20"] == nil || len(e.sessions) != maxRemoteSessions {
 		t.Errorf("%d sessions are kept, or the wrong ones", len(e.sessions))
 	}
-	if e.storeSession(&session{id: "20"}) {
+	if e.tryStoreSession(&session{id: "20"}) {
 		t.Error("an ID is given out twice")
 	}
 }

@@ -97,6 +97,6 @@ func LoadAcceptedTool(stateDir string, argv []string, name string) (k AcceptedTo
 		definition, _ := v.(object)
 		k.Description = strings.Join(strings.Fields(stringMember(definition, "description")), " ")
 	}
-	k.CombinedServerAndToolHash = hashParts(id, name, pin.Hash)
+	k.CombinedServerAndToolHash = hashParts(id, name, pin.DefinitionHash)
 	return k, true
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// refusalReason judges a request and returns why it is refused; "" if it is allowed.
-func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message) string {
+// requestRefusalReason judges a request and returns why it is refused; "" if it is allowed.
+func (g *Gateway) requestRefusalReason(ctx context.Context, c *pendingCall, m *message) string {
 	p, err := g.proposeAction(ctx, c, m)
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
-	if !g.answersAskedQuestions(c, m.params, false) {
+	if !g.answersServerQuestions(c, m.params, false) {
 		c.answersUnaskedQuestion = true
-		return notAskedRefusal
+		return answerToUnaskedQuestionRefusal
 	}
-	a, err := action.Parse(p.actionRecord(m.id, g.opts.Session))
+	a, err := action.Parse(p.actionRecord(m.id, g.opts.SessionID))
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
@@ -38,29 +38,29 @@ func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message)
 	if v.Decision == verdict.Allow && ctx.Err() != nil {
 		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.JudgeTimeout)
 	}
-	if err := g.opts.CorpusRecorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
+	if err := g.opts.TranscriptRecorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
 		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written (check its folder): "+err.Error()
 	}
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
 	}
-	if !g.answersAskedQuestions(c, m.params, true) { // another request has answered the question meanwhile
+	if !g.answersServerQuestions(c, m.params, true) { // another request has answered the question meanwhile
 		c.answersUnaskedQuestion = true
-		return notAskedRefusal
+		return answerToUnaskedQuestionRefusal
 	}
 	return ""
 }
 
-// notAskedRefusal is the refusal of a request that answers a question which the server did not ask, or which
+// answerToUnaskedQuestionRefusal is the refusal of a request that answers a question which the server did not ask, or which
 // was already answered.
-const notAskedRefusal = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
+const answerToUnaskedQuestionRefusal = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
 
 // A proposedAction is the action that a request would perform.
 type proposedAction struct {
-	actionType string // action type
-	payload    object
-	cwd        string
-	minTier    int
+	actionType       string // action type
+	payload          object
+	cwd              string
+	minJudgementTier int
 }
 
 // actionRecord returns the proposal as the JSON record of an action.
@@ -73,16 +73,16 @@ func (p *proposedAction) actionRecord(id []byte, session string) []byte {
 		rec["session"] = session
 	}
 	b := canonjson.AppendValue(nil, rec)
-	if p.minTier > 0 {
-		b = fmt.Appendf(b[:len(b)-1], `,"min_tier":%d}`, p.minTier)
+	if p.minJudgementTier > 0 {
+		b = fmt.Appendf(b[:len(b)-1], `,"min_tier":%d}`, p.minJudgementTier)
 	}
 	return b
 }
 
-// proposeAction returns the action that a request would perform, and stores the request's subject in the
-// call.
+// proposeAction returns the action that a request would perform. It stores in c the tool, prompt,
+// resource or task that the request names.
 func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message) (*proposedAction, error) {
-	if err := checkParameters(m); err != nil {
+	if err := checkParameterNamesAllowed(m); err != nil {
 		return nil, err
 	}
 	arguments := object{}
@@ -105,7 +105,7 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 		if why := schemaViolation(objectMember(t.parsed, "inputSchema"), arguments); why != "" {
 			return nil, errors.New(why)
 		}
-		if err := g.mapToolCall(p, t, kind, arguments); err != nil {
+		if err := g.fillActionFromToolCall(p, t, kind, arguments); err != nil {
 			return nil, err
 		}
 	case "resources/read", "resources/subscribe":
@@ -115,15 +115,15 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 		}
 	case "prompts/get":
 		c.requestTargetNameURIOrID = stringMember(m.params, "name")
-		p.actionType = g.serverActionType("get_prompt")
+		p.actionType = g.serverSpecificActionType("get_prompt")
 		p.payload = object{"prompt": c.requestTargetNameURIOrID, "arguments": arguments}
 	case "completion/complete":
 		c.requestTargetNameURIOrID = stringMember(objectMember(m.params, "ref"), "name") + stringMember(objectMember(m.params, "ref"), "uri")
-		p.actionType = g.serverActionType("suggest_completion")
+		p.actionType = g.serverSpecificActionType("suggest_completion")
 		p.payload = object{"argument": m.params["argument"], "context": m.params["context"]}
 	case "tasks/get", "tasks/result", "tasks/update":
 		c.requestTargetNameURIOrID = stringMember(m.params, "taskId")
-		p.actionType = g.serverActionType("get_task")
+		p.actionType = g.serverSpecificActionType("get_task")
 		p.payload = object{"task": c.requestTargetNameURIOrID, "answers": m.params["inputResponses"]}
 		c.hasOutputSchema = true // the results are those of a tool with an output schema
 	default:
@@ -136,13 +136,13 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 	if strings.HasPrefix(about, "tasks/") { // a task's tasks/update request can answer questions in the result of its other requests
 		about = "tasks"
 	}
-	c.requestDigest = hashParts(about, g.opts.Session, c.requestTargetNameURIOrID, canonjson.AppendValue(nil, arguments))
+	c.requestDigest = hashParts(about, g.opts.SessionID, c.requestTargetNameURIOrID, canonjson.AppendValue(nil, arguments))
 	return p, nil
 }
 
-// allowedParameters are the parameters that judged requests can have. Unknown parameters are refused, since they
+// allowedParameterNamesByMethod are the parameters that judged requests can have. Unknown parameters are refused, since they
 // were not judged.
-var allowedParameters = map[string][]string{
+var allowedParameterNamesByMethod = map[string][]string{
 	"tools/call":          {"name", "arguments", "_meta", "task", "inputResponses", "requestState"},
 	"resources/read":      {"uri", "_meta", "inputResponses", "requestState"},
 	"resources/subscribe": {"uri", "_meta"},
@@ -153,18 +153,18 @@ var allowedParameters = map[string][]string{
 	"tasks/update":        {"taskId", "_meta", "inputResponses", "requestState"},
 }
 
-func checkParameters(m *message) error {
+func checkParameterNamesAllowed(m *message) error {
 	for _, name := range sorted.Keys(m.params) {
-		if !slices.Contains(allowedParameters[m.method], name) {
+		if !slices.Contains(allowedParameterNamesByMethod[m.method], name) {
 			return fmt.Errorf("%s has no parameter %q; leave it out", m.method, canonjson.Quote(name))
 		}
 	}
 	return nil
 }
 
-// serverActionType returns the action type for a tool or resource that only this server has.
-func (g *Gateway) serverActionType(name string) string {
-	return "mcp__" + g.opts.Server.Name + "__" + name
+// serverSpecificActionType returns the action type for a tool or resource that only this server has.
+func (g *Gateway) serverSpecificActionType(toolOrResourceName string) string {
+	return "mcp__" + g.opts.Server.Name + "__" + toolOrResourceName
 }
 
 // setResourceReadAction fills in the action of reading a URI. A custom scheme names a server's own object or a

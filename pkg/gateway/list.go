@@ -21,17 +21,17 @@ func (g *Gateway) answerToolList(c *pendingCall, m *message, result object) {
 	case err != nil:
 		g.withholdResponse(c, err.Error())
 	case whole:
-		c.route.answer(m.raw)
+		c.route.answerClient(m.raw)
 	default:
 		out := maps.Clone(result)
 		out["tools"] = canonjson.Canonical(append(append([]byte("["), bytes.Join(kept, []byte(","))...), ']'))
-		c.route.answer(replaceMember(m, "result", out))
+		c.route.answerClient(replaceMember(m, "result", out))
 	}
 }
 
 // filterToolPage processes a page of a tool list. It returns the texts of the tools that the client can see, and
 // whether these are all of them.
-func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kept [][]byte, whole bool, err error) {
+func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (keptDefinitions [][]byte, isEveryToolKept bool, err error) {
 	raws, err := rawToolDefinitions(m)
 	if err != nil {
 		return nil, false, err
@@ -52,27 +52,27 @@ func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kep
 		return nil, false, fmt.Errorf("the accepted tool definitions cannot be read: %w", err)
 	}
 	if next != "" {
-		g.catalog.storeNextPage(l, next)
+		g.sharedState.storeNextPage(l, next)
 	}
 	for _, name := range sorted.Keys(withheld) {
 		g.notify("the tool %s is withheld: %s; review it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
 	}
 	for _, t := range tools {
 		if withheld[t.name] == "" {
-			kept = append(kept, t.raw)
+			keptDefinitions = append(keptDefinitions, t.raw)
 		}
 	}
-	return kept, len(kept) == len(raws), nil
+	return keptDefinitions, len(keptDefinitions) == len(raws), nil
 }
 
 // loadToolList requests the server's tool list for a client that calls a tool without having listed any,
 // which the stateless protocol allows, since clients cache lists. It waits for a list request of the
 // client that is in progress.
-func (g *Gateway) loadToolList(ctx context.Context, r *route, params object) {
-	if !g.catalog.waitForLists(ctx) {
+func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params object) {
+	if !g.sharedState.waitForToolListOrClaimRequest(ctx) {
 		return
 	}
-	defer g.catalog.endList()
+	defer g.sharedState.endList()
 	ask := object{}
 	if meta, ok := params["_meta"]; ok {
 		ask["_meta"] = meta
@@ -81,12 +81,12 @@ func (g *Gateway) loadToolList(ctx context.Context, r *route, params object) {
 	for range maxTools { // pages
 		m := g.askServer(ctx, r, "tools/list", ask)
 		if m == nil {
-			g.catalog.listFailed()
+			g.sharedState.recordFirstListFailure()
 			return
 		}
 		result, _ := m.result.(object)
 		if _, _, err := g.filterToolPage(m, result, l); err != nil {
-			g.catalog.listFailed()
+			g.sharedState.recordFirstListFailure()
 			return
 		}
 		next, _ := result["nextCursor"].(string)
@@ -95,15 +95,15 @@ func (g *Gateway) loadToolList(ctx context.Context, r *route, params object) {
 		}
 		ask["cursor"] = next
 	}
-	g.catalog.listFailed()
+	g.sharedState.recordFirstListFailure()
 	g.notify("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxTools)
 }
 
 // askServer sends a request of the gateway itself to the server and returns the response, or nil.
-func (g *Gateway) askServer(ctx context.Context, r *route, method string, params object) *message {
+func (g *Gateway) askServer(ctx context.Context, r *clientServerRoute, method string, params object) *message {
 	g.mu.Lock()
-	g.ownRequestCount++
-	id := fmt.Appendf(nil, `"shield-%d"`, g.ownRequestCount)
+	g.gatewaySentRequestCount++
+	id := fmt.Appendf(nil, `"shield-%d"`, g.gatewaySentRequestCount)
 	g.mu.Unlock()
 	c := &pendingCall{route: r, id: id, method: method, gatewayRequestResponse: make(chan *message, 1), cancel: func() {}}
 	if g.addCall(c) != nil {
@@ -123,7 +123,7 @@ func (g *Gateway) askServer(ctx context.Context, r *route, method string, params
 		case <-ctx.Done():
 		}
 	}
-	g.takeCall(id)
+	g.removePendingCall(id)
 	return nil
 }
 
@@ -156,7 +156,7 @@ func rawToolDefinitions(listResponse *message) ([][]byte, error) {
 // pinTools compares a page of tools with the pins and returns the withheld tools, with the reason. last
 // says that the list has no further page.
 func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld map[string]string, err error) {
-	k := g.catalog
+	k := g.sharedState
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer func() {
@@ -194,10 +194,10 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	withheld = map[string]string{}
 	err = g.opts.AcceptedToolPins.update(context.Background(), func(f *PinFile) error {
 		if first && l.complete {
-			l.isFirstList = !f.FirstListAccepted
+			l.isFirstList = !f.FirstToolListAccepted
 			for name := range f.Tools {
 				if name != instructionsPinName { // tools are pinned from an incomplete first list: do not accept a second first list
-					f.FirstListAccepted, l.isFirstList = true, false
+					f.FirstToolListAccepted, l.isFirstList = true, false
 				}
 			}
 		}
@@ -207,7 +207,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 			}
 		}
 		if last && l.complete {
-			f.FirstListAccepted = true
+			f.FirstToolListAccepted = true
 			f.markGone(l.tools)
 		}
 		return nil
@@ -215,14 +215,14 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	return withheld, err
 }
 
-// toolWithholdReason compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
-// trust (the first list), a tool without suspicious findings is accepted.
-func (f *PinFile) toolWithholdReason(t *tool, isFirstList bool, others []PinFile) string {
+// toolWithholdReason compares a tool with the pins, and returns why it is withheld; "" if it is
+// accepted. If isFirstList is set, a tool without suspicious findings is accepted.
+func (f *PinFile) toolWithholdReason(t *tool, isFirstList bool, otherServerPins []PinFile) string {
 	pin, pinned := f.Tools[t.name]
-	if pinned && pin.Hash == t.hash {
+	if pinned && pin.DefinitionHash == t.definitionSHA256Hex {
 		pin.Gone = false
 		f.Tools[t.name] = pin
-		delete(f.Waiting, t.name)
+		delete(f.ToolsAwaitingUserAcceptance, t.name)
 		return ""
 	}
 	var why []string
@@ -238,15 +238,15 @@ func (f *PinFile) toolWithholdReason(t *tool, isFirstList bool, others []PinFile
 	if len(t.findings) > 0 {
 		why = append(why, "it contains "+t.findings.String())
 	}
-	if shadow := shadowingReason(t, others); shadow != "" {
+	if shadow := toolShadowingReason(t, otherServerPins); shadow != "" {
 		why = append(why, shadow)
 	}
 	if len(why) == 0 {
-		f.Tools[t.name] = Pin{Hash: t.hash, Definition: t.definition}
+		f.Tools[t.name] = ToolPin{DefinitionHash: t.definitionSHA256Hex, Definition: t.canonicalJSONDefinition}
 		return ""
 	}
 	text := strings.Join(why, "; ")
-	f.Waiting[t.name] = WaitingTool{Hash: t.hash, Why: text, Definition: t.definition}
+	f.ToolsAwaitingUserAcceptance[t.name] = ToolAwaitingUserAcceptance{DefinitionHash: t.definitionSHA256Hex, WithholdReason: text, Definition: t.canonicalJSONDefinition}
 	return text
 }
 
@@ -264,7 +264,7 @@ func (f *PinFile) renamedFrom(t *tool) string {
 		delete(o, "title")
 		return string(canonjson.AppendValue(nil, o))
 	}
-	want := same(t.definition)
+	want := same(t.canonicalJSONDefinition)
 	for _, name := range sorted.Keys(f.Tools) {
 		if same(f.Tools[name].Definition) == want {
 			return name
@@ -282,7 +282,9 @@ func (f *PinFile) markGone(listed map[string]*tool) {
 			f.Tools[name] = pin
 		}
 	}
-	maps.DeleteFunc(f.Waiting, func(name string, _ WaitingTool) bool { return name != instructionsPinName && listed[name] == nil })
+	maps.DeleteFunc(f.ToolsAwaitingUserAcceptance, func(name string, _ ToolAwaitingUserAcceptance) bool {
+		return name != instructionsPinName && listed[name] == nil
+	})
 }
 
 // otherServerPins returns the pins of the other servers.
@@ -294,19 +296,19 @@ func (g *Gateway) otherServerPins() ([]PinFile, error) {
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.AcceptedToolPins.pinFileID }), err
 }
 
-// shadowingReason returns which tool of another server a tool imitates or mentions; "" if none. The same tool
+// toolShadowingReason returns which tool of another server a tool imitates or mentions; "" if none. The same tool
 // of the same server, started with other arguments, is not reported.
-func shadowingReason(t *tool, others []PinFile) string {
+func toolShadowingReason(t *tool, otherServerPins []PinFile) string {
 	plain := comparableName(t.name)
-	said := string(t.definition)
-	for _, f := range others {
+	said := string(t.canonicalJSONDefinition)
+	for _, f := range otherServerPins {
 		for _, name := range sorted.Keys(f.Tools) {
 			pin := f.Tools[name]
 			switch {
-			case name == instructionsPinName || pin.Hash == t.hash:
-			case comparableName(name) == plain && f.Tools[t.name].Hash != t.hash:
+			case name == instructionsPinName || pin.DefinitionHash == t.definitionSHA256Hex:
+			case comparableName(name) == plain && f.Tools[t.name].DefinitionHash != t.definitionSHA256Hex:
 				return fmt.Sprintf("the server %s already has a tool of this name", f.ServerName)
-			case comparableName(name) != plain && isDistinctiveName(name) && mentions(said, name):
+			case comparableName(name) != plain && isUnlikelyOrdinaryWord(name) && mentions(said, name):
 				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.ServerName)
 			}
 		}
@@ -321,9 +323,11 @@ func comparableName(s string) string {
 
 var separatorRemover = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
-// isDistinctiveName reports whether a name is long and contains "_" or "-", so that it is not an
+// isUnlikelyOrdinaryWord reports whether a name is long and contains "_" or "-", so that it is not an
 // ordinary word of a description.
-func isDistinctiveName(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
+func isUnlikelyOrdinaryWord(name string) bool {
+	return len(name) >= 8 && strings.ContainsAny(name, "_-")
+}
 
 // mentions reports whether a text contains a name as a whole word.
 func mentions(s, name string) bool {
@@ -349,9 +353,9 @@ func isWordByte(c byte) bool {
 // callableTool returns a tool by its name and the action type that a person gave it, if any, or why it
 // must not be called.
 func (g *Gateway) callableTool(toolName string) (t *tool, acceptedActionType, refusalReason string) {
-	g.catalog.mu.Lock()
-	defer g.catalog.mu.Unlock()
-	t = g.catalog.tools[toolName]
+	g.sharedState.mu.Lock()
+	defer g.sharedState.mu.Unlock()
+	t = g.sharedState.tools[toolName]
 	pins := g.opts.AcceptedToolPins
 	switch {
 	case toolName == "":
@@ -363,8 +367,8 @@ func (g *Gateway) callableTool(toolName string) (t *tool, acceptedActionType, re
 		return nil, "", err.Error()
 	}
 	pin := pins.content.Tools[toolName]
-	if pin.Hash != t.hash {
-		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", toolName, pins.content.Waiting[toolName].Why, g.opts.Server.Name)
+	if pin.DefinitionHash != t.definitionSHA256Hex {
+		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", toolName, pins.content.ToolsAwaitingUserAcceptance[toolName].WithholdReason, g.opts.Server.Name)
 	}
 	return t, pin.ActionType, ""
 }
@@ -374,29 +378,29 @@ func (g *Gateway) callableTool(toolName string) (t *tool, acceptedActionType, re
 func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 	said, _ := result["instructions"].(string)
 	if said == "" {
-		g.examineAndForward(c, m, "result", result)
+		g.examineAndForwardResponse(c, m, "result", result)
 		return
 	}
 	why := ""
 	if g.opts.AcceptedToolPins == nil {
 		why = "there is no state folder; set HOME or --state"
 	} else {
-		t := &tool{name: instructionsPinName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
-		t.hash = hashParts(t.definition)
+		t := &tool{name: instructionsPinName, canonicalJSONDefinition: canonjson.AppendValue(nil, object{"instructions": said})}
+		t.definitionSHA256Hex = hashParts(t.canonicalJSONDefinition)
 		_, t.findings = toolExaminer{}.CleanTextAndFindings(said)
-		g.catalog.mu.Lock()
+		g.sharedState.mu.Lock()
 		err := g.opts.AcceptedToolPins.update(context.Background(), func(f *PinFile) error {
 			_, known := f.Tools[instructionsPinName]
-			why = f.toolWithholdReason(t, !f.FirstListAccepted && !known, nil)
+			why = f.toolWithholdReason(t, !f.FirstToolListAccepted && !known, nil)
 			return nil
 		})
-		g.catalog.mu.Unlock()
+		g.sharedState.mu.Unlock()
 		if err != nil {
 			why = err.Error()
 		}
 	}
 	if why == "" {
-		g.examineAndForward(c, m, "result", result)
+		g.examineAndForwardResponse(c, m, "result", result)
 		return
 	}
 	g.notify("the server's instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
@@ -407,5 +411,5 @@ func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 		g.withholdResponse(c, err.Error())
 		return
 	}
-	g.examineAndForward(c, m, "result", out)
+	g.examineAndForwardResponse(c, m, "result", out)
 }

@@ -11,18 +11,18 @@ import (
 
 // Limits on the processes of one server.
 const (
-	maxLocalSessions   = 64 // sessions, each with its own process
-	maxPooledProcesses = 8  // processes for requests without a session, each for one request at a time
+	maxLocalServerSessions = 64 // sessions, each with its own process
+	maxPooledProcesses     = 8  // processes for requests without a session, each for one request at a time
 )
 
 // NewEndpointForStdioServer returns an endpoint for a server on standard input and output. start starts a process: one
 // for each session, and up to maxPooledProcesses that are reused for requests without a session.
-func NewEndpointForStdioServer(opts Options, start func() (*Process, error)) *Endpoint {
+func NewEndpointForStdioServer(opts Options, start func() (*ServerProcess, error)) *MCPServerEndpoint {
 	return newEndpoint(opts, &localServer{start: start, processSlots: make(chan struct{}, maxPooledProcesses)})
 }
 
 type localServer struct {
-	start        func() (*Process, error)
+	start        func() (*ServerProcess, error)
 	processSlots chan struct{} // limits the processes that serve requests without a session
 
 	mu     sync.Mutex
@@ -34,17 +34,17 @@ type localServer struct {
 type localProcess struct {
 	gateway     *Gateway
 	clientName  string // the only client that uses the process
-	process     *Process
-	stdinQueue  *outbox
+	process     *ServerProcess
+	stdinQueue  *frameWriteQueue
 	outputEnded chan struct{} // closed when the process sends no more messages
 
 	mu                       sync.Mutex
-	streams                  []*responseStream // streams of open exchanges, in order of arrival
+	openExchangeStreams      []*responseStream // streams of open exchanges, in order of arrival
 	unsolicitedMessageStream *responseStream   // receives messages that belong to no request; nil if no client listens
 }
 
 // startProcessFor starts a process for the client of an exchange.
-func (l *localServer) startProcessFor(x *exchange, hasSession bool) (*localProcess, error) {
+func (l *localServer) startProcessFor(x *httpExchange, hasSession bool) (*localProcess, error) {
 	p, err := l.start()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (l *localServer) startProcessFor(x *exchange, hasSession bool) (*localProce
 	one := &localProcess{gateway: g, clientName: x.clientName, process: p, stdinQueue: newOutbox(p.ToPeer, g.queuedByteLimit), outputEnded: make(chan struct{})}
 	go func() {
 		defer close(one.outputEnded)
-		err := g.handleServerFrames(&route{client: one, server: one.stdinQueue}, newFrameReader(p.FromPeer, g.frameByteLimit))
+		err := g.handleServerFrames(&clientServerRoute{client: one, server: one.stdinQueue}, newFrameReader(p.FromPeer, g.frameByteLimit))
 		g.failPendingCalls()
 		one.stdinQueue.close()
 		_ = p.End(!errors.Is(err, io.EOF)) // kill it at once unless it ended by itself
@@ -82,8 +82,8 @@ func (p *localProcess) ended() bool {
 func (p *localProcess) acceptFrame(raw []byte, wait bool) bool {
 	p.mu.Lock()
 	to := p.unsolicitedMessageStream
-	if to == nil && len(p.streams) > 0 {
-		to = p.streams[len(p.streams)-1]
+	if to == nil && len(p.openExchangeStreams) > 0 {
+		to = p.openExchangeStreams[len(p.openExchangeStreams)-1]
 	}
 	p.mu.Unlock()
 	return to != nil && to.acceptFrame(raw, wait)
@@ -92,23 +92,23 @@ func (p *localProcess) acceptFrame(raw []byte, wait bool) bool {
 func (p *localProcess) addStream(s *responseStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.streams = append(p.streams, s)
+	p.openExchangeStreams = append(p.openExchangeStreams, s)
 }
 
 func (p *localProcess) removeStream(s *responseStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.streams = slices.DeleteFunc(p.streams, func(other *responseStream) bool { return other == s })
+	p.openExchangeStreams = slices.DeleteFunc(p.openExchangeStreams, func(other *responseStream) bool { return other == s })
 	if p.unsolicitedMessageStream == s {
 		p.unsolicitedMessageStream = nil
 	}
 }
 
-// handle forwards one client message to the process.
-func (p *localProcess) handle(x *exchange, m *message) {
+// forwardClientMessage forwards one client message to the process.
+func (p *localProcess) forwardClientMessage(x *httpExchange, m *message) {
 	ctx, cancel := context.WithCancel(x.req.Context())
 	defer cancel()
-	r := &route{client: x.stream, server: p.stdinQueue, stream: x.stream}
+	r := &clientServerRoute{client: x.stream, server: p.stdinQueue, stream: x.stream}
 	if !m.isRequest() {
 		p.gateway.handleClientMessage(ctx, r, m)
 		x.writer.WriteHeader(http.StatusAccepted)
@@ -120,13 +120,13 @@ func (p *localProcess) handle(x *exchange, m *message) {
 	x.waitForResponseOrDisconnect()
 }
 
-func (l *localServer) maxSessions() int { return maxLocalSessions }
+func (l *localServer) maxSessions() int { return maxLocalServerSessions }
 
 func (l *localServer) endSession(s *session) { s.process.stop() }
 
-func (l *localServer) handlePost(x *exchange, s *session, m *message) {
+func (l *localServer) handlePost(x *httpExchange, s *session, m *message) {
 	if s != nil {
-		s.process.handle(x, m)
+		s.process.forwardClientMessage(x, m)
 		return
 	}
 	if m.method == "initialize" {
@@ -135,37 +135,37 @@ func (l *localServer) handlePost(x *exchange, s *session, m *message) {
 			refuseHTTP(x.writer, http.StatusBadGateway, m.id, codeInternalError, err.Error())
 			return
 		}
-		s = &session{id: newID(), client: x.clientName, gateway: one.gateway, process: one, openExchanges: 1}
-		if !x.endpoint.storeSession(s) {
+		s = &session{id: newSessionID(), client: x.clientName, gateway: one.gateway, process: one, openExchanges: 1}
+		if !x.endpoint.tryStoreSession(s) {
 			one.stop()
 			refuseHTTP(x.writer, http.StatusServiceUnavailable, m.id, codeInternalError, "too many sessions are open; end one with DELETE, or try again later")
 			return
 		}
-		defer x.endpoint.releaseSession(s)
+		defer x.endpoint.endSessionExchange(s)
 		go func() {
 			<-one.outputEnded
 			x.endpoint.dropSession(s)
 		}()
 		x.writer.Header().Set("Mcp-Session-Id", s.id)
-		one.handle(x, m)
+		one.forwardClientMessage(x, m)
 		return
 	}
 	if !m.isRequest() {
 		x.writer.WriteHeader(http.StatusAccepted) // without a session, no request waits for a notification or response
 		return
 	}
-	one, err := l.takeProcess(x)
+	one, err := l.reuseOrStartProcess(x)
 	if err != nil {
 		refuseHTTP(x.writer, http.StatusServiceUnavailable, m.id, codeInternalError, err.Error())
 		return
 	}
-	one.handle(x, m)
+	one.forwardClientMessage(x, m)
 	l.returnProcess(one)
 }
 
-// takeProcess returns a process that no exchange uses and that served only this client; it starts one if
+// reuseOrStartProcess returns a process that no exchange uses and that served only this client; it starts one if
 // needed.
-func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
+func (l *localServer) reuseOrStartProcess(x *httpExchange) (*localProcess, error) {
 	select {
 	case l.processSlots <- struct{}{}:
 	case <-x.req.Context().Done():
@@ -199,7 +199,7 @@ func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
 func (l *localServer) returnProcess(one *localProcess) {
 	defer func() { <-l.processSlots }()
 	one.gateway.mu.Lock()
-	busy := len(one.gateway.clientCalls) > 0 || len(one.gateway.serverRequests) > 0
+	busy := len(one.gateway.clientCalls) > 0 || len(one.gateway.openRequestIDsFromServer) > 0
 	one.gateway.mu.Unlock()
 	l.mu.Lock()
 	keep := !busy && !l.closed
@@ -222,7 +222,7 @@ func (l *localServer) close() {
 	}
 }
 
-func (l *localServer) handleGet(x *exchange, s *session) {
+func (l *localServer) handleGet(x *httpExchange, s *session) {
 	p := s.process
 	p.mu.Lock()
 	taken := p.unsolicitedMessageStream != nil
@@ -240,12 +240,12 @@ func (l *localServer) handleGet(x *exchange, s *session) {
 	case <-p.outputEnded:
 		x.stream.writeResponse(nil)
 	case <-x.req.Context().Done():
-	case <-x.stream.done:
+	case <-x.stream.noMoreWrites:
 	}
 	x.waitForResponseOrDisconnect()
 }
 
-func (l *localServer) handleDelete(x *exchange, s *session) {
+func (l *localServer) handleDelete(x *httpExchange, s *session) {
 	x.endpoint.dropSession(s)
 	x.writer.WriteHeader(http.StatusNoContent)
 }

@@ -17,9 +17,9 @@ import (
 
 // A Server describes the MCP server behind a gateway.
 type Server struct {
-	Name            string   // for notices, the log and action types
-	KnownServerKey  string   // key in the table of known servers; "" if not there
-	PathBaseFolders []string // absolute folders that relative paths are resolved against, if the server is given any
+	Name                string   // for notices, the log and action types
+	KnownServerTableKey string   // key in the table of known servers; "" if not there
+	PathBaseFolders     []string // absolute folders that relative paths are resolved against, if the server is given any
 }
 
 // A knownServer is a server whose tools have entries in the table.
@@ -34,8 +34,8 @@ type knownServer struct {
 // template of the HTTP request or the command can follow.
 type knownTool struct{ name, actionType string }
 
-// A shape is a set of tool parameters with a known meaning. The tool must require one name of each
-// list in requiredNameAlternatives; all its other parameters must be in optionalNames.
+// A toolParameterShape is a set of tool parameters with a known meaning. The tool must require one
+// name of each list in requiredNameAlternatives; all its other parameters must be in optionalNames.
 type toolParameterShape struct {
 	actionType               string
 	requiredNameAlternatives [][]string
@@ -60,7 +60,7 @@ func toolActionType(t *tool, s *Server, acceptedActionType string) (actionType s
 		return acceptedActionType, true
 	}
 	for _, k := range knownServers {
-		if k.name != s.KnownServerKey {
+		if k.name != s.KnownServerTableKey {
 			continue
 		}
 		if i := slices.IndexFunc(k.tools, func(kt knownTool) bool { return kt.name == t.name }); i >= 0 {
@@ -98,8 +98,8 @@ func (sh *toolParameterShape) matches(properties object, required []any) bool {
 	return true
 }
 
-// modifiesSomething reports whether a tool is known to modify something.
-func modifiesSomething(t *tool, s *Server) bool {
+// isModifyingTool reports whether a tool is known to modify something.
+func isModifyingTool(t *tool, s *Server) bool {
 	action, _ := toolActionType(t, s, "")
 	kind, _, _ := strings.Cut(action, " ")
 	for _, prefix := range []string{"write_", "delete_", "move_", "copy_", "create_", "send_", "execute_", "git_add", "git_commit", "git_checkout", "git_reset", "memory_write", "memory_delete"} {
@@ -110,23 +110,23 @@ func modifiesSomething(t *tool, s *Server) bool {
 	return false
 }
 
-// mapToolCall fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
-func (g *Gateway) mapToolCall(p *proposedAction, t *tool, accepted string, arguments object) error {
-	action, sure := toolActionType(t, &g.opts.Server, accepted)
+// fillActionFromToolCall fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
+func (g *Gateway) fillActionFromToolCall(p *proposedAction, t *tool, acceptedActionType string, arguments object) error {
+	action, sure := toolActionType(t, &g.opts.Server, acceptedActionType)
 	kind, template, _ := strings.Cut(action, " ")
 	p.actionType, p.payload = kind, arguments
 	properties := objectMember(objectMember(t.parsed, "inputSchema"), "properties")
 	stray := !sure && slices.ContainsFunc(slices.Collect(maps.Keys(arguments)), func(name string) bool { return properties[name] == nil })
 	if template != "" {
-		if p.payload = fillTemplate(template, arguments); p.payload == nil {
+		if p.payload = fillPayloadTemplate(template, arguments); p.payload == nil {
 			kind = ""
 		}
 	}
 	if kind == "" || stray {
-		p.actionType, p.payload = g.serverActionType(t.name), arguments
+		p.actionType, p.payload = g.serverSpecificActionType(t.name), arguments
 	}
 	if !sure && hasHint(t.parsed, "destructiveHint") {
-		p.minTier = 2
+		p.minJudgementTier = 2
 	}
 	return g.setWorkingDir(p)
 }
@@ -156,24 +156,24 @@ func (g *Gateway) setWorkingDir(p *proposedAction) error {
 	return nil
 }
 
-// fillTemplate returns the payload for a template filled with arguments: a request ("METHOD URL"; other
+// fillPayloadTemplate returns the payload for a template filled with arguments: a request ("METHOD URL"; other
 // arguments become the body or, for GET, the query) or the words of a command. It returns nil if an
 // argument is missing.
-func fillTemplate(template string, arguments object) object {
+func fillPayloadTemplate(template string, arguments object) object {
 	rest := maps.Clone(arguments)
 	verb, address, isURL := strings.Cut(template, " ")
 	isURL = isURL && strings.HasPrefix(address, "https://")
 	if !isURL {
 		address = template
 	}
-	out, complete := expandTemplate(address, func(name string) (string, bool) {
+	out, complete := replacePlaceholders(address, func(name string) (string, bool) {
 		v, ok := arguments[name]
 		delete(rest, name)
 		if !ok {
 			return "", false
 		}
 		if isURL {
-			return escapePath(argumentText(v)), true
+			return escapeURLPath(argumentText(v)), true
 		}
 		return command.Quote(argumentText(v)), true
 	})
@@ -198,11 +198,11 @@ func fillTemplate(template string, arguments object) object {
 	return object{"url": out, "method": verb, "body": rest}
 }
 
-// expandTemplate replaces {name} in a text.
-func expandTemplate(s string, value func(name string) (string, bool)) (out string, complete bool) {
+// replacePlaceholders replaces {name} in a text.
+func replacePlaceholders(template string, value func(name string) (string, bool)) (out string, complete bool) {
 	var b strings.Builder
 	for {
-		before, rest, found := strings.Cut(s, "{")
+		before, rest, found := strings.Cut(template, "{")
 		b.WriteString(before)
 		if !found {
 			return b.String(), true
@@ -213,12 +213,12 @@ func expandTemplate(s string, value func(name string) (string, bool)) (out strin
 			return "", false
 		}
 		b.WriteString(v)
-		s = after
+		template = after
 	}
 }
 
-// escapePath escapes the characters that would end a URL's path; slashes stay.
-func escapePath(s string) string {
+// escapeURLPath escapes the characters that would end a URL's path; slashes stay.
+func escapeURLPath(s string) string {
 	parts := strings.Split(s, "/")
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
@@ -245,9 +245,9 @@ func NewServer(argv []string, dir, name string) Server {
 	for _, k := range knownServers {
 		for i, arg := range argv {
 			if slices.Contains(k.packages, packageName(arg)) {
-				s.KnownServerKey, at = k.name, i
+				s.KnownServerTableKey, at = k.name, i
 				if k.operandsAreFolders {
-					s.PathBaseFolders = operands(argv[i+1:], dir)
+					s.PathBaseFolders = absoluteOperandPaths(argv[i+1:], dir)
 				}
 				break
 			}
@@ -257,12 +257,12 @@ func NewServer(argv []string, dir, name string) Server {
 		}
 	}
 	if s.Name == "" {
-		s.Name = s.KnownServerKey
+		s.Name = s.KnownServerTableKey
 	}
 	if s.Name == "" {
 		s.Name = likelyServerName(argv)
 	}
-	s.Name = sanitizeName(s.Name)
+	s.Name = toActionTypeName(s.Name)
 	return s
 }
 
@@ -285,15 +285,15 @@ func packageName(arg string) string {
 	return strings.TrimPrefix(arg, "ghcr.io/")
 }
 
-// operands returns the arguments that are not options, as absolute paths: the folders that the server
+// absoluteOperandPaths returns the arguments that are not options, as absolute paths: the folders that the server
 // is given.
-func operands(args []string, dir string) (out []string) {
+func absoluteOperandPaths(args []string, baseFolder string) (out []string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
 			continue
 		}
 		if !filepath.IsAbs(arg) {
-			arg = filepath.Join(dir, arg)
+			arg = filepath.Join(baseFolder, arg)
 		}
 		out = append(out, arg)
 	}
@@ -314,8 +314,8 @@ func likelyServerName(argv []string) string {
 	return "server"
 }
 
-// sanitizeName returns a name fit for an action type.
-func sanitizeName(s string) string {
+// toActionTypeName returns a name fit for an action type.
+func toActionTypeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', 'A' <= r && r <= 'Z', r == '-', r == '_':

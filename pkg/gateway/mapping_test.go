@@ -66,7 +66,7 @@ func TestMapping(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &proposedAction{cwd: g.opts.WorkingDir}
-		err = g.mapToolCall(p, tl, "", m.params)
+		err = g.fillActionFromToolCall(p, tl, "", m.params)
 		if one.kind == "refused" {
 			if err == nil || !strings.Contains(err.Error(), one.holds) {
 				t.Errorf("%s %s %s: %v", one.command, one.tool, one.arguments, err)
@@ -102,8 +102,8 @@ func TestAnnotationsRaise(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p proposedAction
-		if err := g.mapToolCall(&p, tl, "", object{}); err != nil || p.minTier != want {
-			t.Errorf("%s: least tier %d, %v", notes, p.minTier, err)
+		if err := g.fillActionFromToolCall(&p, tl, "", object{}); err != nil || p.minJudgementTier != want {
+			t.Errorf("%s: least tier %d, %v", notes, p.minJudgementTier, err)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestAnnotationsRaise(t *testing.T) {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	types := map[string]bool{}
-	for _, name := range action.Types() {
+	for _, name := range action.CanonicalTypes() {
 		types[name] = true
 	}
 	check := func(of, text string) {

@@ -97,7 +97,7 @@ func parseMessage(raw []byte) (*message, error) {
 // canonicalID returns a request id in canonical form: a quoted string or a whole number; nil for
 // anything else.
 func canonicalID(raw []byte) []byte {
-	if len(raw) == 0 || len(raw) > maxIDBytes || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+	if len(raw) == 0 || len(raw) > maxRequestIDBytes || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return nil
 	}
 	id, err := canonjson.Append(nil, raw, 1)
@@ -144,11 +144,11 @@ func resultResponse(id []byte, result any) []byte {
 	return append(canonjson.AppendValue(b, result), '}')
 }
 
-// toolError returns a tool result that says why the tool did not run. The model can read it, unlike a
+// toolErrorResult returns a tool result that says why the tool did not run. The model can read it, unlike a
 // protocol error.
-func toolError(reason string, withResultType bool) object {
+func toolErrorResult(reason string, includesResultTypeMember bool) object {
 	out := object{"content": []any{object{"type": "text", "text": reason}}, "isError": true}
-	if withResultType {
+	if includesResultTypeMember {
 		out["resultType"] = "complete"
 	}
 	return out

@@ -37,30 +37,30 @@ const (
 // A PinFile is the stored state of one server (one command line): its accepted tools, and the last
 // listed tools that are not accepted.
 type PinFile struct {
-	Version           int                    `json:"version"`
-	ID                string                 `json:"id"`
-	ServerName        string                 `json:"server"`
-	Command           []string               `json:"command"` // secrets removed
-	Program           Program                `json:"program"`
-	FirstListAccepted bool                   `json:"listed"` // the first list was accepted
-	Tools             map[string]Pin         `json:"tools"`
-	Waiting           map[string]WaitingTool `json:"waiting"`
-	Checksum          string                 `json:"sum"` // SHA-256 of the other fields, to detect damage
+	Version                     int                                   `json:"version"`
+	ID                          string                                `json:"id"`
+	ServerName                  string                                `json:"server"`
+	Command                     []string                              `json:"command"` // secrets removed
+	Program                     Program                               `json:"program"`
+	FirstToolListAccepted       bool                                  `json:"listed"` // the first list was accepted
+	Tools                       map[string]ToolPin                    `json:"tools"`
+	ToolsAwaitingUserAcceptance map[string]ToolAwaitingUserAcceptance `json:"waiting"`
+	Checksum                    string                                `json:"sum"` // SHA-256 of the other fields, to detect damage
 }
 
 // A Pin is an accepted tool.
-type Pin struct {
-	Hash       string         `json:"hash"`
-	ActionType string         `json:"type,omitempty"` // the action type that a person gave it
-	Gone       bool           `json:"gone,omitempty"` // the server no longer lists the tool
-	Definition jsontext.Value `json:"definition"`
+type ToolPin struct {
+	DefinitionHash string         `json:"hash"`
+	ActionType     string         `json:"type,omitempty"` // the action type that a person gave it
+	Gone           bool           `json:"gone,omitempty"` // the server no longer lists the tool
+	Definition     jsontext.Value `json:"definition"`
 }
 
-// WaitingTool is a tool that the server listed and a person has not yet accepted.
-type WaitingTool struct {
-	Hash       string         `json:"hash"`
-	Why        string         `json:"why"`
-	Definition jsontext.Value `json:"definition"`
+// ToolAwaitingUserAcceptance is a tool that the server listed and a person has not yet accepted.
+type ToolAwaitingUserAcceptance struct {
+	DefinitionHash string         `json:"hash"`
+	WithholdReason string         `json:"why"`
+	Definition     jsontext.Value `json:"definition"`
 }
 
 // A Program is the executable of a command line.
@@ -71,9 +71,9 @@ type Program struct {
 	SHA256           string `json:"sha256"`
 }
 
-// Pins gives access to the pin file of one server in the state folder. Several processes can use the
+// ToolPinStore gives access to the pin file of one server in the state folder. Several processes can use the
 // file.
-type Pins struct {
+type ToolPinStore struct {
 	stateDir    string // the state folder
 	pinDir      string
 	pinFileID   string
@@ -90,19 +90,19 @@ func PinFolder(stateDir string) string { return filepath.Join(stateDir, "mcp") }
 
 // OpenPins returns the pins of the server that a command line starts. program is the path of the
 // executable.
-func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins, error) {
+func OpenPins(stateDir string, s *Server, argv []string, program string) (*ToolPinStore, error) {
 	dir := PinFolder(stateDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := owner.CheckFolder(dir); err != nil {
+	if err := owner.CheckFolderOwnerAndMode(dir); err != nil {
 		return nil, err
 	}
 	parts := []any{}
 	for _, arg := range argv {
 		parts = append(parts, arg)
 	}
-	p := &Pins{stateDir: stateDir, pinDir: dir, pinFileID: hashParts(parts...)[:32], serverName: s.Name, command: (*redact.Redactor)(nil).Args(argv[0], argv), programPath: program}
+	p := &ToolPinStore{stateDir: stateDir, pinDir: dir, pinFileID: hashParts(parts...)[:32], serverName: s.Name, command: (*redact.Redactor)(nil).RedactArgs(argv[0], argv), programPath: program}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -111,10 +111,10 @@ func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins,
 
 // ProgramChanged reports whether the executable differs from the one that listed the tools last, and stores
 // its current state.
-func (p *Pins) ProgramChanged(ctx context.Context) (bool, error) {
+func (p *ToolPinStore) ProgramChanged(ctx context.Context) (bool, error) {
 	changed := false
 	err := p.update(ctx, func(f *PinFile) error {
-		now, err := programState(p.programPath, f.Program)
+		now, err := readProgramState(p.programPath, f.Program)
 		if err != nil {
 			return err
 		}
@@ -125,9 +125,9 @@ func (p *Pins) ProgramChanged(ctx context.Context) (bool, error) {
 	return changed, err
 }
 
-// programState returns the state of an executable. It does not read the file again if size and times are
+// readProgramState returns the state of an executable. It does not read the file again if size and times are
 // those in known.
-func programState(path string, known Program) (Program, error) {
+func readProgramState(path string, previousState Program) (Program, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Program{}, err
@@ -140,8 +140,8 @@ func programState(path string, known Program) (Program, error) {
 		return Program{}, err
 	}
 	defer f.Close()
-	now := Program{Path: path, Size: info.Size(), ModifiedUnixNano: info.ModTime().UnixNano(), SHA256: known.SHA256}
-	if now == known {
+	now := Program{Path: path, Size: info.Size(), ModifiedUnixNano: info.ModTime().UnixNano(), SHA256: previousState.SHA256}
+	if now == previousState {
 		return now, nil
 	}
 	h := sha256.New()
@@ -154,7 +154,7 @@ func programState(path string, known Program) (Program, error) {
 
 // refresh reads the pin file again if it was replaced, since a person can have accepted a tool or set
 // its type.
-func (p *Pins) refresh() error {
+func (p *ToolPinStore) refresh() error {
 	info, err := os.Stat(p.path())
 	switch {
 	case err != nil && p.fileInfo == nil && errors.Is(err, fs.ErrNotExist):
@@ -166,42 +166,42 @@ func (p *Pins) refresh() error {
 }
 
 // read reads the file again.
-func (p *Pins) read() error {
+func (p *ToolPinStore) read() error {
 	info, err := os.Stat(p.path())
 	if err != nil { // the error is reported by read
 		info = nil
 	}
 	f, err := readPins(p.path())
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = PinFile{Version: pinFileFormatVersion, ID: p.pinFileID, ServerName: p.serverName, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]WaitingTool{}}, nil
+		f, err = PinFile{Version: pinFileFormatVersion, ID: p.pinFileID, ServerName: p.serverName, Command: p.command, Tools: map[string]ToolPin{}, ToolsAwaitingUserAcceptance: map[string]ToolAwaitingUserAcceptance{}}, nil
 	}
 	if err != nil {
 		return err
 	}
 	if f.ID != p.pinFileID {
-		return &DamagedError{p.path(), errors.New("it contains the tools of another server")}
+		return &DamagedPinFileError{p.path(), errors.New("it contains the tools of another server")}
 	}
 	p.content, p.fileInfo = f, info
 	return nil
 }
 
-func (p *Pins) path() string { return filepath.Join(p.pinDir, p.pinFileID+".json") }
+func (p *ToolPinStore) path() string { return filepath.Join(p.pinDir, p.pinFileID+".json") }
 
-// A DamagedError is the error for a pin file that is damaged.
-type DamagedError struct {
+// A DamagedPinFileError is the error for a pin file that is damaged.
+type DamagedPinFileError struct {
 	Path string
 	Err  error
 }
 
-func (e *DamagedError) Error() string {
+func (e *DamagedPinFileError) Error() string {
 	return fmt.Sprintf("the accepted tool definitions in %s are damaged: %v; delete the file, and accept the tools again", e.Path, e.Err)
 }
 
 // Unwrap returns the cause.
-func (e *DamagedError) Unwrap() error { return e.Err }
+func (e *DamagedPinFileError) Unwrap() error { return e.Err }
 
 func readPins(path string) (PinFile, error) {
-	data, info, err := owner.ReadFile(path, maxPinFileBytes)
+	data, info, err := owner.ReadRegularFile(path, maxPinFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return PinFile{}, err
 	}
@@ -223,7 +223,7 @@ func readPins(path string) (PinFile, error) {
 		f.Checksum = sum
 	}
 	if err != nil {
-		return PinFile{}, &DamagedError{path, err}
+		return PinFile{}, &DamagedPinFileError{path, err}
 	}
 	return f, nil
 }
@@ -242,7 +242,7 @@ func (f *PinFile) checksum() string {
 }
 
 // update changes the pin file under a lock that all processes use.
-func (p *Pins) update(ctx context.Context, change func(*PinFile) error) error {
+func (p *ToolPinStore) update(ctx context.Context, change func(*PinFile) error) error {
 	lock, err := flock.New(filepath.Join(p.pinDir, "lock"))
 	if err != nil {
 		return err
@@ -316,26 +316,27 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 	return all, damaged, nil
 }
 
-// AcceptTools accepts waiting tools of a server: each element of names is a tool name, or NAME@HASH for the
-// definition whose hash has this prefix; none means all. kind, if not "", is the action type for calls
-// of the tools, which can also be set for accepted tools. An accepted tool that the server no longer
-// lists is forgotten if kind is "". It returns the names of the tools.
+// AcceptTools accepts waiting tools of a server: each element of toolNames is a tool name, or
+// NAME@HASH for the definition whose hash has this prefix; none means all. actionType, if not "",
+// is the action type for calls of the tools, which can also be set for accepted tools. An accepted
+// tool that the server no longer lists is forgotten if actionType is "". It returns the names of
+// the tools.
 func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []string, actionType string) ([]string, error) {
-	p := &Pins{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.ServerName, command: f.Command}
+	p := &ToolPinStore{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.ServerName, command: f.Command}
 	var done []string
 	err := p.update(ctx, func(f *PinFile) error {
 		if len(toolNames) == 0 {
-			toolNames = sorted.Keys(f.Waiting)
+			toolNames = sorted.Keys(f.ToolsAwaitingUserAcceptance)
 		}
 		for _, name := range toolNames {
 			name, hash, _ := strings.Cut(name, "@")
-			w, waits := f.Waiting[name]
+			w, waits := f.ToolsAwaitingUserAcceptance[name]
 			pin, pinned := f.Tools[name]
 			switch {
-			case waits && !strings.HasPrefix(w.Hash, hash), !waits && pinned && !strings.HasPrefix(pin.Hash, hash):
+			case waits && !strings.HasPrefix(w.DefinitionHash, hash), !waits && pinned && !strings.HasPrefix(pin.DefinitionHash, hash):
 				return fmt.Errorf("the definition of %s changed again; review it with: shield mcp tools diff %s", name, f.ServerName)
 			case waits:
-				pin.Hash, pin.Definition, pin.Gone = w.Hash, w.Definition, false
+				pin.DefinitionHash, pin.Definition, pin.Gone = w.DefinitionHash, w.Definition, false
 			case !pinned || actionType == "" && !pin.Gone:
 				return fmt.Errorf("the server %s has no new or changed tool %q to accept; 'shield mcp tools' lists its tools", f.ServerName, canonjson.Quote(name))
 			case pin.Gone && actionType == "":
@@ -345,7 +346,7 @@ func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []st
 			}
 			pin.ActionType = cmp.Or(actionType, pin.ActionType)
 			f.Tools[name] = pin
-			delete(f.Waiting, name)
+			delete(f.ToolsAwaitingUserAcceptance, name)
 			done = append(done, name)
 		}
 		return nil

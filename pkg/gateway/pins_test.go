@@ -127,7 +127,7 @@ func TestSameToolOtherwiseWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return tl.hash
+		return tl.definitionSHA256Hex
 	}
 	base := `{"name":"a","description":"d","inputSchema":{"type":"object"}}`
 	for _, same := range []string{

@@ -9,11 +9,12 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// A rule is a pattern for text that tool definitions must not contain, from the files in folder rules.
+// A forbiddenTextRule is a pattern for text that tool definitions must not contain, from the files
+// in folder rules.
 type forbiddenTextRule struct{ id, name, pattern string }
 
 var (
-	poisonPatterns        = sync.OnceValue(func() []*regexp.Regexp { return compileRules(poisonRules[:]) })
+	toolPoisoningPatterns = sync.OnceValue(func() []*regexp.Regexp { return compileRules(poisonRules[:]) })
 	secretRequestPatterns = sync.OnceValue(func() []*regexp.Regexp { return compileRules(askedRules[:]) })
 )
 
@@ -44,12 +45,12 @@ func matchedRuleName(rules []forbiddenTextRule, patterns []*regexp.Regexp, text 
 // finds instructions to the model (tool poisoning), plain or encoded.
 type toolExaminer struct{ textExaminer }
 
-func (e toolExaminer) CleanTextAndFindings(s string) (string, []Finding) {
+func (e toolExaminer) CleanTextAndFindings(s string) (string, []TextFinding) {
 	clean, findings := e.textExaminer.CleanTextAndFindings(s)
-	name := matchedRuleName(poisonRules[:], poisonPatterns(), normalizeTextForMatching(s))
-	whole := decode.VisitPossibleDecodings([]string{s}, func(l decode.Layer) bool {
+	name := matchedRuleName(poisonRules[:], toolPoisoningPatterns(), normalizeTextForMatching(s))
+	whole := decode.VisitPossibleDecodings([]string{s}, func(l decode.DecodedLayer) bool {
 		if name == "" {
-			name = matchedRuleName(poisonRules[:], poisonPatterns(), normalizeTextForMatching(l.Text))
+			name = matchedRuleName(poisonRules[:], toolPoisoningPatterns(), normalizeTextForMatching(l.Text))
 		}
 		return name == ""
 	})
@@ -60,7 +61,7 @@ func (e toolExaminer) CleanTextAndFindings(s string) (string, []Finding) {
 		name = "invisible characters"
 	}
 	if name != "" {
-		findings = append(findings, Finding{Kind: name})
+		findings = append(findings, TextFinding{Kind: name})
 	}
 	return clean, findings
 }

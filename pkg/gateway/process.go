@@ -19,14 +19,14 @@ import (
 // Time for a server to exit after its input is closed, and again after SIGTERM; and time that its
 // remaining child processes may keep its output open.
 const (
-	exitGrace        = 3 * time.Second
-	termGrace        = 2 * time.Second
-	childOutputGrace = time.Second
+	exitGrace                = 3 * time.Second
+	sigtermToKillDelay       = 2 * time.Second
+	outputWaitAfterChildExit = time.Second
 )
 
 // A Process is a server in its own process group. It should exit when its input is closed, and is
 // killed otherwise.
-type Process struct {
+type ServerProcess struct {
 	PeerStreams
 	cmd           *exec.Cmd
 	containment   *contain.Process // the containment; nil if the process is not contained
@@ -35,10 +35,11 @@ type Process struct {
 	terminateOnce sync.Once
 }
 
-// StartServerProcess starts a server: the program at path, with argv, env and a working folder. Its standard error
-// is written to errs, line by line, with control characters made visible. A non-nil profile contains
-// the process by the mechanisms in with; refused receives each denied access.
-func StartServerProcess(programPath string, argv, env []string, workingDir string, stderrWriter io.Writer, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal)) (*Process, error) {
+// StartServerProcess starts a server: the program at programPath, with argv, env and a working
+// folder. Its standard error is written to stderrWriter, line by line, with control characters made
+// visible. A non-nil profile contains the process by the mechanisms in with; the function refused
+// receives each denied access.
+func StartServerProcess(programPath string, argv, env []string, workingDir string, stderrWriter io.Writer, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal)) (*ServerProcess, error) {
 	in, its, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -50,12 +51,12 @@ func StartServerProcess(programPath string, argv, env []string, workingDir strin
 		return nil, err
 	}
 	defer their.Close()
-	p := &Process{done: make(chan struct{})}
+	p := &ServerProcess{done: make(chan struct{})}
 	command := func() *exec.Cmd {
-		cmd := &exec.Cmd{Path: programPath, Args: argv, Env: env, Dir: workingDir, Stdin: in, Stdout: their, Stderr: &escapedLineWriter{w: stderrWriter}, WaitDelay: childOutputGrace}
+		cmd := &exec.Cmd{Path: programPath, Args: argv, Env: env, Dir: workingDir, Stdin: in, Stdout: their, Stderr: &escapedLineWriter{w: stderrWriter}, WaitDelay: outputWaitAfterChildExit}
 		subprocess.SetOwnProcessGroup(cmd)
 		cmd.Cancel = nil // the command has no context
-		killWithParent(cmd)
+		setKillOnParentDeath(cmd)
 		return cmd
 	}
 	p.PeerStreams = PeerStreams{FromPeer: out, ToPeer: &processInput{its, p}}
@@ -70,7 +71,7 @@ func StartServerProcess(programPath string, argv, env []string, workingDir strin
 }
 
 // UsedMechanisms returns the mechanisms that contain the process; 0 if it is not contained.
-func (p *Process) UsedMechanisms() contain.Mechanism {
+func (p *ServerProcess) UsedMechanisms() contain.Mechanism {
 	if p.containment == nil {
 		return 0
 	}
@@ -78,7 +79,7 @@ func (p *Process) UsedMechanisms() contain.Mechanism {
 }
 
 // FoldersUnsearchedForHardLinks returns the hidden folders that were not searched for hard links.
-func (p *Process) FoldersUnsearchedForHardLinks() []string {
+func (p *ServerProcess) FoldersUnsearchedForHardLinks() []string {
 	if p.containment == nil {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (p *Process) FoldersUnsearchedForHardLinks() []string {
 
 // run starts the process and waits for it on one OS thread, since the parent-death signal is bound to
 // the thread that started the process.
-func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal), out *os.File, started chan<- error) {
+func (p *ServerProcess) run(command func() *exec.Cmd, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal), out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
 	var err error
@@ -107,12 +108,12 @@ func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with c
 	if p.containment != nil {
 		p.containment.WaitForReportsAndCleanUp()
 	}
-	time.AfterFunc(childOutputGrace, func() { out.Close() }) // a child that left the process group can keep it open
+	time.AfterFunc(outputWaitAfterChildExit, func() { out.Close() }) // a child that left the process group can keep it open
 }
 
-// End ends the server: at once with hurry, otherwise after the time to exit by itself. It returns the
-// error of its exit status.
-func (p *Process) End(skipExitGrace bool) error {
+// End ends the server: at once if skipExitGrace is true, otherwise after the time that it has to
+// exit by itself. It returns the error of the server's exit status.
+func (p *ServerProcess) End(skipExitGrace bool) error {
 	_ = p.ToPeer.Close()
 	if skipExitGrace {
 		p.terminate()
@@ -122,13 +123,13 @@ func (p *Process) End(skipExitGrace bool) error {
 }
 
 // terminate sends SIGTERM to the process group, and later SIGKILL.
-func (p *Process) terminate() {
+func (p *ServerProcess) terminate() {
 	p.terminateOnce.Do(func() {
 		subprocess.TerminateGroup(p.cmd)
 		if p.containment != nil { // the containment process ignores SIGTERM, since it must also end children that left the process group
 			_ = p.containment.Terminate()
 		}
-		time.AfterFunc(termGrace, func() {
+		time.AfterFunc(sigtermToKillDelay, func() {
 			select {
 			case <-p.done:
 			default:
@@ -141,7 +142,7 @@ func (p *Process) terminate() {
 // processInput is the input of a process, which must exit after it is closed.
 type processInput struct {
 	io.WriteCloser
-	process *Process
+	process *ServerProcess
 }
 
 func (e *processInput) Close() error {
@@ -182,7 +183,7 @@ func (v *escapedLineWriter) Write(b []byte) (int, error) {
 }
 
 func (v *escapedLineWriter) flush() {
-	text := term.Escape(strings.ReplaceAll(strings.TrimSuffix(string(v.line), "\r"), "\t", "    "))
+	text := term.EscapeControlAndInvisible(strings.ReplaceAll(strings.TrimSuffix(string(v.line), "\r"), "\t", "    "))
 	if v.truncated {
 		text += " …"
 	}

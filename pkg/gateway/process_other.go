@@ -4,5 +4,5 @@ package gateway
 
 import "os/exec"
 
-// killWithParent does nothing: if shield is killed, the server's input is closed.
-func killWithParent(*exec.Cmd) {}
+// setKillOnParentDeath does nothing: if shield is killed, the server's input is closed.
+func setKillOnParentDeath(*exec.Cmd) {}

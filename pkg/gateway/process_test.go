@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-func shell(t *testing.T, script string, errs io.Writer) *Process {
+func shell(t *testing.T, script string, errs io.Writer) *ServerProcess {
 	t.Helper()
 	p, err := StartServerProcess("/bin/sh", []string{"sh", "-c", script}, os.Environ(), t.TempDir(), errs, nil, 0, nil)
 	if err != nil {

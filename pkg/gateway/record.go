@@ -11,8 +11,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Recorder writes the actions of a connection as corpus rows for shield score: an allowed action is
-// labelled pass, any other stop. Secrets are removed. It is safe for concurrent use.
+// A CorpusRowRecorder writes the actions of a connection as corpus rows for shield score: an
+// allowed action is labelled pass, any other stop. Secrets are removed. It is safe for concurrent
+// use.
 type CorpusRowRecorder struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -26,7 +27,7 @@ func NewCorpusRowRecorder(w io.Writer, r *redact.Redactor) *CorpusRowRecorder {
 	return &CorpusRowRecorder{w: w, redactor: r}
 }
 
-// writeRow writes one action with its verdict. A nil Recorder writes nothing.
+// writeRow writes one action with its verdict. A nil CorpusRowRecorder writes nothing.
 func (r *CorpusRowRecorder) writeRow(server string, c *pendingCall, a *action.Action, v *verdict.Verdict) error {
 	if r == nil {
 		return nil
@@ -35,7 +36,7 @@ func (r *CorpusRowRecorder) writeRow(server string, c *pendingCall, a *action.Ac
 	if v.Decision == verdict.Allow {
 		label = "pass"
 	}
-	act := object{"type": a.Type, "payload": r.redactor.Value(map[string]any(a.Payload), redact.MaxScannedTextBytes)}
+	act := object{"type": a.Type, "payload": r.redactor.RedactJSONValue(map[string]any(a.Payload), redact.MaxScannedTextBytes)}
 	if a.CWD != "" {
 		act["cwd"] = a.CWD
 	}

@@ -18,7 +18,7 @@ import (
 
 // NewEndpointForHTTPServer returns an endpoint for an HTTP server at a URL. token, if not "", is shield's bearer
 // token for the server. Redirects are not followed, and proxy variables are ignored.
-func NewEndpointForHTTPServer(opts Options, url, token string) *Endpoint {
+func NewEndpointForHTTPServer(opts Options, url, token string) *MCPServerEndpoint {
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -30,8 +30,8 @@ func NewEndpointForHTTPServer(opts Options, url, token string) *Endpoint {
 	return newEndpoint(opts, &remoteServer{url: url, token: token, client: client})
 }
 
-func newEndpoint(opts Options, b serverBackend) *Endpoint {
-	return &Endpoint{opts: New(opts).opts, catalog: newCatalog(), backend: b, sessions: map[string]*session{}}
+func newEndpoint(opts Options, b serverBackend) *MCPServerEndpoint {
+	return &MCPServerEndpoint{opts: New(opts).opts, sharedState: newSharedServerState(), backend: b, sessions: map[string]*session{}}
 }
 
 type remoteServer struct {
@@ -44,46 +44,46 @@ func (r *remoteServer) maxSessions() int    { return maxRemoteSessions }
 func (r *remoteServer) endSession(*session) {}
 func (r *remoteServer) close()              { r.client.CloseIdleConnections() }
 
-// forwardedHeaders are the client's HTTP headers that are forwarded to the server. Headers that describe the
+// headersForwardedToServer are the client's HTTP headers that are forwarded to the server. Headers that describe the
 // message are derived from the message.
-var forwardedHeaders = []string{"Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
+var headersForwardedToServer = []string{"Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
 
 // A remoteRelay sends the messages of one client exchange to an HTTP server.
 type remoteRelay struct {
-	remote               *remoteServer
-	exchange             *exchange
-	ctx                  context.Context
-	gateway              *Gateway
-	route                *route
-	hasSession           bool
-	requestID            []byte // ID of the client's request; nil if the exchange has none
-	pendingSends         sync.WaitGroup
-	nonRequestHTTPStatus atomic.Int32 // HTTP status for a message that is not a request
+	remote                    *remoteServer
+	exchange                  *httpExchange
+	ctx                       context.Context
+	gateway                   *Gateway
+	route                     *clientServerRoute
+	hasSession                bool
+	clientRequestID           []byte // ID of the client's request; nil if the exchange has none
+	pendingSends              sync.WaitGroup
+	nonRequestStatusForClient atomic.Int32 // HTTP status for a message that is not a request
 }
 
-func (r *remoteServer) newRelay(ctx context.Context, x *exchange, s *session, beginsSession bool) *remoteRelay {
+func (r *remoteServer) newRelay(ctx context.Context, x *httpExchange, s *session, beginsSession bool) *remoteRelay {
 	way := &remoteRelay{remote: r, exchange: x, ctx: ctx}
-	way.nonRequestHTTPStatus.Store(http.StatusAccepted)
+	way.nonRequestStatusForClient.Store(http.StatusAccepted)
 	if s != nil {
 		way.gateway, way.hasSession = s.gateway, true
 	} else {
 		way.gateway = x.endpoint.gatewayFor(x.clientName, beginsSession)
 	}
-	way.route = &route{client: x.stream, server: way, stream: x.stream}
+	way.route = &clientServerRoute{client: x.stream, server: way, stream: x.stream}
 	return way
 }
 
-func (r *remoteServer) handlePost(x *exchange, s *session, m *message) {
+func (r *remoteServer) handlePost(x *httpExchange, s *session, m *message) {
 	ctx, over := x.contextOutlivingExchange()
 	defer over()
 	way := r.newRelay(ctx, x, s, m.method == "initialize")
 	if m.isRequest() {
-		way.requestID = m.id
+		way.clientRequestID = m.id
 	}
 	way.gateway.handleClientMessage(ctx, way.route, m)
 	if !m.isRequest() {
 		way.pendingSends.Wait()
-		x.writer.WriteHeader(int(way.nonRequestHTTPStatus.Load()))
+		x.writer.WriteHeader(int(way.nonRequestStatusForClient.Load()))
 		return
 	}
 	x.waitForResponseOrDisconnect()
@@ -115,7 +115,7 @@ func (r *remoteServer) newRequest(ctx context.Context, method string, from http.
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range forwardedHeaders {
+	for _, name := range headersForwardedToServer {
 		if v := from.Get(name); v != "" {
 			req.Header.Set(name, v)
 		}
@@ -131,7 +131,7 @@ func (r *remoteServer) newRequest(ctx context.Context, method string, from http.
 		req.Header.Set("Mcp-Method", m.method)
 	}
 	if name := mcpNameHeaderValue(m); from.Get("Mcp-Name") != "" && name != "" {
-		req.Header.Set("Mcp-Name", encodeHeader(name))
+		req.Header.Set("Mcp-Name", encodeBase64HeaderValue(name))
 	}
 	return req, nil
 }
@@ -153,10 +153,10 @@ func (w *remoteRelay) send(m *message) error {
 	}
 	defer resp.Body.Close()
 	if !m.isRequest() {
-		w.nonRequestHTTPStatus.Store(int32(resp.StatusCode))
+		w.nonRequestStatusForClient.Store(int32(resp.StatusCode))
 		return nil
 	}
-	asked := bytes.Equal(m.id, w.requestID)
+	asked := bytes.Equal(m.id, w.clientRequestID)
 	if asked && m.method == "initialize" {
 		if err := w.storeSession(resp.Header); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (w *remoteRelay) send(m *message) error {
 			w.exchange.stream.beginEvents()
 		}
 		resumable, err := w.relayEvents(resp.Body, asked)
-		if resumable && asked && w.gateway.isResumable(m.id) {
+		if resumable && asked && w.gateway.isRequestResumable(m.id) {
 			w.exchange.stream.writeResponse(nil)
 			return nil
 		}
@@ -204,9 +204,9 @@ func (w *remoteRelay) send(m *message) error {
 
 // addArgumentHeaders adds the headers that repeat arguments of a call to the server request.
 func (w *remoteRelay) addArgumentHeaders(req *http.Request, m *message) error {
-	w.gateway.catalog.mu.Lock()
-	t := w.gateway.catalog.tools[stringMember(m.params, "name")]
-	w.gateway.catalog.mu.Unlock()
+	w.gateway.sharedState.mu.Lock()
+	t := w.gateway.sharedState.tools[stringMember(m.params, "name")]
+	w.gateway.sharedState.mu.Unlock()
 	if t == nil {
 		return nil
 	}
@@ -257,29 +257,29 @@ func (w *remoteRelay) answerError(m *message, err error) {
 		status, code = http.StatusBadRequest, codeHeaderMismatch
 	}
 	if !m.isRequest() {
-		w.nonRequestHTTPStatus.Store(int32(status))
+		w.nonRequestStatusForClient.Store(int32(status))
 		return
 	}
-	c := w.gateway.takeCall(m.id)
+	c := w.gateway.removePendingCall(m.id)
 	if c == nil { // already answered or cancelled
-		w.route.endExchange()
+		w.route.endHTTPExchangeWithoutResponse()
 		return
 	}
-	defer w.gateway.finishCall(c)
+	defer w.gateway.finishCallWithoutResponse(c)
 	if c.gatewayRequestResponse != nil {
 		c.gatewayRequestResponse <- nil
 		return
 	}
 	w.route.setStatus(status)
-	c.route.answer(errorResponse(c.id, code, "shield: "+err.Error()))
+	c.route.answerClient(errorResponse(c.id, code, "shield: "+err.Error()))
 }
 
-// isResumable reports whether a request still waits for its response, which can arrive on another exchange.
+// isRequestResumable reports whether a request still waits for its response, which can arrive on another exchange.
 // List requests are excepted, since the client repeats them.
-func (g *Gateway) isResumable(id []byte) bool {
+func (g *Gateway) isRequestResumable(requestID []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := g.clientCalls[string(id)]
+	c := g.clientCalls[string(requestID)]
 	return c != nil && c.listing == nil
 }
 
@@ -291,15 +291,16 @@ func (w *remoteRelay) storeSession(h http.Header) error {
 		return nil
 	case !isValidSessionOrEventID(id) || len(h.Values("Mcp-Session-Id")) > 1:
 		return errors.New("the server sent an invalid Mcp-Session-Id; check its url in mcp.servers")
-	case !w.exchange.endpoint.storeSession(&session{id: id, client: w.exchange.clientName, gateway: w.gateway}):
+	case !w.exchange.endpoint.tryStoreSession(&session{id: id, client: w.exchange.clientName, gateway: w.gateway}):
 		return errors.New("too many sessions are open, or the server reused a session ID; end a session with DELETE")
 	}
 	w.exchange.stream.setHeader("Mcp-Session-Id", id)
 	return nil
 }
 
-// relayEvents handles the events of a response while the client reads it; asked says that the response is
-// to a request of the client. resumable reports whether the client can request the rest.
+// relayEvents handles the events of a response while the client reads it; answersClientRequest says
+// that the response is to a request of the client. resumable reports whether the client can request
+// the rest.
 func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (resumable bool, err error) {
 	in := newEventReader(body, maxFrameBytes)
 	for !w.route.stream.ended() {
@@ -311,7 +312,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (re
 			return resumable, nil
 		}
 		if answersClientRequest {
-			w.exchange.stream.forwardEventFields(ev)
+			w.exchange.stream.forwardEventIDAndRetry(ev)
 			resumable = resumable || ev.id != "" && w.hasSession
 		}
 		if len(ev.data) == 0 {
@@ -319,7 +320,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (re
 		}
 		m, err := parseBody(ev.data)
 		if err != nil {
-			if w.gateway.countDroppedFrame("dropped a message of the server: %v; update the server", err) {
+			if w.gateway.countDroppedFrameAndNotify("dropped a message of the server: %v; update the server", err) {
 				return false, err
 			}
 			continue
@@ -331,7 +332,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (re
 	return resumable, nil
 }
 
-func (r *remoteServer) handleGet(x *exchange, s *session) {
+func (r *remoteServer) handleGet(x *httpExchange, s *session) {
 	ctx, over := x.contextOutlivingExchange()
 	defer over()
 	way := r.newRelay(ctx, x, s, false)
@@ -362,7 +363,7 @@ func (r *remoteServer) handleGet(x *exchange, s *session) {
 	x.waitForResponseOrDisconnect()
 }
 
-func (r *remoteServer) handleDelete(x *exchange, s *session) {
+func (r *remoteServer) handleDelete(x *httpExchange, s *session) {
 	req, err := r.newRequest(x.req.Context(), http.MethodDelete, x.req.Header, nil)
 	if err == nil {
 		var resp *http.Response

@@ -20,7 +20,7 @@ func TestRules(t *testing.T) {
 		find func(string) string
 	}{
 		"poison.yaml": {"poison", func(s string) string {
-			return matchedRuleName(poisonRules[:], poisonPatterns(), normalizeTextForMatching(s))
+			return matchedRuleName(poisonRules[:], toolPoisoningPatterns(), normalizeTextForMatching(s))
 		}},
 		"protocol.yaml": {"asked", requestedSecret},
 	} {

@@ -8,14 +8,14 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// maxComparedSchemaBytes is how many bytes of schema values are compared with a call's arguments.
-const maxComparedSchemaBytes = 8 << 20
+// maxSchemaBytesComparedToArgs is how many bytes of schema values are compared with a call's arguments.
+const maxSchemaBytesComparedToArgs = 8 << 20
 
 // schemaViolation returns why arguments violate a tool's input schema, "" if they can be valid: a value outside
 // an enum, a missing required argument, or an unknown argument where the schema allows no additional
 // ones. Other keywords are left to the server.
 func schemaViolation(schema, arguments object) string {
-	m := schemaMatcher{bytesLeft: maxComparedSchemaBytes}
+	m := schemaMatcher{bytesLeft: maxSchemaBytesComparedToArgs}
 	return m.checkValue("arguments", schema, arguments)
 }
 

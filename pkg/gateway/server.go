@@ -11,9 +11,9 @@ import (
 
 // handleServerFrames handles the server's frames in order until they end. Results are examined concurrently;
 // all are finished when it returns.
-func (g *Gateway) handleServerFrames(r *route, in *frameReader) error {
-	r.asyncExaminer = newAsyncExaminer(g.queuedByteLimit)
-	defer r.asyncExaminer.waitForAll()
+func (g *Gateway) handleServerFrames(r *clientServerRoute, in *frameReader) error {
+	r.asyncExaminer = newAsyncResponseExaminer(g.queuedByteLimit)
+	defer r.asyncExaminer.waitUntilAllForwarded()
 	for {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrameTooLong) {
@@ -24,11 +24,11 @@ func (g *Gateway) handleServerFrames(r *route, in *frameReader) error {
 			m, err = parseMessage(f.raw)
 		}
 		if err != nil {
-			if c := g.takeCall(f.id); c != nil && f.id != nil {
+			if c := g.removePendingCall(f.id); c != nil && f.id != nil {
 				g.withholdResponse(c, err.Error())
-				g.finishCall(c)
+				g.finishCallWithoutResponse(c)
 			}
-			if g.countDroppedFrame("dropped a message of the server: %v; update the server", err) {
+			if g.countDroppedFrameAndNotify("dropped a message of the server: %v; update the server", err) {
 				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxDroppedFrames)
 			}
 			continue
@@ -41,7 +41,7 @@ func (g *Gateway) handleServerFrames(r *route, in *frameReader) error {
 
 // handleServerMessage handles a message from the server on route r. It returns an error after too many
 // invalid messages.
-func (g *Gateway) handleServerMessage(r *route, m *message) error {
+func (g *Gateway) handleServerMessage(r *clientServerRoute, m *message) error {
 	var err error
 	switch {
 	case m.isRequest():
@@ -53,7 +53,7 @@ func (g *Gateway) handleServerMessage(r *route, m *message) error {
 	default:
 		err = g.handleServerResponse(r, m)
 	}
-	if err != nil && g.countDroppedFrame("%v", err) {
+	if err != nil && g.countDroppedFrameAndNotify("%v", err) {
 		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxDroppedFrames)
 	}
 	return nil
@@ -73,15 +73,15 @@ func (g *Gateway) withholdResponse(c *pendingCall, why string) {
 	}
 	reason := "shield: the server's answer is withheld: " + why
 	if c.method == "tools/call" {
-		c.route.answer(resultResponse(c.id, toolError(reason, c.stateless)))
+		c.route.answerClient(resultResponse(c.id, toolErrorResult(reason, c.stateless)))
 		return
 	}
-	c.route.answer(errorResponse(c.id, codeInternalError, reason))
+	c.route.answerClient(errorResponse(c.id, codeInternalError, reason))
 }
 
 // handleServerResponse examines a response and forwards it, if the client has sent the request.
-func (g *Gateway) handleServerResponse(r *route, m *message) error {
-	c := g.takeCall(m.id)
+func (g *Gateway) handleServerResponse(r *clientServerRoute, m *message) error {
+	c := g.removePendingCall(m.id)
 	if m.id == nil || c == nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -100,8 +100,8 @@ func (g *Gateway) handleServerResponse(r *route, m *message) error {
 }
 
 // forwardResponse examines the response to a request and forwards it.
-func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
-	defer g.finishCall(c)
+func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *message) {
+	defer g.finishCallWithoutResponse(c)
 	if r.stream != nil && c.route.stream.ended() {
 		c.route = r // the client has resumed an interrupted stream
 	}
@@ -110,11 +110,11 @@ func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 		return
 	}
 	if m.rpcError != nil {
-		if why := g.errorLinksRefusal(m.rpcError); why != "" {
+		if why := g.errorElicitationsRefusal(m.rpcError); why != "" {
 			g.withholdResponse(c, why)
 			return
 		}
-		g.examineAndForward(c, m, "error", m.rpcError)
+		g.examineAndForwardResponse(c, m, "error", m.rpcError)
 		return
 	}
 	result, ok := m.result.(object)
@@ -134,12 +134,12 @@ func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 	case "initialize", "server/discover":
 		g.answerInitialize(c, m, result)
 	default:
-		g.examineAndForward(c, m, "result", result)
+		g.examineAndForwardResponse(c, m, "result", result)
 	}
 }
 
-// examineAndForward forwards a response after its examination.
-func (g *Gateway) examineAndForward(c *pendingCall, m *message, name string, value object) {
+// examineAndForwardResponse forwards a response after its examination.
+func (g *Gateway) examineAndForwardResponse(c *pendingCall, m *message, responseMemberName string, value object) {
 	out, findings, changed := g.examineTexts(value, c)
 	g.notifyFindings(c.method+" "+c.requestTargetNameURIOrID, findings)
 	if g.opts.OnResult != nil && c.action != nil {
@@ -150,11 +150,11 @@ func (g *Gateway) examineAndForward(c *pendingCall, m *message, name string, val
 	}
 	switch {
 	case !changed:
-		c.route.answer(m.raw)
+		c.route.answerClient(m.raw)
 	case out == nil:
 		g.withholdResponse(c, "it contains "+findings.String())
 	default:
-		c.route.answer(replaceMember(m, name, out))
+		c.route.answerClient(replaceMember(m, responseMemberName, out))
 	}
 }
 
@@ -176,7 +176,7 @@ func replaceMember(m *message, name string, value object) []byte {
 }
 
 // handleServerRequest handles a server request to the client.
-func (g *Gateway) handleServerRequest(r *route, m *message) error {
+func (g *Gateway) handleServerRequest(r *clientServerRoute, m *message) error {
 	why := ""
 	switch m.method {
 	case "ping", "roots/list":
@@ -200,12 +200,12 @@ func (g *Gateway) handleServerRequest(r *route, m *message) error {
 	g.mu.Lock()
 	switch {
 	case why != "":
-	case g.serverRequests[string(m.id)]:
+	case g.openRequestIDsFromServer[string(m.id)]:
 		why = "a request with this id is already pending; use a new id for each request"
-	case len(g.serverRequests) >= maxPendingRequests:
-		why = fmt.Sprintf("more than %d requests are pending; wait for answers before sending more", maxPendingRequests)
+	case len(g.openRequestIDsFromServer) >= maxPendingRequestsPerDirection:
+		why = fmt.Sprintf("more than %d requests are pending; wait for answers before sending more", maxPendingRequestsPerDirection)
 	default:
-		g.serverRequests[string(m.id)] = true
+		g.openRequestIDsFromServer[string(m.id)] = true
 	}
 	g.mu.Unlock()
 	if why == "" {
@@ -213,7 +213,7 @@ func (g *Gateway) handleServerRequest(r *route, m *message) error {
 			return nil
 		}
 		g.mu.Lock()
-		delete(g.serverRequests, string(m.id))
+		delete(g.openRequestIDsFromServer, string(m.id))
 		g.mu.Unlock()
 		why = "no client is listening"
 	}
@@ -226,7 +226,7 @@ func (g *Gateway) handleServerRequest(r *route, m *message) error {
 }
 
 // handleServerNotification handles a notification from the server.
-func (g *Gateway) handleServerNotification(r *route, m *message) error {
+func (g *Gateway) handleServerNotification(r *clientServerRoute, m *message) error {
 	drop := ""
 	switch m.method {
 	case "notifications/progress":
@@ -240,10 +240,10 @@ func (g *Gateway) handleServerNotification(r *route, m *message) error {
 		id, ok := m.params["requestId"]
 		key := string(canonicalID(canonjson.AppendValue(nil, id)))
 		g.mu.Lock()
-		if !ok || !g.serverRequests[key] {
+		if !ok || !g.openRequestIDsFromServer[key] {
 			drop = "it cancels an unknown request"
 		}
-		delete(g.serverRequests, key)
+		delete(g.openRequestIDsFromServer, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if g.wasClientToldOfListChange(m.method) {
@@ -296,7 +296,7 @@ func listNameOfMethod(method string) string {
 
 // progressRoute returns the route of the client request whose progress token a notification has; nil if
 // there is none.
-func (g *Gateway) progressRoute(params object) *route {
+func (g *Gateway) progressRoute(params object) *clientServerRoute {
 	token, ok := params["progressToken"]
 	if !ok {
 		return nil

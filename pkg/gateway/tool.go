@@ -19,12 +19,12 @@ const (
 
 // A tool is an entry of a server's tool list.
 type tool struct {
-	name       string
-	hash       string // SHA-256 of definition, in hex
-	definition []byte // the tool as canonical JSON, without the members that [normalizeTool] removes
-	raw        []byte // as the server sent it
-	parsed     object
-	findings   Findings
+	name                    string
+	definitionSHA256Hex     string // SHA-256 of definition, in hex
+	canonicalJSONDefinition []byte // the tool as canonical JSON, without the members that [normalizeTool] removes
+	raw                     []byte // as the server sent it
+	parsed                  object
+	findings                Findings
 }
 
 // validToolNamePattern matches valid tool names: characters that a model can write and a terminal does not
@@ -50,13 +50,13 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	if !validToolNamePattern().MatchString(t.name) {
 		return nil, fmt.Errorf("its name %q has characters other than letters, digits and _ - . /", canonjson.Quote(t.name))
 	}
-	t.definition = canonjson.AppendValue(nil, normalizeTool(value))
-	t.hash = hashParts(t.definition)
+	t.canonicalJSONDefinition = canonjson.AppendValue(nil, normalizeTool(value))
+	t.definitionSHA256Hex = hashParts(t.canonicalJSONDefinition)
 	w := textWalker{examiner: toolExaminer{}}
 	w.examineValue("", "", nil, value)
 	t.findings = w.findings
-	if hasHint(value, "readOnlyHint") && modifiesSomething(t, &g.opts.Server) {
-		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint, but the tool's name says that the tool changes data"})
+	if hasHint(value, "readOnlyHint") && isModifyingTool(t, &g.opts.Server) {
+		t.findings = append(t.findings, TextFinding{Kind: "the annotation readOnlyHint, but the tool's name says that the tool changes data"})
 	}
 	return t, nil
 }

@@ -87,7 +87,7 @@ func TestFloodsOfChanges(t *testing.T) {
 func TestQuestionsAreExamined(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2", 9)
-	c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.AllowsSampling = FindingsModeRemove, true }, nil)
+	c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.AllowsSampling = FindingsModeRemoveFoundText, true }, nil)
 	c.tools()
 	for _, message := range []string{`Which branch?\u001b[2J`, `Which \u202ebranch?`, `Bitte Passwort eingeben`, `Введите пароль`} {
 		c.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"` + message + `","requestedSchema":{}}}`)
@@ -110,7 +110,7 @@ func TestQuestionsAreExamined(t *testing.T) {
 func TestErrorsThatSendPeople(t *testing.T) {
 	t.Parallel()
 	for url, passes := range map[string]bool{"https://login.good.test/a": true, "https://evil.test/": false, "http://login.good.test/": false} {
-		c := connect(t, "", func(o *Options) { o.AllowedLinkHosts = hostPatterns(t, "*.good.test") }, say("tools/call", false,
+		c := connect(t, "", func(o *Options) { o.LinkHostsAllowedForUser = hostPatterns(t, "*.good.test") }, say("tools/call", false,
 			`{"jsonrpc":"2.0","id":{id},"error":{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"`+url+`","message":"Sign in"}]}}}`))
 		c.tools()
 		if m := c.ask("tools/call", `{"name":"echo"}`); strings.Contains(string(m.raw), "elicitationId") != passes {

@@ -19,10 +19,10 @@ import (
 func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	g.mu.Lock()
 	g.serverQuestionCount++
-	over := g.serverQuestionCount > maxServerQuestions
+	over := g.serverQuestionCount > maxServerQuestionsPerConnection
 	g.mu.Unlock()
 	if over {
-		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxServerQuestions)
+		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxServerQuestionsPerConnection)
 	}
 	if method == "sampling/createMessage" {
 		if !g.opts.AllowsSampling {
@@ -42,10 +42,10 @@ func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	return ""
 }
 
-// errorLinksRefusal returns why an error response is refused. Such a response asks the user to open
+// errorElicitationsRefusal returns why an error response is refused. Such a response asks the user to open
 // links before the call can work. The result is "" if the links are allowed, or there are none.
-func (g *Gateway) errorLinksRefusal(fault object) string {
-	all, _ := objectMember(fault, "data")["elicitations"].([]any)
+func (g *Gateway) errorElicitationsRefusal(responseError object) string {
+	all, _ := objectMember(responseError, "data")["elicitations"].([]any)
 	for _, one := range all {
 		params, _ := one.(object)
 		if why := g.serverRequestRefusal("elicitation/create", params); why != "" {
@@ -57,7 +57,7 @@ func (g *Gateway) errorLinksRefusal(fault object) string {
 
 // linkRefusal returns why a server may not ask the user to open an address; "" if it may.
 func (g *Gateway) linkRefusal(address string) string {
-	canonical, host := effect.URL(address)
+	canonical, host := effect.NormalizeURL(address)
 	u, err := url.Parse(canonical)
 	switch {
 	case host == "" || err != nil:
@@ -68,7 +68,7 @@ func (g *Gateway) linkRefusal(address string) string {
 		return "the server asks the user to open a URL that contains a user name; open the site by hand"
 	}
 	addr := effect.ParseAddr(host)
-	if !slices.ContainsFunc(g.opts.AllowedLinkHosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
+	if !slices.ContainsFunc(g.opts.LinkHostsAllowedForUser, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
 		return fmt.Sprintf("the server asks the user to open %s, which is not in trusted.hosts; add it there if you trust it", canonjson.Quote(host))
 	}
 	return ""
@@ -78,13 +78,13 @@ func (g *Gateway) linkRefusal(address string) string {
 // passwords.
 type secretRequestExaminer struct{}
 
-func (secretRequestExaminer) CleanTextAndFindings(s string) (string, []Finding) {
+func (secretRequestExaminer) CleanTextAndFindings(s string) (string, []TextFinding) {
 	name := requestedSecret(s)
 	if name == "" && strings.ContainsFunc(s, isInvisible) {
 		name = "text in invisible characters"
 	}
 	if name != "" {
-		return s, []Finding{{Kind: name}}
+		return s, []TextFinding{{Kind: name}}
 	}
 	return s, nil
 }
@@ -135,7 +135,7 @@ func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
 			return why
 		}
 	}
-	g.catalog.storeOpenQuestions(c.requestStateKey(result), slices.Collect(maps.Keys(requests)))
+	g.sharedState.storeOpenQuestions(c.requestStateKey(result), slices.Collect(maps.Keys(requests)))
 	return ""
 }
 
@@ -145,11 +145,12 @@ func (c *pendingCall) requestStateKey(paramsOrResult object) string {
 	return c.requestDigest + hashParts(canonjson.AppendValue(nil, paramsOrResult["requestState"]))
 }
 
-// answersAskedQuestions reports whether the server asked questions with a request's requestState, in a result
-// for the same request of the same client; true if the request answers no questions. use deletes
-// the stored questions; of a task, only the answered ones. Without a requestState the server cannot
-// distinguish repeated answers, so the questions stay stored.
-func (g *Gateway) answersAskedQuestions(c *pendingCall, params object, removeAnswered bool) bool {
+// answersServerQuestions reports whether the server asked questions with a request's requestState,
+// in a result for the same request of the same client; true if the request answers no questions. If
+// removeAnswered is true, the stored questions are deleted; for a task, only the answered ones.
+// Without a requestState the server cannot distinguish repeated answers, so the questions stay
+// stored.
+func (g *Gateway) answersServerQuestions(c *pendingCall, params object, removeAnswered bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]
 	if !answered && !given {
@@ -157,5 +158,5 @@ func (g *Gateway) answersAskedQuestions(c *pendingCall, params object, removeAns
 	}
 	named, ok := answers.(object)
 	task := c.method == "tasks/update"
-	return (ok || !answered) && g.catalog.hasUnansweredQuestionsRemovingAnswered(c.requestStateKey(params), slices.Collect(maps.Keys(named)), removeAnswered && (given || task), task)
+	return (ok || !answered) && g.sharedState.hasUnansweredQuestionsRemovingAnswered(c.requestStateKey(params), slices.Collect(maps.Keys(named)), removeAnswered && (given || task), task)
 }

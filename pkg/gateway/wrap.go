@@ -11,23 +11,24 @@ type Client struct {
 	Name           string
 	Title          string     // product name
 	ServerKeyPaths [][]string // key paths to the objects that contain the servers by name; "*" matches every key
-	Files          []ClientFile
+	SettingsFiles  []ClientFile
 }
 
 // A ClientFile is a settings file with a server list.
 type ClientFile struct {
-	Scope      string // user: below the home folder; project: below the project folder
-	OnlyOnGOOS string // as in GOOS; "" for all
-	Path       string // relative, with slashes
+	UserOrProjectScope string // user: below the home folder; project: below the project folder
+	OnlyOnGOOS         string // as in GOOS; "" for all
+	Path               string // relative, with slashes
 }
 
-// WrapServerCommand returns the command line that starts a server behind shield, whose executable is program; name
-// is the client's name for the server. It reports false if the server is behind shield already.
+// WrapServerCommand returns the command line that starts a server behind shield. shieldPath is the
+// path of shield's executable, and serverName the client's name for the server. It reports false if
+// the server is behind shield already.
 func WrapServerCommand(shieldPath, serverName string, argv []string) ([]string, bool) {
 	if _, wrapped := UnwrapServerCommand(argv); wrapped {
 		return argv, false
 	}
-	return append([]string{shieldPath, "mcp", "--name", sanitizeName(serverName), "--"}, argv...), true
+	return append([]string{shieldPath, "mcp", "--name", toActionTypeName(serverName), "--"}, argv...), true
 }
 
 // UnwrapServerCommand returns the command line of a server without shield, and whether the server was behind shield
@@ -47,5 +48,5 @@ func UnwrapServerCommand(argv []string) ([]string, bool) {
 // IsWrappedServerCommand reports whether argv looks like a result of [WrapServerCommand] for a server, apart from flags added since.
 func IsWrappedServerCommand(serverName string, argv []string) bool {
 	_, wrapped := UnwrapServerCommand(argv)
-	return wrapped && argv[2] == "--name" && argv[3] == sanitizeName(serverName)
+	return wrapped && argv[2] == "--name" && argv[3] == toActionTypeName(serverName)
 }

@@ -11,24 +11,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Operations is a set of kinds of operations that a user wants on an object.
-type Operations uint8
+// ObjectOperationSet is a set of kinds of operations that a user wants on an object.
+type ObjectOperationSet uint8
 
 // The kinds of operations.
 const (
-	Delete Operations = 1 << iota
+	Delete ObjectOperationSet = 1 << iota
 	Change
 	Send
 	Fetch
 )
 
-// A NamedObject is an object named in a prompt.
-type NamedObject struct {
-	Name       string     `json:"name"`           // canonical name, see [CanonicalObjectName]; in storage, a keyed hash of it
-	Noun       string     `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
-	Operations Operations `json:"does"`
-	Forbidden  bool       `json:"not,omitempty"` // the user does not want the operation
-	Quote      string     `json:"said"`          // the user's words, shortened
+// A PromptNamedObject is an object named in a prompt.
+type PromptNamedObject struct {
+	Name                        string             `json:"name"`           // canonical name, see [CanonicalObjectName]; in storage, a keyed hash of it
+	ObjectKindNoun              string             `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
+	WantedOrForbiddenOperations ObjectOperationSet `json:"does"`
+	AreOperationsForbidden      bool               `json:"not,omitempty"` // the user does not want the operation
+	Quote                       string             `json:"said"`          // the user's words, shortened
 }
 
 // AllObjects is a name that matches all objects named before; it is used when the user retracts a request.
@@ -44,24 +44,24 @@ const (
 	maxQuoteBytes           = 80
 )
 
-// ExtractObjectsAndNames returns the objects that a prompt names together with a verb, each with the operation,
-// and also all names of any kind. The parameter most limits the number of names.
-func ExtractObjectsAndNames(prompt string, maxNames int) (objects []NamedObject, allNames []string) {
+// ExtractObjectsAndNames returns the objects that a prompt names together with a verb, each with
+// the operation, and also all names of any kind, at most maxNames.
+func ExtractObjectsAndNames(prompt string, maxNames int) (objects []PromptNamedObject, allNames []string) {
 	if len(prompt) > maxPromptBytes {
 		prompt = prompt[:maxPromptBytes]
 	}
 	text := userWrittenText(prompt)
 	allNames, _ = NamesInText(text, maxNames)
-	var about []NamedObject // objects of the last sentence that had any
-	reported := false       // the next sentences report somebody else's words, which can forbid but not request
+	var about []PromptNamedObject // objects of the last sentence that had any
+	reported := false             // the next sentences report somebody else's words, which can forbid but not request
 	for _, sentence := range splitSentences(text) {
 		taken := retraction().MatchString(sentence)
 		if taken { // a retraction also covers names in the same sentence before it
-			objects = slices.DeleteFunc(objects, func(n NamedObject) bool { return !n.Forbidden || n.Name == AllObjects })
-			objects = slices.Insert(objects, 0, NamedObject{Name: AllObjects, Forbidden: true})
+			objects = slices.DeleteFunc(objects, func(n PromptNamedObject) bool { return !n.AreOperationsForbidden || n.Name == AllObjects })
+			objects = slices.Insert(objects, 0, PromptNamedObject{Name: AllObjects, AreOperationsForbidden: true})
 		}
-		for _, n := range sentenceObjects(sentence, &about) {
-			if (taken || reported) && !n.Forbidden {
+		for _, n := range namedObjectsOfSentence(sentence, &about) {
+			if (taken || reported) && !n.AreOperationsForbidden {
 				continue
 			}
 			if len(objects) == maxNamedObjects {
@@ -176,10 +176,10 @@ func splitWords(sentence string) []string {
 	return out
 }
 
-// sentenceObjects returns the objects of one sentence. about are the objects of the last sentence that had any, to
+// namedObjectsOfSentence returns the objects of one sentence. about are the objects of the last sentence that had any, to
 // which "it" refers.
-func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) {
-	list := splitWords(replacePhrases(sentence))
+func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObject) (out []PromptNamedObject) {
+	list := splitWords(replacePhrasesWithVerbs(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
 		return nil // another language, or look-alike letters
 	}
@@ -193,14 +193,14 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		said = said[:maxQuoteBytes]
 	}
 	negated := false
-	before := *about
+	before := *lastNamedObjects
 	topic := splitWords(parenthesizedText().ReplaceAllString(sentence, " "))
 	if mentioned := mentionedNames(topic, lowerWords(topic)); len(mentioned) > 0 {
-		*about = mentioned
+		*lastNamedObjects = mentioned
 	} else if mentioned := mentionedNames(list, lower); len(mentioned) > 0 {
-		*about = mentioned
+		*lastNamedObjects = mentioned
 	}
-	var does Operations
+	var does ObjectOperationSet
 	governed := false // the verb does not request the operation, as in: explain how to …
 	ends := false     // governed ends with this part of the sentence
 	fresh := true     // a requested operation can begin here
@@ -223,7 +223,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 				continue
 			}
 			for _, n := range mentionedNames(list[from:i], lower[from:i]) {
-				out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: pastParticiples()[w], Forbidden: not, Quote: said})
+				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: n.ObjectKindNoun, WantedOrForbiddenOperations: pastParticiples()[w], AreOperationsForbidden: not, Quote: said})
 			}
 			if does, fresh = 0, false; negated { // nothing may be deleted on …
 				does = pastParticiples()[w]
@@ -232,27 +232,27 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		case w == "let" && fresh && !governed && i+2 < len(lower) && lower[i+2] == "know":
 			does, fresh, first = Send, false, true
 			continue
-		case (pronouns[w] || refersBack(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
+		case (pronouns[w] || refersToEarlierObject(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
 			of := before
 			if here := mentionedNames(list[:i], lower[:i]); len(here) > 0 {
 				of = here
 			}
 			if noun := objectNouns()[w]; noun != "" && !areNamesOfOneMention(of) {
-				of = slices.DeleteFunc(slices.Clone(of), func(n NamedObject) bool {
-					return n.Noun != noun && (n.Noun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
+				of = slices.DeleteFunc(slices.Clone(of), func(n PromptNamedObject) bool {
+					return n.ObjectKindNoun != noun && (n.ObjectKindNoun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
 				})
 			}
-			if telling := slices.DeleteFunc(slices.Clone(of), func(n NamedObject) bool { return !isCertainlyName(n.Name) }); len(telling) > 0 && !negated {
+			if telling := slices.DeleteFunc(slices.Clone(of), func(n PromptNamedObject) bool { return !isCertainlyName(n.Name) }); len(telling) > 0 && !negated {
 				of = telling
 			}
 			if areNamesOfOneMention(of) || negated {
 				for _, n := range of {
-					out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: does, Forbidden: negated, Quote: said})
+					out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: n.ObjectKindNoun, WantedOrForbiddenOperations: does, AreOperationsForbidden: negated, Quote: said})
 				}
 			}
 			first = false
 			continue
-		case negatesFollowing(lower, i):
+		case negatesFollowingWords(lower, i):
 			negated, fresh, apart = true, true, false
 			first = i+1 < len(lower) && (lower[i+1] == "to" || lower[i+1] == "on" || lower[i+1] == "in" || lower[i+1] == "from")
 			continue
@@ -290,7 +290,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 			}
 			if i+1 == len(lower) && i == 0 && !governed && areNamesOfOneMention(before) { // …: delete
 				for _, n := range before {
-					out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: does, Forbidden: negated, Quote: said})
+					out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: n.ObjectKindNoun, WantedOrForbiddenOperations: does, AreOperationsForbidden: negated, Quote: said})
 				}
 			}
 			if fresh = w == "force" || w == "force-push"; w == "force-push" {
@@ -301,7 +301,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		if strings.HasPrefix(w, "--delete") && does != 0 || w == "--force" || w == "--force-with-lease" {
 			does |= Delete
 		}
-		if fillerWords(w) || fresh && (commandPrograms(w) || objectNouns()[w] != "" && i > 0 && commandPrograms(lower[i-1])) {
+		if fillerWords(w) || fresh && (firstWordsOfCommandSentences(w) || objectNouns()[w] != "" && i > 0 && firstWordsOfCommandSentences(lower[i-1])) {
 			continue
 		}
 		fresh = false
@@ -313,16 +313,16 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		if !ok {
 			continue
 		}
-		of := nameVariants(name, does)
+		of := namesActionsMayUse(name, does)
 		if len(of) == 0 && negated {
-			of = []NamedObject{{Name: name, Operations: does}}
+			of = []PromptNamedObject{{Name: name, WantedOrForbiddenOperations: does}}
 		}
 		for _, n := range of {
 			if within && !negated {
-				n.Operations &^= Delete
+				n.WantedOrForbiddenOperations &^= Delete
 			}
-			if n.Operations != 0 {
-				out = append(out, NamedObject{Name: n.Name, Noun: noun, Operations: n.Operations, Forbidden: negated, Quote: said})
+			if n.WantedOrForbiddenOperations != 0 {
+				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: noun, WantedOrForbiddenOperations: n.WantedOrForbiddenOperations, AreOperationsForbidden: negated, Quote: said})
 			}
 		}
 	}
@@ -340,18 +340,18 @@ func lowerWords(list []string) []string {
 	return out
 }
 
-// refersBack reports whether a noun refers to an object mentioned before, as in: that queue.
-func refersBack(lower []string, i int) bool {
-	return objectNouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
+// refersToEarlierObject reports whether a noun refers to an object mentioned before, as in: that queue.
+func refersToEarlierObject(lower []string, nounIndex int) bool {
+	return objectNouns()[lower[nounIndex]] != "" && nounIndex > 0 && (lower[nounIndex-1] == "that" || lower[nounIndex-1] == "this" || lower[nounIndex-1] == "the" && (nounIndex+1 == len(lower) || lower[nounIndex+1] == ","))
 }
 
 // markZeroScalingAsDelete adds Delete to the objects of a sentence that asks to scale them to zero.
-func markZeroScalingAsDelete(lowerWords []string, objects []NamedObject) []NamedObject {
+func markZeroScalingAsDelete(lowerWords []string, objects []PromptNamedObject) []PromptNamedObject {
 	at := slices.Index(lowerWords, "scale")
 	for i := max(at, 0); at >= 0 && i+1 < len(lowerWords); i++ {
 		if lowerWords[i] == "to" && (lowerWords[i+1] == "zero" || lowerWords[i+1] == "0") {
 			for k := range objects {
-				objects[k].Operations |= Delete
+				objects[k].WantedOrForbiddenOperations |= Delete
 			}
 		}
 	}
@@ -362,8 +362,8 @@ func markZeroScalingAsDelete(lowerWords []string, objects []NamedObject) []Named
 var articles = wordSet("the a an this that every each our my your their its last first previous")
 
 // areNamesOfOneMention reports whether all names come from one mention of an object.
-func areNamesOfOneMention(list []NamedObject) bool {
-	return len(list) > 0 && !slices.ContainsFunc(list, func(n NamedObject) bool { return n.Quote != list[0].Quote })
+func areNamesOfOneMention(list []PromptNamedObject) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(n PromptNamedObject) bool { return n.Quote != list[0].Quote })
 }
 
 // participleSubjectStart returns the index at which the subject of a participle begins, and whether the participle is
@@ -388,33 +388,33 @@ func participleSubjectStart(lower []string, participleIndex int) (from int, isNe
 
 // mentionedNames returns the names in a sentence to which a pronoun may refer. Names from the same
 // mention have the same Quote.
-func mentionedNames(list, lower []string) (out []NamedObject) {
+func mentionedNames(list, lower []string) (out []PromptNamedObject) {
 	for i := range lower {
-		if name, noun, ok := objectNameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !commandPrograms(lower[i]) && Operations(0) == requestVerbs()[lower[i]] {
-			for _, n := range nameVariants(name, Delete|Change|Send|Fetch) {
-				out = append(out, NamedObject{Name: n.Name, Noun: noun, Quote: list[i]})
+		if name, noun, ok := objectNameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !firstWordsOfCommandSentences(lower[i]) && ObjectOperationSet(0) == requestVerbs()[lower[i]] {
+			for _, n := range namesActionsMayUse(name, Delete|Change|Send|Fetch) {
+				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: noun, Quote: list[i]})
 			}
 		}
 	}
 	return out
 }
 
-// nameVariants returns the names that an action may use for an object named by the user: a URL without its
+// namesActionsMayUse returns the names that an action may use for an object named by the user: a URL without its
 // scheme, its host, and its path.
-func nameVariants(name string, does Operations) (out []NamedObject) {
-	add := func(name string, does Operations) {
-		if name = CanonicalObjectName(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n NamedObject) bool { return n.Name == name }) {
-			out = append(out, NamedObject{Name: name, Operations: does})
+func namesActionsMayUse(userGivenName string, does ObjectOperationSet) (out []PromptNamedObject) {
+	add := func(name string, does ObjectOperationSet) {
+		if name = CanonicalObjectName(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n PromptNamedObject) bool { return n.Name == name }) {
+			out = append(out, PromptNamedObject{Name: name, WantedOrForbiddenOperations: does})
 		}
 	}
-	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a mail address counts only if the only operation is Send
+	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && does&Delete == 0 { // a mail address counts only if the only operation is Send
 		if does != Send {
 			return nil
 		}
 	}
-	_, rest, isURL := strings.Cut(name, "://")
+	_, rest, isURL := strings.Cut(userGivenName, "://")
 	if !isURL {
-		rest = name
+		rest = userGivenName
 	}
 	rest = strings.TrimSuffix(rest, "/")
 	add(rest, does)
@@ -422,7 +422,7 @@ func nameVariants(name string, does Operations) (out []NamedObject) {
 	at, file, remote := strings.Cut(host, ":")
 	_, at, _ = cutLast(at, "@")
 	switch place := does &^ Delete; { // deleting a page does not delete its host
-	case strings.HasPrefix(name, "@"), strings.HasPrefix(name, "/"), strings.HasPrefix(name, "~"):
+	case strings.HasPrefix(userGivenName, "@"), strings.HasPrefix(userGivenName, "/"), strings.HasPrefix(userGivenName, "~"):
 	case isURL && path == "":
 		add(at, does)
 	case isURL:
@@ -442,26 +442,26 @@ func nameVariants(name string, does Operations) (out []NamedObject) {
 // pronouns refer to objects mentioned before.
 var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": true, "him": true}
 
-// commandPrograms are the first words of commands that people write as sentences.
-var commandPrograms = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
+// firstWordsOfCommandSentences are the first words of commands that people write as sentences.
+var firstWordsOfCommandSentences = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
 // isRequest reports whether a question asks for an operation.
 func isRequest(lower []string) bool {
 	return slices.Contains([]string{"can", "could", "will", "would", "please"}, lower[0]) && len(lower) > 2 && (lower[1] == "you" || lower[0] == "please")
 }
 
-// negatesFollowing reports whether the words at an index negate what follows.
-func negatesFollowing(lower []string, i int) bool {
-	w := lower[i]
-	if w == "stop" && i+1 < len(lower) {
-		return strings.HasSuffix(lower[i+1], "ing")
+// negatesFollowingWords reports whether the words at an index negate what follows.
+func negatesFollowingWords(lower []string, wordIndex int) bool {
+	w := lower[wordIndex]
+	if w == "stop" && wordIndex+1 < len(lower) {
+		return strings.HasSuffix(lower[wordIndex+1], "ing")
 	}
-	return negationWords(w) || w == "save" && i+1 < len(lower) && lower[i+1] == "for" || w == "apart" && i+1 < len(lower) && lower[i+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
-		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
+	return negationWords(w) || w == "save" && wordIndex+1 < len(lower) && lower[wordIndex+1] == "for" || w == "apart" && wordIndex+1 < len(lower) && lower[wordIndex+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[wordIndex:], "alone") || w == "stay" && slices.Contains(lower[wordIndex:], "away") ||
+		w == "hands" && wordIndex+1 < len(lower) && lower[wordIndex+1] == "off" || w == "other" && wordIndex+1 < len(lower) && lower[wordIndex+1] == "than" || w == "rather" && wordIndex+1 < len(lower) && lower[wordIndex+1] == "than"
 }
 
-// objectNameAt returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
-// dictionary are accepted as names too.
+// objectNameAt returns the name of the object at word i, and the noun the user gives for it. If
+// acceptsDictionaryWords is true, words of the dictionary are accepted as names too.
 func objectNameAt(words, lowerWords []string, i int, acceptsDictionaryWords bool) (name, noun string, ok bool) {
 	w := words[i]
 	if lowerWords[i] == "," || objectNouns()[lowerWords[i]] != "" || nonNameWords(lowerWords[i]) {
@@ -482,7 +482,7 @@ func objectNameAt(words, lowerWords []string, i int, acceptsDictionaryWords bool
 		w = w[1:] // @file: a reference to a file
 	}
 	name = CanonicalObjectName(w)
-	if name == "" || !plainName().MatchString(name) {
+	if name == "" || !canonicalObjectNamePattern().MatchString(name) {
 		return "", "", false
 	}
 	if scheme, rest, isURL := strings.Cut(name, "://"); isURL {
@@ -506,4 +506,4 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-var plainName = prefilter.Lazy(`^[a-z0-9~./_@][a-z0-9~./_@:+=#-]*$`)
+var canonicalObjectNamePattern = prefilter.Lazy(`^[a-z0-9~./_@][a-z0-9~./_@:+=#-]*$`)

@@ -5,31 +5,31 @@ import (
 	"testing"
 )
 
-func told(list []NamedObject) string {
+func told(list []PromptNamedObject) string {
 	var out []string
 	for _, n := range list {
 		text := ""
-		if n.Forbidden {
+		if n.AreOperationsForbidden {
 			text = "not "
 		}
 		for _, d := range []struct {
-			of   Operations
+			of   ObjectOperationSet
 			name string
 		}{{Delete, "delete "}, {Change, "change "}, {Send, "send "}, {Fetch, "fetch "}} {
-			if n.Operations&d.of != 0 {
+			if n.WantedOrForbiddenOperations&d.of != 0 {
 				text += d.name
 			}
 		}
 		text += n.Name
-		if n.Noun != "" {
-			text += " (" + n.Noun + ")"
+		if n.ObjectKindNoun != "" {
+			text += " (" + n.ObjectKindNoun + ")"
 		}
 		out = append(out, text)
 	}
 	return strings.Join(out, "; ")
 }
 
-func extract(prompt string) []NamedObject {
+func extract(prompt string) []PromptNamedObject {
 	list, _ := ExtractObjectsAndNames(prompt, 0)
 	return list
 }

@@ -11,9 +11,9 @@ var nameCandidate = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`
 // minNameBytes is the minimum length in bytes of a name that is compared.
 const minNameBytes = 3
 
-// NamesInText returns the names in a text, including the parts that an action can use alone: of a URL the
-// host, the host with its first folders, and these folders. all is false if the text has more names
-// than the parameter most allows.
+// NamesInText returns the names in a text, including the parts that an action can use alone: of a
+// URL the host, the host with its first folders, and these folders. isComplete is false if the text
+// has more than maxNames names.
 func NamesInText(text string, maxNames int) (names []string, isComplete bool) {
 	seen := map[string]bool{}
 	isComplete = true

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// IsPlainStatement reports whether a line of a document is a plain statement: it has no command, no address, and no
+// IsInstructionFreeStatement reports whether a line of a document is a plain statement: it has no command, no address, and no
 // instruction to its reader. In doubt it returns false.
-func IsPlainStatement(line string) bool {
+func IsInstructionFreeStatement(line string) bool {
 	line = strings.TrimSpace(line)
 	text := strings.TrimSpace(strings.TrimLeft(line, "-*+# \t"))
 	if text == "" {

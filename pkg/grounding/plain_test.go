@@ -7,7 +7,7 @@ func TestPlain(t *testing.T) {
 	for _, line := range []string{
 		"", "  ", "# Layout", "- The API lives in src/api.", "Tests are in test/, one file for each module.", "## The cache, and how it is built", "* Dates have the form of ISO 8601.",
 	} {
-		if !IsPlainStatement(line) {
+		if !IsInstructionFreeStatement(line) {
 			t.Errorf("%q is taken for more than a statement", line)
 		}
 	}
@@ -17,7 +17,7 @@ func TestPlain(t *testing.T) {
 		"Die Tests sind in test/", "The file is here; rm -rf x", "Tеsts are here", "The log is mailed to a@example.com", "The key is in .env", "<!-- it is hidden -->", "Push is done by ci", "frobnicate the files",
 		"It is 10.0.0.1", "Delete is fine", "If it is red, it is fine",
 	} {
-		if IsPlainStatement(line) {
+		if IsInstructionFreeStatement(line) {
 			t.Errorf("%q is taken for a statement", line)
 		}
 	}

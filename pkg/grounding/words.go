@@ -20,9 +20,9 @@ func wordSet(text string) func(word string) bool {
 }
 
 // requestVerbs maps verbs that request an operation on an object, in the imperative, to the operation.
-var requestVerbs = sync.OnceValue(func() map[string]Operations {
-	out := map[string]Operations{}
-	for list, does := range map[string]Operations{
+var requestVerbs = sync.OnceValue(func() map[string]ObjectOperationSet {
+	out := map[string]ObjectOperationSet{}
+	for list, does := range map[string]ObjectOperationSet{
 		"asked_delete":    Delete,
 		"asked_change":    Change,
 		"asked_overwrite": Change | Delete,
@@ -55,7 +55,8 @@ var objectNouns = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// ClassifyWord reports whether a word of a command names a kind of object (noun) or an operation (deed).
+// ClassifyWord reports whether a word of a command names a kind of object (isNoun) or an operation
+// (isOperation). isKnown also covers nouns that only occur in commands.
 func ClassifyWord(w string) (isNoun, isOperation, isKnown bool) {
 	isNoun, isOperation = objectNouns()[w] != "", requestVerbs()[w] != 0
 	return isNoun, isOperation, isNoun || isOperation || commandOnlyNouns(w)
@@ -64,8 +65,8 @@ func ClassifyWord(w string) (isNoun, isOperation, isKnown bool) {
 // commandOnlyNouns are words for kinds of objects that only occur in commands.
 var commandOnlyNouns = wordSet("compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
 
-// phraseReplacer replaces phrases by a single verb with the same meaning.
-var phraseReplacer = sync.OnceValue(func() *strings.Replacer {
+// phraseToVerbReplacer replaces phrases by a single verb with the same meaning.
+var phraseToVerbReplacer = sync.OnceValue(func() *strings.Replacer {
 	var list []string
 	for phrase, word := range map[string]string{
 		"get rid of": "remove", "getting rid of": "removing", "tear down": "remove", "blow away": "remove", "take down": "remove", "throw away": "remove", "throw out": "remove", "clean out": "clear", "clean up": "clear",
@@ -79,17 +80,17 @@ var phraseReplacer = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(list...)
 })
 
-// separatedPhrase matches a phrasal verb, such as take down, with a name between its words: take
+// splitPhrasalVerbPattern matches a phrasal verb, such as take down, with a name between its words: take
 // NAME down.
-var separatedPhrase = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
+var splitPhrasalVerbPattern = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
 // httpRequestPhrase matches a phrase for an HTTP request.
 var httpRequestPhrase = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
 
-// replacePhrases returns a sentence with phrases replaced by single verbs.
-func replacePhrases(sentence string) string {
-	return separatedPhrase().ReplaceAllStringFunc(httpRequestPhrase().ReplaceAllString(phraseReplacer().Replace(sentence), ", $1"), func(text string) string {
-		m := separatedPhrase().FindStringSubmatch(text)
+// replacePhrasesWithVerbs returns a sentence with phrases replaced by single verbs.
+func replacePhrasesWithVerbs(sentence string) string {
+	return splitPhrasalVerbPattern().ReplaceAllStringFunc(httpRequestPhrase().ReplaceAllString(phraseToVerbReplacer().Replace(sentence), ", $1"), func(text string) string {
+		m := splitPhrasalVerbPattern().FindStringSubmatch(text)
 		verb, to, object, end := strings.ToLower(m[1]), m[2], m[3], strings.ToLower(m[4])
 		switch {
 		case verb == "write" && to != "" && strings.Contains(object, "@"), (verb == "drop" || verb == "shoot") && strings.Contains(object, "@"):
@@ -107,8 +108,8 @@ func replacePhrases(sentence string) string {
 }
 
 // pastParticiples maps the past participles of request verbs, such as deleted, to their operations.
-var pastParticiples = sync.OnceValue(func() map[string]Operations {
-	out := map[string]Operations{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
+var pastParticiples = sync.OnceValue(func() map[string]ObjectOperationSet {
+	out := map[string]ObjectOperationSet{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
 	for w, does := range requestVerbs() {
 		switch {
 		case strings.HasSuffix(w, "e"):
@@ -123,8 +124,8 @@ var pastParticiples = sync.OnceValue(func() map[string]Operations {
 
 // inflectedVerbs maps other forms of request verbs to their operations. They count after a
 // negation: without deleting, no pushes.
-var inflectedVerbs = sync.OnceValue(func() map[string]Operations {
-	out := map[string]Operations{}
+var inflectedVerbs = sync.OnceValue(func() map[string]ObjectOperationSet {
+	out := map[string]ObjectOperationSet{}
 	for w, does := range requestVerbs() {
 		out[w+"s"], out[w+"es"] = does, does
 		out[w+"ing"], out[w+w[len(w)-1:]+"ing"], out[strings.TrimSuffix(w, "e")+"ing"] = does, does, does
@@ -157,9 +158,9 @@ var (
 	discussionVerbs = wordSet("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
 		"pretend imagine suppose research say quote print echo propose suggest ask")
 
-	// codingTaskVerbs are verbs for work other than the operations of requestVerbs. A request verb
-	// in their scope does not count. The scope ends with the clause, unless one of relativeWords
-	// extends it to the rest of the sentence.
+	// codingTaskVerbs are verbs for other work than the operations that a prompt can request, such
+	// as deleting. A request verb that depends on one of them does not count: in "fix the code that
+	// deletes x", nothing is to be deleted.
 	codingTaskVerbs = wordSet("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
 	relativeWords   = wordSet("that which who to how when for whose so")
 

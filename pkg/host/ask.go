@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// CheckSomeVersionWaitsForUser returns nil if, in tests, at least one version and mode of the host waited for its user's
+// CheckHostAwaitsUserAnswer returns nil if, in tests, at least one version and mode of the host waited for its user's
 // answer when a hook asked a question.
-func (h *Host) CheckSomeVersionWaitsForUser() error {
+func (h *Host) CheckHostAwaitsUserAnswer() error {
 	if h.description.Ask.AskResponseJQ == "" {
 		return fmt.Errorf("in tests, %s did not wait for its user when a hook asked a question", h.Title())
 	}
@@ -25,10 +25,10 @@ func (h *Host) CheckSomeVersionWaitsForUser() error {
 // running is nil if the host's process is unknown. The version is "" if it does not matter.
 func (h *Host) CheckSendingHostWaitsForUserAnswer(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
 	ask := h.description.Ask
-	if err := h.CheckSomeVersionWaitsForUser(); err != nil {
+	if err := h.CheckHostAwaitsUserAnswer(); err != nil {
 		return "", err
 	}
-	v, err := decode(in)
+	v, err := decodeStrictJSON(in)
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +52,7 @@ func (h *Host) CheckSendingHostWaitsForUserAnswer(ctx context.Context, in []byte
 // one of the same major version, waited in tests, and it is not among the failed ones.
 func (h *Host) CheckVersionWaitsForUser(version string) error {
 	ask := h.description.Ask
-	if err := h.CheckSomeVersionWaitsForUser(); err != nil || ask.FirstVersionAwaitingUserAnswer == "" {
+	if err := h.CheckHostAwaitsUserAnswer(); err != nil || ask.FirstVersionAwaitingUserAnswer == "" {
 		return err
 	}
 	got, from := versionNumbers(version), versionNumbers(ask.FirstVersionAwaitingUserAnswer)
@@ -86,11 +86,11 @@ func (h *Host) AskUserResponse(ctx context.Context, e Event, reason string) ([]b
 	if h.description.Ask.AskResponseJQ == "" || reason == "" {
 		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto")
 	}
-	out, err := h.runJQForOneResult(ctx, h.description.Ask.AskResponseJQ, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	out, err := h.runJQForOneResult(ctx, h.description.Ask.AskResponseJQ, map[string]any{"event": e.Name, "id": e.ToolCallID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	return encode(out)
+	return encodeCompactJSON(out)
 }
 
 // VersionAndPermissionModeSources returns the environment variables that [Host.CheckSendingHostWaitsForUserAnswer] reads, and the files in which a project
@@ -112,7 +112,7 @@ func (p *HostSettingsFile) HasHookAnsweringForUser(ctx context.Context, doc []by
 	var v any = string(doc)
 	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
 		var err error
-		if v, err = p.parseStructured(doc); err != nil {
+		if v, err = p.parseJSONOrTOML(doc); err != nil {
 			return false, err
 		}
 	}

@@ -10,17 +10,17 @@ import (
 )
 
 // A Call is a tool call in a host's transcript.
-type Call struct {
-	Tool    string
-	Input   jsontext.Value // arguments of the tool, an object
-	ID      string
-	CWD     string // folder of the session
-	Session string
+type TranscriptToolCall struct {
+	Tool      string
+	Input     jsontext.Value // arguments of the tool, an object
+	ID        string
+	CWD       string // folder of the session
+	SessionID string
 }
 
 // Actions returns the actions that a call proposes, as [Host.Event] does for an event before a tool
 // runs. internal says that the tool changes nothing outside the host.
-func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, internal bool, err error) {
+func (h *Host) Actions(ctx context.Context, c TranscriptToolCall) (actions []jsontext.Value, isHostInternalTool bool, err error) {
 	switch {
 	case c.Tool == "":
 		return nil, false, errors.New("the hook's input names no tool; check the host's version with 'shield hook list'")
@@ -42,7 +42,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 		return nil, false, err
 	}
 	read := map[string]any{}
-	for name, text := range map[string]string{"id": c.ID, "cwd": c.CWD, "session": c.Session} {
+	for name, text := range map[string]string{"id": c.ID, "cwd": c.CWD, "session": c.SessionID} {
 		if text != "" {
 			read[name] = text
 		}
@@ -54,9 +54,10 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	return actions, false, nil
 }
 
-// encodedActions returns the actions of a tool call, encoded; read is the output of the host's Read program.
+// encodedActions returns the actions of a tool call as JSON. eventFields are the fields of the hook
+// event, of which cwd, session and id are added to each action that lacks them.
 func (h *Host) encodedActions(ctx context.Context, tool string, input, eventFields map[string]any) (out []jsontext.Value, err error) {
-	actions, err := h.mapActions(ctx, tool, input, eventFields["cwd"])
+	actions, err := h.mapToolCallToActions(ctx, tool, input, eventFields["cwd"])
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (h *Host) encodedActions(ctx context.Context, tool string, input, eventFiel
 		if a["cwd"] == nil {
 			delete(a, "cwd")
 		}
-		raw, err := encode(a)
+		raw, err := encodeCompactJSON(a)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ var byteOrderMark = []byte("\ufeff")
 // trailing commas become spaces. Offsets are the same in both texts, so that edits found in the result
 // apply to the original. commas reports whether there were trailing commas. A text that is not JSON
 // with comments is returned unchanged.
-func toStrictJSON(doc []byte) (text []byte, commas bool) {
+func toStrictJSON(doc []byte) (text []byte, hadTrailingCommas bool) {
 	text = bytes.Clone(doc)
 	if bytes.HasPrefix(text, byteOrderMark) {
 		copy(text, "   ")
@@ -28,9 +28,9 @@ func toStrictJSON(doc []byte) (text []byte, commas bool) {
 	if err != nil {
 		return text, false
 	}
-	commas = hasTrailingComma(v)
+	hadTrailingCommas = hasTrailingComma(v)
 	v.Standardize()
-	return v.Pack()[:len(text)], commas
+	return v.Pack()[:len(text)], hadTrailingCommas
 }
 
 // hasTrailingComma reports whether a value contains a trailing comma.

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// A Definition is the definition of an MCP server in a client's settings.
+// An MCPServerDefinition is the definition of an MCP server in a client's settings.
 type MCPServerDefinition struct {
 	KeyPath       []string // keys that lead to the definition; the last is the server's name
 	CanonicalJSON []byte   // the definition as canonical JSON
@@ -22,8 +22,9 @@ type MCPServerDefinition struct {
 // maxDefinitionDepth is the maximum nesting of a definition.
 const maxDefinitionDepth = 32
 
-// MCPServerDefinitions returns the definitions of MCP servers in doc, the text of a client's settings file.
-// Each of paths is a key path to an object that contains servers by name; "*" matches every key.
+// MCPServerDefinitions returns the definitions of MCP servers in doc, the text of a client's
+// settings file. Each of keyPaths leads to an object that contains servers by name; "*" matches
+// every key.
 func MCPServerDefinitions(doc []byte, isTOML bool, keyPaths [][]string) (all []MCPServerDefinition, err error) {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return nil, nil

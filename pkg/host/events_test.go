@@ -34,22 +34,22 @@ func TestEvents(t *testing.T) {
 				fmt.Fprintf(&b, "%v\n", err)
 				continue
 			}
-			fmt.Fprintf(&b, "%s %s\n", e.Name, e.ID)
+			fmt.Fprintf(&b, "%s %s\n", e.Name, e.ToolCallID)
 			if e.EndedSession != "" {
 				fmt.Fprintf(&b, "  ends in %s\n", e.EndedSession)
 			}
-			if e.ParentSession != "" {
-				fmt.Fprintf(&b, "  began in %s\n", e.ParentSession)
+			if e.ParentSessionID != "" {
+				fmt.Fprintf(&b, "  began in %s\n", e.ParentSessionID)
 			}
 			for _, a := range e.Actions {
 				fmt.Fprintf(&b, "  %s\n", a)
 			}
 			if p := e.Prompt; p != nil {
-				fmt.Fprintf(&b, "  prompt %q of %s, waits: %v\n", p.Text, p.Session, p.NeedsTranscript)
+				fmt.Fprintf(&b, "  prompt %q of %s, waits: %v\n", p.Text, p.Session, p.MustCheckAuthorInTranscript)
 			}
 			if r := e.ToolResult; r != nil {
-				result, err := encode(r.Result)
-				fmt.Fprintf(&b, "  returned %s, files %q, agent %q, %v\n", result, r.ChangedFiles, r.SubAgentID, err)
+				result, err := encodeCompactJSON(r.Result)
+				fmt.Fprintf(&b, "  returned %s, files %q, agent %q, %v\n", result, r.FilesChangedByTool, r.CallingSubAgentID, err)
 			}
 		}
 		golden := filepath.Join("testdata", name+".txt")

@@ -46,9 +46,9 @@ func Names() []string { return slices.Clone(hosts) }
 
 // A Host is one agent program.
 type Host struct {
-	Name                   string
-	description            *form.Host
-	hooksPermissionPrompts bool // the host has only the event before its permission prompt, see [Host.ForPermissionPromptEvents]
+	Name                         string
+	description                  *form.Host
+	hasOnlyPermissionPromptEvent bool // the host has only the event before its permission prompt, see [Host.ForPermissionPromptEvents]
 }
 
 // Named returns a host by its name.
@@ -90,9 +90,9 @@ func (h *Host) InstallationIndicators() (programs, folders []string) {
 	return h.description.ProgramNames, h.description.DetectionFolders
 }
 
-// Events returns the names of the events that shield handles: before a tool runs, after it, and for a
+// HandledEventNames returns the names of the events that shield handles: before a tool runs, after it, and for a
 // prompt of the user.
-func (h *Host) Events() []string {
+func (h *Host) HandledEventNames() []string {
 	all := slices.Concat(h.description.BeforeToolEvents, h.description.AfterToolEvents)
 	if h.description.Prompt.Event != "" {
 		all = append(all, h.description.Prompt.Event)
@@ -116,30 +116,30 @@ func (h *Host) ToolsWithoutActionType() []string {
 
 // An Event is one request of a host to its hook.
 type Event struct {
-	Host          *Host            // the host that sent the event; it can differ from the host whose hook receives it, since some hosts run the hooks of others. Answers use its format
-	Name          string           // the host's name of the event
-	ID            string           // ID of the tool call; "" if the host gives none
-	ParentSession string           // ID of the parent session; "" if there is none, or it is unknown
-	Actions       []jsontext.Value // all must be allowed; none if the event proposes nothing
-	ToolResult    *ToolResult      // the result of a tool; nil for an event before a tool runs. Actions are then those that were executed
-	EndedSession  string           // ID of the session whose agent stops; "" for another event
-	Prompt        *Prompt          // a prompt that the user may have written; nil for another event
+	Host            *Host            // the host that sent the event; it can differ from the host whose hook receives it, since some hosts run the hooks of others. Answers use its format
+	Name            string           // the host's name of the event
+	ToolCallID      string           // ID of the tool call; "" if the host gives none
+	ParentSessionID string           // ID of the parent session; "" if there is none, or it is unknown
+	Actions         []jsontext.Value // all must be allowed; none if the event proposes nothing
+	ToolResult      *ToolResult      // the result of a tool; nil for an event before a tool runs. Actions are then those that were executed
+	EndedSession    string           // ID of the session whose agent stops; "" for another event
+	Prompt          *Prompt          // a prompt that the user may have written; nil for another event
 }
 
 // ToolResult is the result of a tool.
 type ToolResult struct {
-	Result       any      // a string or a JSON value; nil if the host does not report it
-	ChangedFiles []string // files that the tool changed, as the host reports
-	SubAgentID   string   // the sub-agent that called the tool; "" for the session's main agent, or if unknown
-	tool         string
+	Result             any      // a string or a JSON value; nil if the host does not report it
+	FilesChangedByTool []string // files that the tool changed, as the host reports
+	CallingSubAgentID  string   // the sub-agent that called the tool; "" for the session's main agent, or if unknown
+	tool               string
 }
 
 // Event parses a hook's input. Input that the host's file does not describe is an error; the returned
 // event then has only Host set.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	v, err := decodeEvent(in)
-	if err == nil && !h.hooksPermissionPrompts {
-		h, err = h.detectSender(ctx, v)
+	if err == nil && !h.hasOnlyPermissionPromptEvent {
+		h, err = h.detectSendingHost(ctx, v)
 	}
 	var e Event
 	if err == nil {
@@ -152,9 +152,9 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	return e, nil
 }
 
-// detectSender returns the host that sent an event. This is a host other than h if the event
+// detectSendingHost returns the host that sent an event. This is a host other than h if the event
 // contains fields that only the other host sends, and that host also runs hooks installed for h.
-func (h *Host) detectSender(ctx context.Context, v any) (*Host, error) {
+func (h *Host) detectSendingHost(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
 		other := h
 		if name != h.Name {
@@ -182,7 +182,7 @@ func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
 	input, isObject := read["input"].(map[string]any)
 	id, _ := read["id"].(string)
 	parent, _ := read["parent"].(string)
-	e := Event{Name: name, ID: id, ParentSession: parent}
+	e := Event{Name: name, ToolCallID: id, ParentSessionID: parent}
 	if name != "" && name == h.description.Prompt.Event && tool == "" {
 		e.Prompt, err = h.parsePrompt(ctx, v)
 		return e, err
@@ -238,16 +238,16 @@ func toolWorkingDir(sessionDir, toolDir any) (any, error) {
 	return path.Join(base, dir), nil
 }
 
-// mapActions returns the actions of a tool call. A tool that the host's file does not name keeps its name
+// mapToolCallToActions returns the actions of a tool call. A tool that the host's file does not name keeps its name
 // and input. If the name equals one of shield's action types, it is prefixed with the host's name,
 // since the tool can be a different one.
-func (h *Host) mapActions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
-	tool, known := h.description.Tools[name]
+func (h *Host) mapToolCallToActions(ctx context.Context, toolName string, input map[string]any, cwd any) ([]map[string]any, error) {
+	tool, known := h.description.Tools[toolName]
 	if !known {
-		if action.CanonicalType(name) != "" && !strings.HasPrefix(name, "mcp__") {
-			name = h.Name + ":" + name
+		if action.CanonicalType(toolName) != "" && !strings.HasPrefix(toolName, "mcp__") {
+			toolName = h.Name + ":" + toolName
 		}
-		return []map[string]any{{"type": name, "payload": input}}, nil
+		return []map[string]any{{"type": toolName, "payload": input}}, nil
 	}
 	var folder any
 	if tool.WorkingDirJQ != "" {
@@ -256,7 +256,7 @@ func (h *Host) mapActions(ctx context.Context, name string, input map[string]any
 			return nil, err
 		}
 	}
-	payloads, err := h.runProgram(ctx, tool.ActionPayloadsJQ, input)
+	payloads, err := h.runJQProgram(ctx, tool.ActionPayloadsJQ, input)
 	if err != nil {
 		return nil, err
 	}
@@ -281,14 +281,14 @@ func (h *Host) mapActions(ctx context.Context, name string, input map[string]any
 	if left := unmappedFilePathsAndAddresses(input, append(payloads, folder, cwd)); left != nil {
 		if payload, ok := actions[0]["payload"].(map[string]any); ok {
 			payload = maps.Clone(payload)
-			payload[UnmappedField], actions[0]["payload"] = left, payload
+			payload[UnmappedToolInputField], actions[0]["payload"] = left, payload
 		}
 	}
 	return actions, nil
 }
 
-// UnmappedField is the action field for the paths and addresses in a tool's input that its mapping did not use.
-const UnmappedField = "left"
+// UnmappedToolInputField is the action field for the paths and addresses in a tool's input that its mapping did not use.
+const UnmappedToolInputField = "left"
 
 // unmappedFilePathsAndAddresses returns the parts of a tool's input that look like a path or address and occur in no text
 // of the mapped actions; nil if there are none.
@@ -349,22 +349,22 @@ func containsText(v any, text string) bool {
 	return false
 }
 
-// Answer returns the host's response to an allowed event, as one JSON text; nil for no response. On
+// ResponseToAllowedEvent returns the host's response to an allowed event, as one JSON text; nil for no response. On
 // a host with its own permissions, the response leaves the decision to them if the event has no
 // actions or if delegate is true.
-func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
+func (h *Host) ResponseToAllowedEvent(ctx context.Context, e Event, delegateToHostPermissions bool, reason string) ([]byte, error) {
 	form := h.description.NeutralResponseJQ
-	if len(e.Actions) > 0 && e.ToolResult == nil && !delegate && h.description.AllowResponseJQ != "" {
+	if len(e.Actions) > 0 && e.ToolResult == nil && !delegateToHostPermissions && h.description.AllowResponseJQ != "" {
 		form = h.description.AllowResponseJQ
 	}
 	if form == "" {
 		return nil, nil
 	}
-	out, err := h.runJQForOneResult(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	out, err := h.runJQForOneResult(ctx, form, map[string]any{"event": e.Name, "id": e.ToolCallID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	return encode(out)
+	return encodeCompactJSON(out)
 }
 
 // ShowUserTextResponse returns the response that makes the host show a text to its user when a session ends, one JSON
@@ -374,26 +374,26 @@ func (h *Host) ShowUserTextResponse(ctx context.Context, e Event, text string) (
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	return encode(out)
+	return encodeCompactJSON(out)
 }
 
 // Deny returns the host's response for a denial, one JSON text: reason is for the agent, user (unless
 // "") for the user. Some hosts treat a denial without a reason as permission, so reason must not be
 // empty.
-func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
+func (h *Host) Deny(ctx context.Context, reason, textForUser string) ([]byte, error) {
 	if reason == "" {
 		return nil, errors.New("internal error: a denial has no reason; please report this")
 	}
-	out, err := h.runJQForOneResult(ctx, h.description.DenyResponseJQ, map[string]any{"reason": reason, "user": user})
+	out, err := h.runJQForOneResult(ctx, h.description.DenyResponseJQ, map[string]any{"reason": reason, "user": textForUser})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	return encode(out)
+	return encodeCompactJSON(out)
 }
 
 // runJQForOneResult runs a jq program on a value and returns its one result.
 func (h *Host) runJQForOneResult(ctx context.Context, program string, v any) (any, error) {
-	out, err := h.runProgram(ctx, program, v)
+	out, err := h.runJQProgram(ctx, program, v)
 	if err == nil && len(out) != 1 {
 		err = fmt.Errorf("internal error: %d answers instead of one; please report this", len(out))
 	}
@@ -403,10 +403,10 @@ func (h *Host) runJQForOneResult(ctx context.Context, program string, v any) (an
 	return out[0], nil
 }
 
-// runProgram runs a jq program of the host's file on a value and returns its results.
+// runJQProgram runs a jq program of the host's file on a value and returns its results.
 // The program sees no environment, no files and no other input.
-func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, error) {
-	code, err := compileProgram(program)
+func (h *Host) runJQProgram(ctx context.Context, program string, v any) ([]any, error) {
+	code, err := compileJQProgram(program)
 	if err != nil {
 		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
@@ -427,21 +427,21 @@ func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, er
 	}
 }
 
-// compiledPrograms caches compiled jq programs by their text; only programs of the hosts' files occur.
-var compiledPrograms sync.Map
+// compiledJQPrograms caches compiled jq programs by their text; only programs of the hosts' files occur.
+var compiledJQPrograms sync.Map
 
-// compileProgram returns a compiled jq program, which is safe for concurrent use.
-func compileProgram(program string) (*gojq.Code, error) {
-	if code, ok := compiledPrograms.Load(program); ok {
+// compileJQProgram returns a compiled jq program, which is safe for concurrent use.
+func compileJQProgram(program string) (*gojq.Code, error) {
+	if code, ok := compiledJQPrograms.Load(program); ok {
 		return code.(*gojq.Code), nil
 	}
 	query, err := gojq.Parse(neededJQFunctionsSource(sharedJQFiltersSource, program) + "\n" + program)
 	if err != nil {
 		return nil, err
 	}
-	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patchFilter), gojq.WithFunction("sha256", 0, 0, sha256Filter))
+	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patchToActionsFilter), gojq.WithFunction("sha256", 0, 0, sha256Filter))
 	if err == nil {
-		compiledPrograms.Store(program, code)
+		compiledJQPrograms.Store(program, code)
 	}
 	return code, err
 }

@@ -45,9 +45,9 @@ func TestEveryEventIsRecorded(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		h := named(t, name)
-		readers, events := []*Host{h}, h.Events()
+		readers, events := []*Host{h}, h.HandledEventNames()
 		if asks, err := h.ForPermissionPromptEvents(); err == nil {
-			readers, events = append(readers, asks), append(events, asks.Events()...)
+			readers, events = append(readers, asks), append(events, asks.HandledEventNames()...)
 		}
 		files, err := filepath.Glob("../../testdata/hosts/" + name + "/*.json")
 		if err != nil {
@@ -84,7 +84,7 @@ func TestClaudeCodeAnswers(t *testing.T) {
 		false: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"why \"not\""}}`,
 		true:  "{}",
 	} {
-		got, err := h.Answer(t.Context(), e, delegate, `why "not"`)
+		got, err := h.ResponseToAllowedEvent(t.Context(), e, delegate, `why "not"`)
 		if err != nil || string(got) != want {
 			t.Errorf("delegate %t: %s, %v\nwant %s", delegate, got, err, want)
 		}
@@ -164,10 +164,10 @@ func TestWhatHostsReallyWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, in := range map[string]string{
-			"a mark":               "\ufeff" + string(s.SampleEvent),
-			"half a pair":          strings.Replace(string(s.SampleEvent), "rm -rf", `rm \ud83d -rf`, 1),
-			"the second half":      strings.Replace(string(s.SampleEvent), "rm -rf", `rm \udc00 -rf`, 1),
-			"halves the wrong way": strings.Replace(string(s.SampleEvent), "rm -rf", `rm \udc00\ud800 -rf`, 1),
+			"a mark":               "\ufeff" + string(s.SampleDeniedEvent),
+			"half a pair":          strings.Replace(string(s.SampleDeniedEvent), "rm -rf", `rm \ud83d -rf`, 1),
+			"the second half":      strings.Replace(string(s.SampleDeniedEvent), "rm -rf", `rm \udc00 -rf`, 1),
+			"halves the wrong way": strings.Replace(string(s.SampleDeniedEvent), "rm -rf", `rm \udc00\ud800 -rf`, 1),
 		} {
 			e, err := h.Event(t.Context(), []byte(in))
 			if err != nil || len(e.Actions) != 1 || strings.Contains(what, "hal") != strings.Contains(string(e.Actions[0]), "\ufffd") {
@@ -199,7 +199,7 @@ func TestHostThatRunsHooksOfOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := named(t, name).Event(t.Context(), s.SampleEvent)
+			e, err := named(t, name).Event(t.Context(), s.SampleDeniedEvent)
 			if want := map[bool]string{true: "cursor", false: name}[other == "cursor"]; e.Host.Name != want {
 				t.Errorf("an event of %s at the hook of %s: %+v, %v", other, name, e, err)
 			}
@@ -263,9 +263,9 @@ func strict(doc []byte) []byte {
 }
 
 // userPlace returns the place of the user's settings file.
-func (s *Settings) userPlace() *HostSettingsFile { return &s.Places[0] }
+func (s *HookSettings) userPlace() *HostSettingsFile { return &s.SettingsFiles[0] }
 
-func settings(t *testing.T) *Settings {
+func settings(t *testing.T) *HookSettings {
 	t.Helper()
 	s, err := named(t, "claude-code").HookSettings(t.Context(), HookCommands{BeforeTool: "/usr/local/bin/shield hook claude-code --timeout 50s", AfterTool: "/usr/local/bin/shield hook claude-code --timeout 50s # after"}, 60, "/w", "linux")
 	if err != nil {
@@ -467,7 +467,7 @@ func FuzzEvent(f *testing.F) {
 }
 
 func mustDecode(in []byte) any {
-	v, err := decode(in)
+	v, err := decodeStrictJSON(in)
 	if err != nil {
 		panic(err)
 	}
@@ -489,7 +489,7 @@ func FuzzInstall(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := decode(strict(after)); err != nil {
+		if _, err := decodeStrictJSON(strict(after)); err != nil {
 			t.Fatalf("%q became %q, which is not JSON", before, after)
 		}
 		if s.Installed(ctx, before) {

@@ -12,50 +12,50 @@ import (
 )
 
 // An Inspection is how a host reads one of its settings files.
-type Inspection struct {
-	FileIgnoredReasons []string `json:"ignored"` // why the host does not read the file, each with the fix
-	DisablingSettings  []string `json:"stops"`   // settings in the file that disable the hooks of every file
-	Hooks              []Hook   `json:"hooks"`   // shield's hooks that run before a tool
-	ResultHooks        []Hook   `json:"results"` // shield's hooks that get the result of a tool
-	PermissionHooks    []Hook   `json:"permits"` // shield's hooks that run before the host shows its permission prompt
+type SettingsFileInspection struct {
+	HostIgnoresFileReasons []string `json:"ignored"` // why the host does not read the file, each with the fix
+	HookDisablingSettings  []string `json:"stops"`   // settings in the file that disable the hooks of every file
+	BeforeToolHooks        []Hook   `json:"hooks"`   // shield's hooks that run before a tool
+	ResultHooks            []Hook   `json:"results"` // shield's hooks that get the result of a tool
+	PermissionHooks        []Hook   `json:"permits"` // shield's hooks that run before the host shows its permission prompt
 }
 
 // A Hook is one hook of shield in a settings file.
 type Hook struct {
-	Command   string   `json:"command"`
-	Timeout   float64  `json:"timeout"`  // how long the host waits, in seconds; 0: without limit
-	Problems  []string `json:"problems"` // why the host does not run the hook for every tool call, each with the fix
-	UserSteps []string `json:"todo"`     // what the user must still do before the host runs the hook
+	Command          string   `json:"command"`
+	TimeoutSeconds   float64  `json:"timeout"`  // how long the host waits, in seconds; 0: without limit
+	Problems         []string `json:"problems"` // why the host does not run the hook for every tool call, each with the fix
+	PendingUserSteps []string `json:"todo"`     // what the user must still do before the host runs the hook
 }
 
-// UserSettingsByFileName are the user's settings files by their names in the host's file, which [Place.Inspect] can
-// need in addition to the inspected file.
+// UserSettingsByFileName maps file names in the host's description to the user's parsed settings
+// files. [HostSettingsFile.Inspect] can need them in addition to the inspected file.
 type UserSettingsByFileName map[string]any
 
 // Add adds a settings file of the user, if it can be parsed.
 func (d UserSettingsByFileName) Add(p *HostSettingsFile, doc []byte) {
-	if v, err := p.parseStructured(doc); err == nil && p.Scope == "user" {
+	if v, err := p.parseJSONOrTOML(doc); err == nil && p.Scope == "user" {
 		d[p.File] = v
 	}
 }
 
 // Inspect returns how the host reads a settings file, which is at a path.
-func (p *HostSettingsFile) Inspect(ctx context.Context, path string, doc []byte, user UserSettingsByFileName) Inspection {
+func (p *HostSettingsFile) Inspect(ctx context.Context, path string, doc []byte, user UserSettingsByFileName) SettingsFileInspection {
 	if p.ShieldOwnedFileTemplate != "" {
 		return p.inspectTemplateFile(doc, p.fileTemplate)
 	}
 	in, err := p.inspectDocument(ctx, path, doc, user)
 	if err != nil && p.host.description.AllowsJSON5SettingsFiles {
-		return Inspection{DisablingSettings: []string{err.Error()}}
+		return SettingsFileInspection{HookDisablingSettings: []string{err.Error()}}
 	}
 	if err != nil {
-		return Inspection{FileIgnoredReasons: []string{err.Error()}}
+		return SettingsFileInspection{HostIgnoresFileReasons: []string{err.Error()}}
 	}
 	return in
 }
 
-func (p *HostSettingsFile) inspectDocument(ctx context.Context, path string, doc []byte, user UserSettingsByFileName) (in Inspection, err error) {
-	v, err := p.parseStructured(doc)
+func (p *HostSettingsFile) inspectDocument(ctx context.Context, path string, doc []byte, user UserSettingsByFileName) (in SettingsFileInspection, err error) {
+	v, err := p.parseJSONOrTOML(doc)
 	if err != nil {
 		return in, err
 	}
@@ -63,46 +63,46 @@ func (p *HostSettingsFile) inspectDocument(ctx context.Context, path string, doc
 	if err != nil {
 		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; correct the file", err)
 	}
-	raw, err := encode(out)
+	raw, err := encodeCompactJSON(out)
 	if err != nil {
 		return in, err
 	}
 	if err := json.Unmarshal(raw, &in); err != nil || p.AppendedLines == "" {
 		return in, err
 	}
-	_, blocks, err := p.cutBlocks(doc)
+	_, blocks, err := p.cutShieldBlocks(doc)
 	for _, b := range blocks {
 		own := p.inspectTemplateFile([]byte(b.text), b.template)
-		in.Hooks, in.ResultHooks = append(in.Hooks, own.Hooks...), append(in.ResultHooks, own.ResultHooks...)
+		in.BeforeToolHooks, in.ResultHooks = append(in.BeforeToolHooks, own.BeforeToolHooks...), append(in.ResultHooks, own.ResultHooks...)
 	}
 	return in, err
 }
 
 // inspectTemplateFile returns how the host reads a file whose whole text shield installed from a template.
-func (p *HostSettingsFile) inspectTemplateFile(doc []byte, form template) Inspection {
+func (p *HostSettingsFile) inspectTemplateFile(doc []byte, form installedTextTemplate) SettingsFileInspection {
 	f, err := form.parseFile(doc)
 	switch {
 	case p.IsFileWithoutHookCommand():
 	case err == nil:
-		var in Inspection
+		var in SettingsFileInspection
 		timeout := f.timeout / float64(p.host.timeoutUnitsPerSecond())
-		if f.toolCommand != "" {
-			in.Hooks = []Hook{{Command: f.toolCommand, Timeout: timeout}}
+		if f.beforeToolHookCommand != "" {
+			in.BeforeToolHooks = []Hook{{Command: f.beforeToolHookCommand, TimeoutSeconds: timeout}}
 		}
 		if f.resultCommand != "" {
-			in.ResultHooks = []Hook{{Command: f.resultCommand, Timeout: timeout}}
+			in.ResultHooks = []Hook{{Command: f.resultCommand, TimeoutSeconds: timeout}}
 		}
 		return in
-	case p.host.mentionsHook(doc) && p.OnlyHandlesResults():
-		return Inspection{ResultHooks: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
-	case p.host.mentionsHook(doc):
-		return Inspection{FileIgnoredReasons: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
+	case p.host.mentionsShieldHookCommand(doc) && p.OnlyHandlesResults():
+		return SettingsFileInspection{ResultHooks: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
+	case p.host.mentionsShieldHookCommand(doc):
+		return SettingsFileInspection{HostIgnoresFileReasons: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
 	}
-	return Inspection{}
+	return SettingsFileInspection{}
 }
 
-// parseStructured parses a settings file as strictly as the host does.
-func (p *HostSettingsFile) parseStructured(doc []byte) (any, error) {
+// parseJSONOrTOML parses a settings file as strictly as the host does.
+func (p *HostSettingsFile) parseJSONOrTOML(doc []byte) (any, error) {
 	if strings.HasSuffix(p.File, ".toml") {
 		var v map[string]any
 		if err := toml.Unmarshal(doc, &v); err != nil {
@@ -112,14 +112,14 @@ func (p *HostSettingsFile) parseStructured(doc []byte) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return decode(raw)
+		return decodeStrictJSON(raw)
 	}
-	v, err := decode(bytes.TrimPrefix(doc, byteOrderMark))
+	v, err := decodeStrictJSON(bytes.TrimPrefix(doc, byteOrderMark))
 	if err == nil {
 		return v, nil
 	}
 	text, commas := toStrictJSON(doc)
-	loose, looseErr := decode(text)
+	loose, looseErr := decodeStrictJSON(text)
 	switch {
 	case p.host.description.AllowsJSON5SettingsFiles && looseErr != nil:
 		return nil, errors.New("is not JSON with comments, so shield cannot check whether it disables hooks; write it as JSON")

@@ -8,8 +8,8 @@ import (
 )
 
 // scope returns the first place of a scope.
-func (s *Settings) scope(name string) *HostSettingsFile {
-	return &s.Places[slices.IndexFunc(s.Places, func(p HostSettingsFile) bool { return p.Scope == name })]
+func (s *HookSettings) scope(name string) *HostSettingsFile {
+	return &s.SettingsFiles[slices.IndexFunc(s.SettingsFiles, func(p HostSettingsFile) bool { return p.Scope == name })]
 }
 
 // TestInspect holds what a person is told about a settings file who wants to know whether
@@ -60,15 +60,15 @@ func TestInspect(t *testing.T) {
 		"a comma too many":             {"user", strings.Replace(string(installed), "}", ",}", 1), 0, []string{"comments or trailing commas"}},
 	} {
 		in := all.scope(c.scope).Inspect(t.Context(), "", []byte(c.doc), nil)
-		said := append(in.FileIgnoredReasons, in.DisablingSettings...)
-		for _, h := range in.Hooks {
+		said := append(in.HostIgnoresFileReasons, in.HookDisablingSettings...)
+		for _, h := range in.BeforeToolHooks {
 			said = append(said, h.Problems...)
-			if !strings.Contains(h.Command, "hook claude-code") || h.Timeout <= 0 {
+			if !strings.Contains(h.Command, "hook claude-code") || h.TimeoutSeconds <= 0 {
 				t.Errorf("%s: hook %+v", name, h)
 			}
 		}
-		if len(in.Hooks) != c.hooks || len(said) != len(c.want) {
-			t.Errorf("%s: %d hooks, said %q; want %d, %q", name, len(in.Hooks), said, c.hooks, c.want)
+		if len(in.BeforeToolHooks) != c.hooks || len(said) != len(c.want) {
+			t.Errorf("%s: %d hooks, said %q; want %d, %q", name, len(in.BeforeToolHooks), said, c.hooks, c.want)
 			continue
 		}
 		for i, want := range c.want {
@@ -78,7 +78,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"", "{", "[1", "{}{}", `{"a":1,"a":2}`, "\xff", strings.Repeat("[", 100000), "[]", "null", `"x"`, "7"} {
-		if in := s.Inspect(t.Context(), "", []byte(doc), nil); len(in.FileIgnoredReasons) == 0 || len(in.Hooks) > 0 {
+		if in := s.Inspect(t.Context(), "", []byte(doc), nil); len(in.HostIgnoresFileReasons) == 0 || len(in.BeforeToolHooks) > 0 {
 			t.Errorf("%.20q is read as %s", doc, fmt.Sprint(in))
 		}
 	}
@@ -110,7 +110,7 @@ func TestInspectMalformedResults(t *testing.T) {
 				doc = `{"hooks":` + doc + `}`
 			}
 			in := s.userPlace().Inspect(t.Context(), "", []byte(doc), nil)
-			if c.ignored != (len(in.FileIgnoredReasons) > 0) || c.ignored == (len(in.Hooks) == 1 && len(in.Hooks[0].Problems) == 0) {
+			if c.ignored != (len(in.HostIgnoresFileReasons) > 0) || c.ignored == (len(in.BeforeToolHooks) == 1 && len(in.BeforeToolHooks[0].Problems) == 0) {
 				t.Errorf("%s: %s is read as %+v", name, doc, in)
 			}
 			if !c.ignored && (len(in.ResultHooks) != 1 || len(in.ResultHooks[0].Problems) != 1) {

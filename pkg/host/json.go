@@ -16,7 +16,7 @@ import (
 // maxHookInputDepth is the maximum nesting of a hook's input: 64 levels of an action plus the envelope.
 const maxHookInputDepth = 80
 
-// decodeEvent parses a hook's input as [decode] does, but accepts two defects that real hosts produce:
+// decodeEvent parses a hook's input as [decodeStrictJSON] does, but accepts two defects that real hosts produce:
 // a byte order mark, and the escape of an unpaired surrogate (from truncated text), which becomes
 // U+FFFD.
 func decodeEvent(in []byte) (any, error) {
@@ -24,14 +24,14 @@ func decodeEvent(in []byte) (any, error) {
 	if !utf8.Valid(in) {
 		return nil, errNotJSON
 	}
-	return decode(in, jsontext.AllowInvalidUTF8(true))
+	return decodeStrictJSON(in, jsontext.AllowInvalidUTF8(true))
 }
 
 // errNotJSON replaces the JSON library's error, which quotes the input.
 var errNotJSON = errors.New("the input is not one valid JSON object; check that the host calls the hook")
 
-// decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
-func decode(in []byte, opts ...json.Options) (any, error) {
+// decodeStrictJSON reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
+func decodeStrictJSON(in []byte, opts ...json.Options) (any, error) {
 	if len(in) > MaxHookInputBytes {
 		return nil, fmt.Errorf("the input is larger than %d MiB; split it", MaxHookInputBytes>>20)
 	}
@@ -48,7 +48,7 @@ func decode(in []byte, opts ...json.Options) (any, error) {
 // rejectKeysDifferingInCase rejects an input with keys that differ only in case: a tool written in Go uses the last
 // one, which can differ from the judged one.
 func rejectKeysDifferingInCase(input map[string]any) error {
-	raw, err := encode(input)
+	raw, err := encodeCompactJSON(input)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func checkDepth(in []byte) error {
 	return nil
 }
 
-// encode writes a value as compact JSON.
-func encode(v any) (jsontext.Value, error) {
+// encodeCompactJSON writes a value as compact JSON.
+func encodeCompactJSON(v any) (jsontext.Value, error) {
 	return gojq.Marshal(v)
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/shieldcli/shield/internal/patch"
 )
 
-// patchFilter is the jq filter that parses a patch in apply_patch format, which several hosts' models
+// patchToActionsFilter is the jq filter that parses a patch in apply_patch format, which several hosts' models
 // write, and returns its actions as an array of {type, payload}. A text that is not certainly in this
 // format is an error.
-func patchFilter(v any, _ []any) any {
+func patchToActionsFilter(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
 		return errors.New("the patch is not a string; send it as text")
@@ -23,7 +23,7 @@ func patchFilter(v any, _ []any) any {
 }
 
 func parsePatch(text string) (actions []any, err error) {
-	files, err := patch.Parse(text)
+	files, err := patch.ParseApplyPatch(text)
 	if err != nil {
 		return nil, err
 	}

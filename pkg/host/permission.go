@@ -22,7 +22,7 @@ func (h *Host) ForPermissionPromptEvents() (*Host, error) {
 	}
 	f := *h.description
 	f.BeforeToolEvents, f.AfterToolEvents, f.DenyResponseJQ, f.AllowResponseJQ = []string{p.Event}, nil, p.DenyResponseJQ, p.AllowResponseJQ
-	return &Host{Name: h.Name, description: &f, hooksPermissionPrompts: true}, nil
+	return &Host{Name: h.Name, description: &f, hasOnlyPermissionPromptEvent: true}, nil
 }
 
 // PermissionRuleSources returns where the user's permission rules of a host are: command-line options that
@@ -39,10 +39,10 @@ func (p *HostSettingsFile) HasPermissionHook() bool {
 	return slices.ContainsFunc(p.ListEntries, func(e form.SettingsListEntry) bool { return e.IsForPermissionEvent })
 }
 
-// HasAskRule reports whether a settings file has a rule by which the host must ask the user about a call,
+// HasAskRuleForCall reports whether a settings file has a rule by which the host must ask the user about a call,
 // or deny it. in is the hook's input. An error means that this is unknown.
-func (p *HostSettingsFile) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
-	v, err := decodeEvent(in)
+func (p *HostSettingsFile) HasAskRuleForCall(ctx context.Context, hookInput, settingsDoc []byte) (bool, error) {
+	v, err := decodeEvent(hookInput)
 	if err != nil {
 		return false, err
 	}
@@ -54,9 +54,9 @@ func (p *HostSettingsFile) HasAskRule(ctx context.Context, in, doc []byte) (bool
 	if !ok {
 		return false, errors.New("the input is not an event of this host; check the HOST in the hook's command")
 	}
-	var rules any = string(doc)
+	var rules any = string(settingsDoc)
 	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
-		if rules, err = p.parseStructured(doc); err != nil {
+		if rules, err = p.parseJSONOrTOML(settingsDoc); err != nil {
 			return false, err
 		}
 	}

@@ -33,13 +33,13 @@ func TestPermission(t *testing.T) {
 		}
 		e := Event{Name: "PermissionRequest", Actions: nil}
 		for _, delegate := range []bool{true, false} {
-			if got, err := p.Answer(t.Context(), e, delegate, ""); err != nil || string(got) != "{}" {
+			if got, err := p.ResponseToAllowedEvent(t.Context(), e, delegate, ""); err != nil || string(got) != "{}" {
 				t.Errorf("%s: an event without actions is answered with %s, %v", name, got, err)
 			}
 		}
 		e.Actions = append(e.Actions, []byte("{}"))
 		for delegate, want := range map[bool]string{true: "{}", false: `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}`} {
-			if got, err := p.Answer(t.Context(), e, delegate, ""); err != nil || string(got) != want {
+			if got, err := p.ResponseToAllowedEvent(t.Context(), e, delegate, ""); err != nil || string(got) != want {
 				t.Errorf("%s: %s, %v; want %s", name, got, err, want)
 			}
 		}
@@ -57,7 +57,7 @@ func asked(t *testing.T, name, tool, input, rules string) (bool, error) {
 		t.Fatal(err)
 	}
 	_, _, files := named(t, name).PermissionRuleSources()
-	return files[0].HasAskRule(t.Context(), in, []byte(rules))
+	return files[0].HasAskRuleForCall(t.Context(), in, []byte(rules))
 }
 
 // TestAsked holds that a rule of a person's own counts wherever it may mention a call.

@@ -12,7 +12,7 @@ import (
 const line = `o=$(SHIELD_CONFIG= '/opt/it'\''s/shield' hook NAME --timeout 50s); printf '%s\n' "$o"`
 
 // every calls f with each place that can be edited of each host.
-func every(t *testing.T, f func(t *testing.T, s *Settings, p *HostSettingsFile)) {
+func every(t *testing.T, f func(t *testing.T, s *HookSettings, p *HostSettingsFile)) {
 	t.Helper()
 	for _, name := range Names() {
 		for _, system := range []string{"linux", "darwin", "windows"} {
@@ -20,8 +20,8 @@ func every(t *testing.T, f func(t *testing.T, s *Settings, p *HostSettingsFile))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range s.Places {
-				if p := &s.Places[i]; p.IsInstallable() && (system == "linux" || p.OnlyOnGOOS == system) {
+			for i := range s.SettingsFiles {
+				if p := &s.SettingsFiles[i]; p.IsInstallable() && (system == "linux" || p.OnlyOnGOOS == system) {
 					t.Run(name+" "+system+" "+p.Scope+" "+p.File, func(t *testing.T) { f(t, s, p) })
 				}
 			}
@@ -33,7 +33,7 @@ func every(t *testing.T, f func(t *testing.T, s *Settings, p *HostSettingsFile))
 // however often, seen by the inspection, and gone byte for byte.
 func TestEveryPlace(t *testing.T) {
 	t.Parallel()
-	every(t, func(t *testing.T, s *Settings, p *HostSettingsFile) {
+	every(t, func(t *testing.T, s *HookSettings, p *HostSettingsFile) {
 		ctx := context.Background()
 		befores := []string{""}
 		switch {
@@ -70,16 +70,16 @@ func TestEveryPlace(t *testing.T) {
 				continue // another host's form
 			}
 			in := p.Inspect(ctx, "/f", after, nil)
-			if len(in.FileIgnoredReasons)+len(in.DisablingSettings) > 0 || p.HasToolHook() != (len(in.Hooks) > 0) || p.HasResultHook() != (len(in.ResultHooks) > 0) {
+			if len(in.HostIgnoresFileReasons)+len(in.HookDisablingSettings) > 0 || p.HasToolHook() != (len(in.BeforeToolHooks) > 0) || p.HasResultHook() != (len(in.ResultHooks) > 0) {
 				t.Errorf("%q: %+v", after, in)
 			}
-			for _, h := range in.Hooks {
-				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name) || h.Timeout != 60 && h.Timeout != 0 || len(h.Problems) > 0 {
+			for _, h := range in.BeforeToolHooks {
+				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name) || h.TimeoutSeconds != 60 && h.TimeoutSeconds != 0 || len(h.Problems) > 0 {
 					t.Errorf("%q: %+v", after, h)
 				}
 			}
 			for _, h := range in.ResultHooks {
-				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name)+" # after" || h.Timeout != 60 && h.Timeout != 0 || len(h.Problems) > 0 {
+				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name)+" # after" || h.TimeoutSeconds != 60 && h.TimeoutSeconds != 0 || len(h.Problems) > 0 {
 					t.Errorf("%q: %+v", after, h)
 				}
 			}
@@ -91,21 +91,21 @@ func TestEveryPlace(t *testing.T) {
 // results is seen as one, is made whole by another, and is gone byte for byte.
 func TestOlderInstallations(t *testing.T) {
 	t.Parallel()
-	every(t, func(t *testing.T, s *Settings, p *HostSettingsFile) {
+	every(t, func(t *testing.T, s *HookSettings, p *HostSettingsFile) {
 		ctx := context.Background()
 		if !p.HasResultHook() || !p.HasToolHook() {
 			return
 		}
 		old := *p
-		old.listElements = slices.DeleteFunc(slices.Clone(p.listElements), func(e listElement) bool {
-			value, err := encode(e.value)
+		old.listElements = slices.DeleteFunc(slices.Clone(p.listElements), func(e settingsListElement) bool {
+			value, err := encodeCompactJSON(e.value)
 			return err != nil || strings.Contains(string(value), "# after")
 		})
 		optional := regexp.MustCompile(`(?s)@\[.*?@\]`)
 		befores := []string{""}
 		if text := optional.ReplaceAllString(p.ShieldOwnedFileTemplate, "") + strings.Join(p.ObsoleteLines, ""); text != "" {
 			var err error
-			if old.installedText, err = newTemplate(text).fillPlaceholders(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.timeoutUnitsPerSecond()); err != nil {
+			if old.filledTemplateText, err = newTemplate(text).fillPlaceholders(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.timeoutUnitsPerSecond()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,7 +120,7 @@ func TestOlderInstallations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in := p.Inspect(ctx, "/f", doc, nil); before != "{}" && (len(in.Hooks) == 0 || len(in.Hooks[0].Problems) > 0 || len(in.ResultHooks) > 0) {
+			if in := p.Inspect(ctx, "/f", doc, nil); before != "{}" && (len(in.BeforeToolHooks) == 0 || len(in.BeforeToolHooks[0].Problems) > 0 || len(in.ResultHooks) > 0) {
 				t.Errorf("%s is read as %+v", doc, in)
 			}
 			if back, err := p.Uninstall(ctx, doc, []byte(before)); err != nil || string(back) != before {
@@ -137,7 +137,7 @@ func TestOlderInstallations(t *testing.T) {
 				continue
 			}
 			// An installation that did not know the older one left both.
-			both := p.appendBlock(doc, p.installedText)
+			both := p.appendBlock(doc, p.filledTemplateText)
 			if got, err := p.Install(ctx, both); err != nil || string(got) != string(whole) {
 				t.Errorf("%q became %q, %v; want %q", both, got, err, whole)
 			}
@@ -156,25 +156,25 @@ func TestOlderInstallations(t *testing.T) {
 // shield's.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
-	every(t, func(t *testing.T, s *Settings, p *HostSettingsFile) {
+	every(t, func(t *testing.T, s *HookSettings, p *HostSettingsFile) {
 		ctx := context.Background()
 		for _, doc := range []string{"#!/bin/sh\nexit 0\n", "export default function () {}\n", `{"hooks": 7}`, "[]", "\x00"} {
 			foreign := p.AppendedLines == "" && (len(p.ListEntries) == 0 || p.ListEntries[0].ListKeyPath[0] == "hooks" || doc[0] != '{')
 			if got, err := p.Install(ctx, []byte(doc)); err == nil && foreign {
 				t.Errorf("%q became %q", doc, got)
 			}
-			if in := p.Inspect(ctx, "/f", []byte(doc), nil); len(in.Hooks) > 0 {
+			if in := p.Inspect(ctx, "/f", []byte(doc), nil); len(in.BeforeToolHooks) > 0 {
 				t.Errorf("%q has hooks: %+v", doc, in)
 			}
 		}
 		if p.ShieldOwnedFileTemplate == "" || p.IsFileWithoutHookCommand() {
 			return
 		}
-		changed := strings.Replace(p.installedText, "shield", "shield ", 1)
-		if p.ShieldOwnedFileTemplate != "" && strings.Contains(p.installedText, "ask(") {
-			changed = strings.Replace(p.installedText, "await ask(", "void ask(", 1)
+		changed := strings.Replace(p.filledTemplateText, "shield", "shield ", 1)
+		if p.ShieldOwnedFileTemplate != "" && strings.Contains(p.filledTemplateText, "ask(") {
+			changed = strings.Replace(p.filledTemplateText, "await ask(", "void ask(", 1)
 		}
-		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || p.HasToolHook() && len(in.FileIgnoredReasons) == 0 || p.OnlyHandlesResults() && len(in.ResultHooks[0].Problems) == 0 {
+		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.BeforeToolHooks) > 0 || p.HasToolHook() && len(in.HostIgnoresFileReasons) == 0 || p.OnlyHandlesResults() && len(in.ResultHooks[0].Problems) == 0 {
 			t.Errorf("a file that was changed is read as %+v", in)
 		}
 		if got, err := p.Uninstall(ctx, []byte(changed+"\nexit 0\n"), nil); err == nil {

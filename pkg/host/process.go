@@ -103,10 +103,10 @@ func (r *HostProcess) jqValue() any {
 	return map[string]any{"args": args, "terminal": r.IsStdioTerminal, "version": r.Version}
 }
 
-// FindRunning returns the index of the host's nearest process among all, the arguments after its program
+// FindHostProcess returns the index of the host's nearest process among all, the arguments after its program
 // or script, and the file from which the host's package can be found. The index is -1 if no process is
 // the host's.
-func (h *Host) FindRunning(all []ancestry.Process) (at int, args []string, file string) {
+func (h *Host) FindHostProcess(all []ancestry.Process) (processIndex int, args []string, programOrScriptPath string) {
 	for i := range all {
 		p := &all[i]
 		if of := OfProcess(p); of == nil || of.Name != h.Name {

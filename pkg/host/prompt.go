@@ -7,10 +7,10 @@ import (
 
 // A Prompt is a text that the host reports as its user's.
 type Prompt struct {
-	Session         string
-	ID              string // ID of the prompt; "" if the host gives none
-	Text            string // "" if the user certainly did not write it
-	NeedsTranscript bool   // the host's transcript must show whether the user wrote it
+	Session                     string
+	ID                          string // ID of the prompt; "" if the host gives none
+	Text                        string // "" if the user certainly did not write it
+	MustCheckAuthorInTranscript bool   // the host's transcript must show whether the user wrote it
 }
 
 // parsePrompt parses the event that reports a user prompt.
@@ -20,7 +20,7 @@ func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
 		return nil, err
 	}
 	read, _ := out.(map[string]any)
-	p := &Prompt{NeedsTranscript: h.description.Prompt.ReadTranscriptRowJQ != ""}
+	p := &Prompt{MustCheckAuthorInTranscript: h.description.Prompt.ReadTranscriptRowJQ != ""}
 	p.Session, _ = read["session"].(string)
 	p.ID, _ = read["id"].(string)
 	p.Text, _ = read["text"].(string)

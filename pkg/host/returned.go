@@ -27,19 +27,19 @@ func (h *Host) parseResult(ctx context.Context, tool string, in any) (*ToolResul
 		return nil, errors.New("the result of the tool cannot be parsed; update shield")
 	}
 	r.Result = read["result"]
-	r.SubAgentID, _ = read["agent"].(string)
+	r.CallingSubAgentID, _ = read["agent"].(string)
 	files, _ := read["files"].([]any)
 	for _, f := range files {
 		if name, isText := f.(string); isText {
-			r.ChangedFiles = append(r.ChangedFiles, name)
+			r.FilesChangedByTool = append(r.FilesChangedByTool, name)
 		}
 	}
 	return r, nil
 }
 
-// ReplaceResultResponse returns the response that makes the agent read result instead of the tool's result, one JSON
-// text. If withheld is not "", the agent reads that reason. It returns an error if the host cannot
-// replace results after this event.
+// ReplaceResultResponse returns the response that makes the agent read newResult, a JSON value,
+// instead of the tool's result. If withholdReason is not "", the agent reads that reason. It
+// returns an error if the host cannot replace results after this event.
 func (h *Host) ReplaceResultResponse(ctx context.Context, e Event, newResult any, withholdReason string) ([]byte, error) {
 	if e.ToolResult == nil || !h.CanReplaceResult(e.Name) {
 		return nil, fmt.Errorf("internal error: %s hook: a hook cannot replace the result of a tool after this event; please report this", h.Name)
@@ -49,13 +49,13 @@ func (h *Host) ReplaceResultResponse(ctx context.Context, e Event, newResult any
 	case withholdReason != "":
 		text = withholdReason
 	case !isText:
-		b, err := encode(newResult)
+		b, err := encodeCompactJSON(newResult)
 		if err != nil {
 			return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 		}
 		text = string(b)
 	}
-	in := map[string]any{"event": e.Name, "id": e.ID, "tool": e.ToolResult.tool, "result": newResult, "text": text, "withheld": withholdReason != ""}
+	in := map[string]any{"event": e.Name, "id": e.ToolCallID, "tool": e.ToolResult.tool, "result": newResult, "text": text, "withheld": withholdReason != ""}
 	if withholdReason != "" {
 		in["result"] = e.ToolResult.Result // the replacement must have the same structure
 	}
@@ -66,7 +66,7 @@ func (h *Host) ReplaceResultResponse(ctx context.Context, e Event, newResult any
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	return encode(out)
+	return encodeCompactJSON(out)
 }
 
 // UnexaminedResultResponse returns the response for a result that could not be examined: the one that keeps the agent from
@@ -83,5 +83,5 @@ func (h *Host) UnexaminedResultResponse(ctx context.Context, reason string) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	return encode(out)
+	return encodeCompactJSON(out)
 }

@@ -15,9 +15,9 @@ import (
 
 // A ServerCommand is the command line with which a client starts an MCP server.
 type ServerCommand struct {
-	Name    string
-	Command string
-	Args    []string
+	ServerName string
+	Command    string
+	Args       []string
 }
 
 // A textEdit replaces a part of a document with a text.
@@ -36,7 +36,7 @@ func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCo
 		return doc, nil, nil
 	}
 	if isTOML {
-		return editTOML(doc, paths[0][0], change)
+		return editTOMLServers(doc, paths[0][0], change)
 	}
 	text, _ := toStrictJSON(doc)
 	top, err := topLevelObject(text)
@@ -86,15 +86,15 @@ func followKeyPath(text []byte, at span, path []string) []span {
 	return out
 }
 
-// A memberSpan is an object member: its name and the position of its value.
-type memberSpan struct {
+// A jsonMemberValueSpan is an object member: its name and the position of its value.
+type jsonMemberValueSpan struct {
 	span
 	name       string
 	nameOffset int // offset of the member's name
 }
 
 // members returns the members of an object.
-func members(doc []byte, at span) (out []memberSpan, err error) {
+func members(doc []byte, at span) (out []jsonMemberValueSpan, err error) {
 	if doc[at.start] != '{' {
 		return nil, errors.New("the list of MCP servers is not a JSON object; correct the file")
 	}
@@ -117,13 +117,13 @@ func members(doc []byte, at span) (out []memberSpan, err error) {
 			return nil, err
 		}
 		end := at.start + int(d.InputOffset())
-		out = append(out, memberSpan{span{end - len(v), end}, string(name), key})
+		out = append(out, jsonMemberValueSpan{span{end - len(v), end}, string(name), key})
 	}
 	return out, nil
 }
 
 // editServer returns the edits for a server's object.
-func editServer(text []byte, s memberSpan, change func(ServerCommand) (ServerCommand, bool)) (edits []textEdit, did bool, err error) {
+func editServer(text []byte, s jsonMemberValueSpan, change func(ServerCommand) (ServerCommand, bool)) (edits []textEdit, did bool, err error) {
 	if text[s.start] != '{' {
 		return nil, false, nil
 	}
@@ -131,10 +131,10 @@ func editServer(text []byte, s memberSpan, change func(ServerCommand) (ServerCom
 	if err != nil {
 		return nil, false, err
 	}
-	was := ServerCommand{Name: s.name}
+	was := ServerCommand{ServerName: s.name}
 	var command, args *span
 	var words []span
-	written := quotedWords{}
+	written := quotedFormByWord{}
 	for i := range all {
 		m := &all[i]
 		raw := text[m.start:m.end]
@@ -159,18 +159,18 @@ func editServer(text []byte, s memberSpan, change func(ServerCommand) (ServerCom
 	}
 	edits = []textEdit{{*command, written.quote(now.Command)}}
 	switch {
-	case args != nil && len(now.Args) == 0 && string(text[command.end:args.start]) == addedArgs:
+	case args != nil && len(now.Args) == 0 && string(text[command.end:args.start]) == argsMemberPrefixJSON:
 		edits[0].end = args.end
 	case args != nil:
 		edits = append(edits, editList(*args, spanStarts(words), was.Args, now.Args, written))
 	case len(now.Args) > 0:
-		edits[0].text += addedArgs + written.quoteList(now.Args)
+		edits[0].text += argsMemberPrefixJSON + written.quoteAsArray(now.Args)
 	}
 	return edits, true, nil
 }
 
-// addedArgs is the text between a command and the arguments that are added to it.
-const addedArgs = `, "args": `
+// argsMemberPrefixJSON is the text between a command and the arguments that are added to it.
+const argsMemberPrefixJSON = `, "args": `
 
 func spanStarts(all []span) (at []int) {
 	for _, s := range all {
@@ -179,17 +179,17 @@ func spanStarts(all []span) (at []int) {
 	return at
 }
 
-// quotedWords maps words to their quoted form in the file.
-type quotedWords map[string]string
+// quotedFormByWord maps words to their quoted form in the file.
+type quotedFormByWord map[string]string
 
-func (f quotedWords) quote(s string) string {
+func (f quotedFormByWord) quote(s string) string {
 	if as, ok := f[s]; ok {
 		return as
 	}
 	return quoteJSON(s)
 }
 
-func (f quotedWords) quoteAll(all []string) string {
+func (f quotedFormByWord) quoteAll(all []string) string {
 	out := make([]string, len(all))
 	for i, w := range all {
 		out[i] = f.quote(w)
@@ -197,11 +197,11 @@ func (f quotedWords) quoteAll(all []string) string {
 	return strings.Join(out, ", ")
 }
 
-func (f quotedWords) quoteList(words []string) string { return "[" + f.quoteAll(words) + "]" }
+func (f quotedFormByWord) quoteAsArray(words []string) string { return "[" + f.quoteAll(words) + "]" }
 
 // editList returns the edit that replaces a list of words, whose elements begin at the given offsets.
 // If words are only added or removed at the front, the others keep their form and comments.
-func editList(list span, at []int, was, now []string, written quotedWords) textEdit {
+func editList(list span, at []int, was, now []string, written quotedFormByWord) textEdit {
 	more := len(now) - len(was)
 	switch {
 	case len(at) != len(was):
@@ -210,7 +210,7 @@ func editList(list span, at []int, was, now []string, written quotedWords) textE
 	case more < 0 && len(now) > 0 && slices.Equal(was[-more:], now):
 		return textEdit{span{at[0], at[-more]}, ""}
 	}
-	return textEdit{list, written.quoteList(now)}
+	return textEdit{list, written.quoteAsArray(now)}
 }
 
 // applyEdits returns a document with edits applied.

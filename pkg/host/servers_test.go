@@ -9,7 +9,7 @@ func behind(c ServerCommand) (ServerCommand, bool) {
 	if c.Command == "shield" {
 		return c, false
 	}
-	return ServerCommand{c.Name, "shield", append([]string{"--", c.Command}, c.Args...)}, true
+	return ServerCommand{c.ServerName, "shield", append([]string{"--", c.Command}, c.Args...)}, true
 }
 
 // before undoes behind.
@@ -17,7 +17,7 @@ func before(c ServerCommand) (ServerCommand, bool) {
 	if c.Command != "shield" {
 		return c, false
 	}
-	return ServerCommand{c.Name, c.Args[1], c.Args[2:]}, true
+	return ServerCommand{c.ServerName, c.Args[1], c.Args[2:]}, true
 }
 
 // TestEditServers holds that the commands of servers change and no other byte, and

@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// editTOML is [EditServers] for a TOML table of tables. It edits the text line by line with regular
+// editTOMLServers is [EditServers] for a TOML table of tables. It edits the text line by line with regular
 // expressions, so it parses the output again and returns an error if that is not the intended
 // change.
-func editTOML(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
+func editTOMLServers(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
 	broken := errors.New("is not valid TOML; correct it")
 	var want map[string]any
 	if toml.Unmarshal(doc, &want) != nil {
@@ -26,7 +26,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 	commands := map[string]commandChange{}
 	for name, v := range servers {
 		server, _ := v.(map[string]any)
-		was := ServerCommand{Name: name}
+		was := ServerCommand{ServerName: name}
 		was.Command, _ = server["command"].(string)
 		list, _ := server["args"].([]any)
 		for _, arg := range list {
@@ -49,16 +49,16 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 		server["args"] = words
 	}
 	sorted.Strings(changed)
-	out = []byte(editLines(string(doc), table, commands))
+	out = []byte(replaceServerCommandLines(string(doc), table, commands))
 	var got map[string]any
-	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmptyArgs(want, table), withoutEmptyArgs(got, table)) {
+	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmptyServerArgs(want, table), withoutEmptyServerArgs(got, table)) {
 		return nil, nil, errors.New("has a form that shield cannot edit; edit it by hand")
 	}
 	return out, changed, nil
 }
 
-// withoutEmptyArgs removes empty argument lists from a document, since they are equivalent to none.
-func withoutEmptyArgs(doc map[string]any, table string) map[string]any {
+// withoutEmptyServerArgs removes empty argument lists from a document, since they are equivalent to none.
+func withoutEmptyServerArgs(doc map[string]any, table string) map[string]any {
 	servers, _ := doc[table].(map[string]any)
 	for _, v := range servers {
 		server, _ := v.(map[string]any)
@@ -74,12 +74,12 @@ var tableHeaderPattern = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[
 // commandChange is an old and a new command.
 type commandChange struct{ oldCommand, newCommand ServerCommand }
 
-// editLines replaces the commands and arguments below table headers.
-func editLines(doc, table string, commands map[string]commandChange) string {
+// replaceServerCommandLines replaces the commands and arguments below table headers.
+func replaceServerCommandLines(doc, table string, commands map[string]commandChange) string {
 	var b strings.Builder
 	lines := strings.SplitAfter(doc, "\n")
 	var c *commandChange
-	var written quotedWords
+	var written quotedFormByWord
 	added := "" // the arguments line inserted after a command that had none
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
@@ -103,12 +103,12 @@ func editLines(doc, table string, commands map[string]commandChange) string {
 		case name == "command":
 			b.WriteString(editCommand(line, len(key)+1, written.quote(c.newCommand.Command)))
 			args := strings.Replace(key, "command", "args", 1) + "= "
-			if added = args + written.quoteList(c.oldCommand.Args) + lineEnding(line); len(c.oldCommand.Args) == 0 && len(c.newCommand.Args) > 0 {
-				b.WriteString(args + written.quoteList(c.newCommand.Args) + lineEnding(line))
+			if added = args + written.quoteAsArray(c.oldCommand.Args) + lineEnding(line); len(c.oldCommand.Args) == 0 && len(c.newCommand.Args) > 0 {
+				b.WriteString(args + written.quoteAsArray(c.newCommand.Args) + lineEnding(line))
 			}
 		case len(c.oldCommand.Args) == 0, len(c.newCommand.Args) == 0 && line == added: // drop the args line: it was empty, or shield had added it
 		default:
-			list, at := findWordList([]byte(line), len(key)+1)
+			list, at := findArgsArray([]byte(line), len(key)+1)
 			b.Write(applyEdits([]byte(line), []textEdit{editList(list, at, c.oldCommand.Args, c.newCommand.Args, written)}))
 		}
 	}
@@ -116,14 +116,14 @@ func editLines(doc, table string, commands map[string]commandChange) string {
 }
 
 // readQuotedWords returns the quoted forms of the words in the lines of a table.
-func readQuotedWords(lines []string) quotedWords {
-	out := quotedWords{}
+func readQuotedWords(lines []string) quotedFormByWord {
+	out := quotedFormByWord{}
 	for _, line := range lines {
 		if tableHeaderPattern().MatchString(line) {
 			break
 		}
 		for rest := []byte(line); len(rest) > 0; {
-			end := wordEnd(rest, 0)
+			end := quotedWordEndOffset(rest, 0)
 			if end < 0 {
 				rest = rest[1:]
 				continue
@@ -149,15 +149,15 @@ func lineEnding(line string) string {
 // The old value begins at the offset from.
 func editCommand(line string, from int, command string) string {
 	from += len(line[from:]) - len(strings.TrimLeft(line[from:], " \t"))
-	if end := wordEnd([]byte(line), from); end > 0 {
+	if end := quotedWordEndOffset([]byte(line), from); end > 0 {
 		return line[:from] + command + line[end:]
 	}
 	return line[:from] + command + lineEnding(line)
 }
 
-// findWordList returns the position of the list of words at or after from, and the offset of each word; no
+// findArgsArray returns the position of the list of words at or after from, and the offset of each word; no
 // offsets if the list has an unknown form.
-func findWordList(text []byte, from int) (list span, at []int) {
+func findArgsArray(text []byte, from int) (list span, elementOffsets []int) {
 	list = span{from, len(text)}
 	for i, open := from, false; i < len(text); {
 		switch c := text[i]; {
@@ -166,7 +166,7 @@ func findWordList(text []byte, from int) (list span, at []int) {
 			i++
 		case c == ']' && open:
 			list.end = i + 1
-			return list, at
+			return list, elementOffsets
 		case c == '#':
 			for i < len(text) && text[i] != '\n' {
 				i++
@@ -174,8 +174,8 @@ func findWordList(text []byte, from int) (list span, at []int) {
 		case strings.IndexByte(" \t\r\n,", c) >= 0:
 			i++
 		default:
-			at = append(at, i)
-			if i = wordEnd(text, i); i < 0 {
+			elementOffsets = append(elementOffsets, i)
+			if i = quotedWordEndOffset(text, i); i < 0 {
 				return span{list.start, len(bytes.TrimRight(text, "\r\n"))}, nil
 			}
 		}
@@ -183,8 +183,8 @@ func findWordList(text []byte, from int) (list span, at []int) {
 	return list, nil
 }
 
-// wordEnd returns the end of a quoted word on one line; -1 if it has none.
-func wordEnd(text []byte, from int) int {
+// quotedWordEndOffset returns the end of a quoted word on one line; -1 if it has none.
+func quotedWordEndOffset(text []byte, from int) int {
 	m := quotedWordPattern().Find(text[from:])
 	if m == nil || bytes.HasPrefix(text[from:], []byte(`"""`)) || bytes.HasPrefix(text[from:], []byte("'''")) {
 		return -1

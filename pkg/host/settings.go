@@ -13,27 +13,27 @@ import (
 	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
-// Settings describe the configuration that makes a host call shield.
-type Settings struct {
-	Places                    []HostSettingsFile
+// HookSettings describe the configuration that makes a host call shield.
+type HookSettings struct {
+	SettingsFiles             []HostSettingsFile
 	HookDisablingEnvVariables []string // environment variables that disable the host's hooks
 	NextUserStep              string   // what the user must do before the host runs the hook
-	SampleEvent               []byte   // an event that must be denied
+	SampleDeniedEvent         []byte   // an event that must be denied
 	host                      *Host
 }
 
-// A Place is one settings file of a host, or a pattern of files that are only read.
+// A HostSettingsFile is one settings file of a host, or a pattern of files that are only read.
 type HostSettingsFile struct {
 	form.SettingsFile
 	host                       *Host
-	listElements               []listElement
-	fileTemplate               template // template of the file content, from the field Text or Block
-	obsoleteInstalledTemplates []template
-	installedText              string // the text including the command line
+	listElements               []settingsListElement
+	fileTemplate               installedTextTemplate // template of the content, from ShieldOwnedFileTemplate or AppendedLines
+	obsoleteInstalledTemplates []installedTextTemplate
+	filledTemplateText         string // the text including the command line
 }
 
-// A listElement is an element of the list at a key path.
-type listElement struct {
+// A settingsListElement is an element of the list at a key path.
+type settingsListElement struct {
 	path             []string
 	value            any
 	isOnlyForRemoval bool // not to be installed, only removed
@@ -47,15 +47,15 @@ type HookCommands struct {
 	Prompt     string // for the event that tells what the user has written; "" for none
 }
 
-// HookSettings returns how to configure the host to run command lines as its hooks. timeout is in seconds;
-// system is the operating system, as in GOOS.
-func (h *Host) HookSettings(ctx context.Context, hookCommands HookCommands, timeout int, cwd, goos string) (*Settings, error) {
+// HookSettings returns how to configure the host to run command lines as its hooks. timeout is in
+// seconds; goos is the operating system, as in GOOS.
+func (h *Host) HookSettings(ctx context.Context, hookCommands HookCommands, timeout int, cwd, goos string) (*HookSettings, error) {
 	sample, err := h.runJQForOneResult(ctx, h.description.SampleDeniedEventJQ, map[string]any{"cwd": cwd, "event": h.description.BeforeToolEvents[0]})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
-	s := &Settings{HookDisablingEnvVariables: h.description.HookDisablingEnvVariables, NextUserStep: h.description.NextUserStep, host: h}
-	if s.SampleEvent, err = encode(sample); err != nil {
+	s := &HookSettings{HookDisablingEnvVariables: h.description.HookDisablingEnvVariables, NextUserStep: h.description.NextUserStep, host: h}
+	if s.SampleDeniedEvent, err = encodeCompactJSON(sample); err != nil {
 		return nil, err
 	}
 	timeout *= h.timeoutUnitsPerSecond()
@@ -79,12 +79,12 @@ func (h *Host) HookSettings(ctx context.Context, hookCommands HookCommands, time
 			if err != nil {
 				return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 			}
-			p.listElements = append(p.listElements, listElement{e.ListKeyPath, value, line == "" || e.IsObsolete})
+			p.listElements = append(p.listElements, settingsListElement{e.ListKeyPath, value, line == "" || e.IsObsolete})
 		}
-		if p.installedText, err = p.fileTemplate.fillPlaceholders(hookCommands.BeforeTool, hookCommands.AfterTool, timeout); err != nil {
+		if p.filledTemplateText, err = p.fileTemplate.fillPlaceholders(hookCommands.BeforeTool, hookCommands.AfterTool, timeout); err != nil {
 			return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 		}
-		s.Places = append(s.Places, p)
+		s.SettingsFiles = append(s.SettingsFiles, p)
 	}
 	return s, nil
 }
@@ -101,20 +101,20 @@ func (h *Host) timeoutUnitsPerSecond() int {
 // installation.
 func (p *HostSettingsFile) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	switch {
-	case p.ShieldOwnedFileTemplate != "" && len(bytes.TrimSpace(doc)) > 0 && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
+	case p.ShieldOwnedFileTemplate != "" && len(bytes.TrimSpace(doc)) > 0 && !p.MatchesTemplate(doc) && !p.host.mentionsShieldHookCommand(doc):
 		return nil, ErrFileOfOtherProgram
 	case p.ShieldOwnedFileTemplate != "":
-		return []byte(p.installedText), nil
+		return []byte(p.filledTemplateText), nil
 	case p.AppendedLines != "":
-		rest, _, err := p.cutBlocks(doc)
+		rest, _, err := p.cutShieldBlocks(doc)
 		if err != nil {
 			return nil, err
 		}
-		return p.appendBlock(rest, p.installedText), nil
+		return p.appendBlock(rest, p.filledTemplateText), nil
 	case len(bytes.TrimSpace(doc)) == 0 && p.InitialJSON != "":
 		doc = []byte(p.InitialJSON)
 	default:
-		rest, gone, err := p.removeElements(ctx, doc)
+		rest, gone, err := p.removeShieldListElements(ctx, doc)
 		switch {
 		case err != nil:
 			return nil, err
@@ -130,15 +130,15 @@ func (p *HostSettingsFile) Install(ctx context.Context, doc []byte) ([]byte, err
 }
 
 // elementsToInstall returns the entries to install.
-func (p *HostSettingsFile) elementsToInstall() []listElement {
-	return slices.DeleteFunc(slices.Clone(p.listElements), func(e listElement) bool { return e.isOnlyForRemoval })
+func (p *HostSettingsFile) elementsToInstall() []settingsListElement {
+	return slices.DeleteFunc(slices.Clone(p.listElements), func(e settingsListElement) bool { return e.isOnlyForRemoval })
 }
 
 // sameElements reports whether two lists have the same elements in the same order.
-func sameElements(a, b []listElement) bool {
-	return slices.EqualFunc(a, b, func(x, y listElement) bool {
-		one, err := encode(x.value)
-		other, otherErr := encode(y.value)
+func sameElements(a, b []settingsListElement) bool {
+	return slices.EqualFunc(a, b, func(x, y settingsListElement) bool {
+		one, err := encodeCompactJSON(x.value)
+		other, otherErr := encodeCompactJSON(y.value)
 		return err == nil && otherErr == nil && slices.Equal(x.path, y.path) && bytes.Equal(one, other)
 	})
 }
@@ -154,14 +154,14 @@ func (p *HostSettingsFile) appendBlock(doc []byte, block string) []byte {
 // An installedBlock is shield's lines in a file, with the template that parses them.
 type installedBlock struct {
 	text     string
-	template template
+	template installedTextTemplate
 }
 
-// cutBlocks returns a file without shield's blocks, and the blocks: at most one of this version, and one of
+// cutShieldBlocks returns a file without shield's blocks, and the blocks: at most one of this version, and one of
 // each older version.
-func (p *HostSettingsFile) cutBlocks(doc []byte) (rest []byte, blocks []installedBlock, err error) {
+func (p *HostSettingsFile) cutShieldBlocks(doc []byte) (rest []byte, blocks []installedBlock, err error) {
 	rest = doc
-	for _, form := range append([]template{p.fileTemplate}, p.obsoleteInstalledTemplates...) {
+	for _, form := range append([]installedTextTemplate{p.fileTemplate}, p.obsoleteInstalledTemplates...) {
 		var text string
 		if rest, text, err = form.cutText(rest); err != nil {
 			return nil, nil, err
@@ -173,7 +173,7 @@ func (p *HostSettingsFile) cutBlocks(doc []byte) (rest []byte, blocks []installe
 	return rest, blocks, nil
 }
 
-func appendElements(doc []byte, entries []listElement) (out []byte, err error) {
+func appendElements(doc []byte, entries []settingsListElement) (out []byte, err error) {
 	out = doc
 	for _, e := range entries {
 		if out, err = appendAt(out, e.path, e.value); err != nil {
@@ -183,8 +183,8 @@ func appendElements(doc []byte, entries []listElement) (out []byte, err error) {
 	return out, nil
 }
 
-// removeElements returns a JSON file without shield's entries, and the entries.
-func (p *HostSettingsFile) removeElements(ctx context.Context, doc []byte) (rest []byte, gone []listElement, err error) {
+// removeShieldListElements returns a JSON file without shield's entries, and the entries.
+func (p *HostSettingsFile) removeShieldListElements(ctx context.Context, doc []byte) (rest []byte, gone []settingsListElement, err error) {
 	if rest = doc; len(bytes.TrimSpace(doc)) == 0 {
 		return rest, nil, nil
 	}
@@ -194,11 +194,11 @@ func (p *HostSettingsFile) removeElements(ctx context.Context, doc []byte) (rest
 			return nil, nil, err
 		}
 		for _, r := range raw {
-			value, err := decode(r)
+			value, err := decodeStrictJSON(r)
 			if err != nil {
 				return nil, nil, err
 			}
-			gone = append(gone, listElement{path: e.path, value: value})
+			gone = append(gone, settingsListElement{path: e.path, value: value})
 		}
 	}
 	return rest, gone, nil
@@ -206,43 +206,43 @@ func (p *HostSettingsFile) removeElements(ctx context.Context, doc []byte) (rest
 
 // Uninstall returns a settings file's text without shield's hook. If doc is exactly what Install
 // made of the original text before, it returns this original text.
-func (p *HostSettingsFile) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
+func (p *HostSettingsFile) Uninstall(ctx context.Context, doc, originalDoc []byte) ([]byte, error) {
 	switch {
-	case p.ShieldOwnedFileTemplate != "" && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
+	case p.ShieldOwnedFileTemplate != "" && !p.MatchesTemplate(doc) && !p.host.mentionsShieldHookCommand(doc):
 		return nil, ErrNotInstalled
 	case p.ShieldOwnedFileTemplate != "":
 		if _, err := p.fileTemplate.parseFile(doc); err != nil {
 			return nil, errors.New("the file was changed after shield installed it; remove the hook by hand")
 		}
-		return before, nil
+		return originalDoc, nil
 	case p.AppendedLines != "":
-		rest, blocks, err := p.cutBlocks(doc)
+		rest, blocks, err := p.cutShieldBlocks(doc)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(blocks) == 0:
 			return nil, ErrNotInstalled
-		case len(blocks) == 1 && bytes.Equal(p.appendBlock(before, blocks[0].text), doc):
-			return before, nil
+		case len(blocks) == 1 && bytes.Equal(p.appendBlock(originalDoc, blocks[0].text), doc):
+			return originalDoc, nil
 		}
 		return rest, nil
 	}
-	rest, gone, err := p.removeElements(ctx, doc)
+	rest, gone, err := p.removeShieldListElements(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
 	if len(gone) == 0 {
 		return nil, ErrNotInstalled
 	}
-	start := before
-	if len(bytes.TrimSpace(before)) == 0 && p.InitialJSON != "" {
+	start := originalDoc
+	if len(bytes.TrimSpace(originalDoc)) == 0 && p.InitialJSON != "" {
 		start = []byte(p.InitialJSON)
 	}
 	if made, err := appendElements(start, gone[:min(len(gone), len(p.listElements))]); err == nil && bytes.Equal(made, doc) {
-		return before, nil
+		return originalDoc, nil
 	}
 	for _, e := range gone {
-		rest = removeEmptyAddedContainers(rest, e.path, before)
+		rest = removeEmptyAddedContainers(rest, e.path, originalDoc)
 	}
 	return rest, nil
 }
@@ -250,9 +250,9 @@ func (p *HostSettingsFile) Uninstall(ctx context.Context, doc, before []byte) ([
 // Installed reports whether a settings file contains shield's hook.
 func (p *HostSettingsFile) Installed(ctx context.Context, doc []byte) bool {
 	if len(p.listElements) == 0 {
-		return p.MatchesTemplate(doc) || p.host.mentionsHook(doc)
+		return p.MatchesTemplate(doc) || p.host.mentionsShieldHookCommand(doc)
 	}
-	_, gone, err := p.removeElements(ctx, doc)
+	_, gone, err := p.removeShieldListElements(ctx, doc)
 	return err == nil && len(gone) > 0
 }
 
@@ -264,8 +264,8 @@ func (p *HostSettingsFile) MatchesTemplate(doc []byte) bool {
 
 // DenialReason returns the reason in a hook's output, which must be the host's exact denial format. Other
 // output, or output without a reason, is an error: some hosts treat it as permission.
-func (s *Settings) DenialReason(ctx context.Context, out []byte) (reason string, err error) {
-	got, err := decode(out)
+func (s *HookSettings) DenialReason(ctx context.Context, out []byte) (reason string, err error) {
+	got, err := decodeStrictJSON(out)
 	if err != nil {
 		return "", err
 	}
@@ -282,9 +282,9 @@ func (s *Settings) DenialReason(ctx context.Context, out []byte) (reason string,
 	return "", errors.New("the hook's output is not a denial with a reason")
 }
 
-// textReplacingPlaceholder returns the text in got at the position where want contains marked. Where want
-// contains shown, got can contain any text; elsewhere both must be equal. Otherwise the result is
-// "".
+// textReplacingPlaceholder returns the text in actual at the position where expected contains
+// placeholder. Where expected contains ignoredPlaceholder, actual can contain any text; elsewhere
+// both must be equal. Otherwise the result is "".
 func textReplacingPlaceholder(expected, actual any, placeholder, ignoredPlaceholder string) string {
 	reason := ""
 	var fill func(want, got any) bool
@@ -323,7 +323,7 @@ var ErrNotInstalled = errors.New("no hook of shield is installed")
 // ownHookMatcher returns a function that reports whether a list element is a hook of shield.
 func (h *Host) ownHookMatcher(ctx context.Context) func([]byte) bool {
 	return func(raw []byte) bool {
-		element, err := decode(raw)
+		element, err := decodeStrictJSON(raw)
 		if err != nil {
 			return false
 		}
@@ -332,12 +332,12 @@ func (h *Host) ownHookMatcher(ctx context.Context) func([]byte) bool {
 	}
 }
 
-// mentionsHook reports whether a text contains a command line that runs shield as this host's hook.
-func (h *Host) mentionsHook(doc []byte) bool {
+// mentionsShieldHookCommand reports whether a text contains a command line that runs shield as this host's hook.
+func (h *Host) mentionsShieldHookCommand(doc []byte) bool {
 	return slices.ContainsFunc(strings.Split(string(doc), "\n"), func(line string) bool {
 		_, rest, found := strings.Cut(line, "hook "+h.Name)
-		return found && (rest == "" || !isNamePart(rest[0])) && (strings.Contains(line, "shield") || strings.Contains(line, "SHIELD_CONFIG="))
+		return found && (rest == "" || !isHostNameByte(rest[0])) && (strings.Contains(line, "shield") || strings.Contains(line, "SHIELD_CONFIG="))
 	})
 }
 
-func isNamePart(c byte) bool { return c == '-' || c >= 'a' && c <= 'z' }
+func isHostNameByte(c byte) bool { return c == '-' || c >= 'a' && c <= 'z' }

@@ -98,8 +98,8 @@ func removeElement(doc []byte, at span, parts []span, i int) []byte {
 	return append(doc[:from:from], doc[to:]...)
 }
 
-// removeEmptyAddedContainers returns the document doc without the list at a key path and without the objects
-// around it, if they are empty and the original document before does not contain them.
+// removeEmptyAddedContainers removes from doc the list at a key path and the objects around it, if
+// they are empty and originalDoc, the document before shield changed it, does not contain them.
 func removeEmptyAddedContainers(doc []byte, keyPath []string, originalDoc []byte) []byte {
 	for n := len(keyPath); n > 0; n-- {
 		_, known, err := spanAtPath(originalDoc, keyPath[:n])
@@ -123,7 +123,7 @@ func removeEmptyAddedContainers(doc []byte, keyPath []string, originalDoc []byte
 		for _, m := range all {
 			parts = append(parts, span{m.nameOffset, m.end})
 		}
-		i := slices.IndexFunc(all, func(m memberSpan) bool { return m.span == value })
+		i := slices.IndexFunc(all, func(m jsonMemberValueSpan) bool { return m.span == value })
 		rest := removeElement(doc, parent, parts, i)
 		if strict, _ := toStrictJSON(rest); !jsontext.Value(strict).IsValid() {
 			return doc // there are comments between the elements
@@ -217,7 +217,7 @@ func insertValue(doc, text []byte, at span, level int, key string, value any) ([
 	if bytes.Contains(doc, []byte("\r\n")) {
 		end = "\r\n"
 	}
-	raw, err := encode(value)
+	raw, err := encodeCompactJSON(value)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // a JSON string, @AFTERLINE@ and @AFTER@ the same for the command line for results, and @TIMEOUT@ the
 // timeout in the host's unit. The part between @[ and @] is always written, but can be missing in a
 // file that is read.
-type template struct {
+type installedTextTemplate struct {
 	text    string
 	pattern *regexp.Regexp // matches every text of the template
 }
@@ -28,24 +28,24 @@ var placeholderPatterns = map[string]string{
 	"@]":          `)?`,
 }
 
-func newTemplate(text string) template {
+func newTemplate(text string) installedTextTemplate {
 	form := regexp.QuoteMeta(text)
 	for mark, group := range placeholderPatterns {
 		form = strings.ReplaceAll(form, regexp.QuoteMeta(mark), group)
 	}
-	return template{text, regexp.MustCompile(form)}
+	return installedTextTemplate{text, regexp.MustCompile(form)}
 }
 
 // fillPlaceholders returns the text with the placeholders replaced.
-func (t template) fillPlaceholders(beforeToolCommand, afterToolCommand string, timeout int) (string, error) {
+func (t installedTextTemplate) fillPlaceholders(beforeToolCommand, afterToolCommand string, timeout int) (string, error) {
 	if strings.ContainsAny(beforeToolCommand+afterToolCommand, "\n\r\x00") {
 		return "", errors.New("the command line of the hook contains a line break; remove it")
 	}
-	quoted, err := encode(beforeToolCommand)
+	quoted, err := encodeCompactJSON(beforeToolCommand)
 	if err != nil {
 		return "", err
 	}
-	quotedAfter, err := encode(afterToolCommand)
+	quotedAfter, err := encodeCompactJSON(afterToolCommand)
 	if err != nil {
 		return "", err
 	}
@@ -54,22 +54,22 @@ func (t template) fillPlaceholders(beforeToolCommand, afterToolCommand string, t
 
 // A templateValues holds the values of the placeholders in a text.
 type templateValues struct {
-	toolCommand   string
-	resultCommand string  // the command line for results; "" if the template has none
-	timeout       float64 // timeout in the host's unit; 0 if the template has none
+	beforeToolHookCommand string
+	resultCommand         string  // the command line for results; "" if the template has none
+	timeout               float64 // timeout in the host's unit; 0 if the template has none
 }
 
 // parseFile returns the values in a text, which must match the template as a whole.
-func (t template) parseFile(doc []byte) (templateValues, error) {
+func (t installedTextTemplate) parseFile(doc []byte) (templateValues, error) {
 	all := t.pattern.FindSubmatchIndex(doc)
 	if all == nil || all[0] != 0 || all[1] != len(doc) {
 		return templateValues{}, errors.New("the file differs from the one that shield installs; run 'shield hook install' again")
 	}
-	return t.readValues(doc, all)
+	return t.readPlaceholderValues(doc, all)
 }
 
 // cutText returns a file without the template's text, and that text; "" if the file does not contain it.
-func (t template) cutText(doc []byte) (rest []byte, block string, err error) {
+func (t installedTextTemplate) cutText(doc []byte) (rest []byte, block string, err error) {
 	all := t.pattern.FindAllSubmatchIndex(doc, 2)
 	switch {
 	case len(all) == 0 && strings.Contains(string(doc), strings.SplitN(t.text, "\n", 2)[0]):
@@ -83,26 +83,26 @@ func (t template) cutText(doc []byte) (rest []byte, block string, err error) {
 	return append(doc[:start:start], doc[end:]...), string(doc[start:end]), nil
 }
 
-func (t template) readValues(doc []byte, at []int) (f templateValues, err error) {
+func (t installedTextTemplate) readPlaceholderValues(doc []byte, submatchOffsets []int) (f templateValues, err error) {
 	for i, name := range t.pattern.SubexpNames() {
-		if name == "" || at[2*i] < 0 {
+		if name == "" || submatchOffsets[2*i] < 0 {
 			continue
 		}
-		text := string(doc[at[2*i]:at[2*i+1]])
+		text := string(doc[submatchOffsets[2*i]:submatchOffsets[2*i+1]])
 		switch name {
 		case "line":
-			f.toolCommand = text
+			f.beforeToolHookCommand = text
 		case "afterline":
 			f.resultCommand = text
 		case "quoted", "after":
-			v, err := decode([]byte(text))
+			v, err := decodeStrictJSON([]byte(text))
 			if err != nil {
 				return templateValues{}, err
 			}
 			if line, _ := v.(string); name == "after" {
 				f.resultCommand = line
 			} else {
-				f.toolCommand = line
+				f.beforeToolHookCommand = line
 			}
 		case "timeout":
 			if f.timeout, err = strconv.ParseFloat(text, 64); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleOfAction() {
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}}
 	of := func(command string) (kind.ActionKind, error) {
 		a, err := action.Parse(fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%q}}`, command))
 		if err != nil {

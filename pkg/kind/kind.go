@@ -22,22 +22,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Kind describes a kind of action.
+// An ActionKind describes a kind of action.
 type ActionKind = facts.ActionKind
 
-// ModelFinding is the finding that a model suspects an action by its text. It does not carry over to other
+// ModelSuspicionFinding is the finding that a model suspects an action by its text. It does not carry over to other
 // actions of the kind.
-const ModelFinding = "model"
+const ModelSuspicionFinding = "model"
 
 // alwaysAskedKinds are the kinds of effects about which a person is always asked.
 var alwaysAskedKinds = []effect.Kind{
 	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload,
-	effect.RunDecoded, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
+	effect.RunDecodedText, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
 }
 
-// OfAction returns the kind of an action, to which an approval for similar actions can apply. findings
-// are those of rules and classifiers; met(i) reports whether a rule asks about effect i. An error
-// says why only this single action can be allowed.
+// OfAction returns the kind of an action, to which an approval for similar actions can apply.
+// findings are those of rules and classifiers; asksAboutEffect(i) reports whether a rule asks about
+// effect i. An error says why only this single action can be allowed.
 func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i int) bool) (ActionKind, error) {
 	if err := CheckApprovalReusable(c, findings); err != nil {
 		return ActionKind{}, err
@@ -75,7 +75,7 @@ func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i 
 	sorted.Strings(f.collected)
 	findings = slices.Clone(findings)
 	sorted.Strings(findings)
-	return ActionKind{ActionFactTexts: slices.Compact(f.collected), Findings: slices.Compact(findings)}, nil
+	return ActionKind{ActionFactTexts: slices.Compact(f.collected), MatchedRuleAndClassifierIDs: slices.Compact(findings)}, nil
 }
 
 // CheckApprovalReusable returns why a person must approve each action of a kind, regardless of earlier answers; nil if
@@ -84,7 +84,7 @@ func CheckApprovalReusable(c *analysis.ActionCase, findings []string) error {
 	if c.UnexaminedReason != "" {
 		return errors.New("part of the action was not read")
 	}
-	if slices.Contains(findings, ModelFinding) {
+	if slices.Contains(findings, ModelSuspicionFinding) {
 		return errors.New("the classifier model suspects an attack")
 	}
 	for i := range c.Effects {
@@ -92,27 +92,27 @@ func CheckApprovalReusable(c *analysis.ActionCase, findings []string) error {
 		if slices.Contains(alwaysAskedKinds, e.KindForPolicies()) {
 			return fmt.Errorf("the user must approve each action with the effect %s", e.KindForPolicies())
 		}
-		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
+		if e.Kind == effect.RunCode && len(e.DataLabels) > 0 {
 			return errors.New("the action runs code from outside the workspace")
 		}
 		if e.Path != "" && touchesSensitivePath(e) {
 			return errors.New("the action touches a folder with credentials, settings that run code, or files of shield")
 		}
-		if e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) {
+		if e.HasLabel(effect.LabelFromCredentialLocation) || e.HasLabel(effect.LabelCredential) {
 			return errors.New("the action sends or stores credentials")
 		}
 	}
 	return nil
 }
 
-// OfSingleAction returns the kind that covers only this action, with the current content of the files that it reads
+// OfOnlyThisAction returns the kind that covers only this action, with the current content of the files that it reads
 // and runs.
-func OfSingleAction(c *analysis.ActionCase, findings []string) (ActionKind, error) {
+func OfOnlyThisAction(c *analysis.ActionCase, findings []string) (ActionKind, error) {
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload, effect.RemoteShell:
 			return ActionKind{}, fmt.Errorf("the user must approve each action with the effect %s", e.KindForPolicies())
-		case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.RunDecoded:
+		case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.RunDecodedText:
 			if e.Cause != effect.CauseUnreadScript && !c.IsUnknownToolEffect(e) {
 				return ActionKind{}, errors.New("the code that the action runs is unknown before it runs")
 			}
@@ -122,12 +122,12 @@ func OfSingleAction(c *analysis.ActionCase, findings []string) (ActionKind, erro
 	if err != nil {
 		return ActionKind{}, err
 	}
-	k := ActionKind{ActionFactTexts: []string{"action " + c.Action.Hash, "folder " + c.ExecutionContext().CWD}, Findings: slices.Clone(findings)}
+	k := ActionKind{ActionFactTexts: []string{"action " + c.Action.Hash, "folder " + c.ExecutionContext().CWD}, MatchedRuleAndClassifierIDs: slices.Clone(findings)}
 	if files != "" {
 		k.ActionFactTexts = append(k.ActionFactTexts, "files "+files)
 	}
 	sorted.Strings(k.ActionFactTexts)
-	sorted.Strings(k.Findings)
+	sorted.Strings(k.MatchedRuleAndClassifierIDs)
 	return k, nil
 }
 
@@ -141,7 +141,7 @@ var sensitivePaths = sync.OnceValue(func() *effect.Globs {
 	var globs []string
 	for _, name := range knowledge.PathListNames() {
 		if !slices.Contains([]string{"build_output", "delivered_files", "public_files", "open_files", "own_caches", "prose_files"}, name) {
-			list, _ := knowledge.Paths(name)
+			list, _ := knowledge.GlobsOfPathList(name)
 			globs = append(globs, list...)
 		}
 	}
@@ -176,25 +176,25 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 		return errors.New("the changed files are unknown")
 	}
 	if e.Path != "" {
-		object, err := f.objectFolder(e)
+		object, err := f.folderRepresentingPath(e)
 		if err != nil {
 			return err
 		}
 		add(object)
 	}
-	for _, s := range [...]string{e.Host, e.RemoteServiceName, e.Verb, e.RemoteTargetName, e.CauseOrFirstHarm()} {
+	for _, s := range [...]string{e.Host, e.RemoteServiceName, e.RemoteOperationVerb, e.RemoteTargetName, e.CauseOrFirstHarm()} {
 		add(s)
 	}
 	for _, is := range [...]struct {
 		holds bool
 		word  string
-	}{{e.DestroysRemoteResource(), "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.PathIsPattern, "pattern"}, {!e.Restorable && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.Trusted, "trusted"}} {
+	}{{e.DestroysRemoteResource(), "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.PathIsPattern, "pattern"}, {!e.IsRestorableWithoutBackup && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.IsTargetTrusted, "trusted"}} {
 		if is.holds {
 			words = append(words, is.word)
 		}
 	}
-	labels := make([]string, len(e.Labels))
-	for i, l := range e.Labels {
+	labels := make([]string, len(e.DataLabels))
+	for i, l := range e.DataLabels {
 		labels[i] = string(l)
 	}
 	sorted.Strings(labels)
@@ -202,14 +202,14 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 	return nil
 }
 
-// objectFolder returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
+// folderRepresentingPath returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
 // folder, or else the file's own folder.
-func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
+func (f *factCollector) folderRepresentingPath(e *effect.Effect) (string, error) {
 	place := f.c.ExecutionContext()
 	if e.PathIsPattern && !strings.HasPrefix(e.Path, "/") {
 		return "", errors.New("the changed files are unknown")
 	}
-	for _, root := range place.Roots {
+	for _, root := range place.WorkspaceRoots {
 		rest, ok := strings.CutPrefix(e.Path, root+"/")
 		if !ok && e.Path != root || !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) {
 			continue
@@ -241,9 +241,9 @@ func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
 	return path.Dir(e.Path), nil
 }
 
-// enclosingProgram returns the program of an effect: the innermost whose text span contains the effect's, or the
-// last program before it. carrier is another program whose span contains that program's; nil if there is
-// none.
+// enclosingProgram returns the program of an effect: the innermost whose text span contains the
+// effect's, or the last program before it. outerProgram is another program whose span contains that
+// program's; nil if there is none.
 func (f *factCollector) enclosingProgram(effectIndex int) (innermostProgram, outerProgram *effect.Effect) {
 	all, from := f.c.Effects, f.c.Effects[effectIndex].Span
 	for k := range all {
@@ -311,7 +311,7 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 				continue
 			}
 			if assigned {
-				name += "=" + f.operandFact(e, value)
+				name += "=" + f.generalizedOperandText(e, value)
 			}
 			options = append(options, name)
 			continue
@@ -321,10 +321,10 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 			continue
 		}
 		operands++
-		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && generalizableOperandPattern().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
+		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && operandGeneralizedToNamePattern().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
 			w = "NAME"
 		} else {
-			w = f.operandFact(e, w)
+			w = f.generalizedOperandText(e, w)
 		}
 		if !slices.Contains(words[2+len(subs):], w) {
 			words = append(words, w)
@@ -336,33 +336,33 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 }
 
 var (
-	generalizableOperandPattern = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
-	numericSegment              = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
+	operandGeneralizedToNamePattern = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	numericSegment                  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
-// operandFact returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
+// generalizedOperandText returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
 // numbers such as issue numbers.
-func (f *factCollector) operandFact(by *effect.Effect, w string) string {
-	if scheme, rest, ok := strings.Cut(w, "://"); ok {
+func (f *factCollector) generalizedOperandText(programEffect *effect.Effect, operand string) string {
+	if scheme, rest, ok := strings.Cut(operand, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
 		return scheme + "://" + host
 	}
-	at, pattern := f.c.ExecutionContext().Path(w, false)
+	at, pattern := f.c.ExecutionContext().CanonicalPath(operand, false)
 	for i := range f.c.Effects {
 		if e := &f.c.Effects[i]; e.Path != "" && e.Path == at && e.PathIsPattern == pattern {
-			if object, err := f.objectFolder(e); err == nil {
+			if object, err := f.folderRepresentingPath(e); err == nil {
 				return "FILE:" + object
 			}
 		}
 	}
-	if by.Class == effect.Network {
-		for numericSegment.MatchString(w) {
-			if next := numericSegment.ReplaceAllString(w, "$1#$2"); next != w {
-				w = next
+	if programEffect.Class == effect.Network {
+		for numericSegment.MatchString(operand) {
+			if next := numericSegment.ReplaceAllString(operand, "$1#$2"); next != operand {
+				operand = next
 				continue
 			}
 			break
 		}
 	}
-	return w
+	return operand
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// maxShownVariants is the maximum number of variants of an action that a person is shown.
-const maxShownVariants = 3
+// maxShownActionVariants is the maximum number of variants of an action that a person is shown.
+const maxShownActionVariants = 3
 
-// CoveredVariants returns up to maxShownVariants variants of an action for which the function
+// CoveredVariants returns up to maxShownActionVariants variants of an action for which the function
 // covers returns true. They are examples of what an approval would also allow.
 func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
-	for _, n := range Variants(a) {
-		if len(out) == maxShownVariants {
+	for _, n := range OneWordVariants(a) {
+		if len(out) == maxShownActionVariants {
 			break
 		}
 		if covers(n) {
@@ -28,9 +28,9 @@ func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []
 	return out
 }
 
-// Variants returns actions that differ from a in one word: another file in the same folder, another number,
+// OneWordVariants returns actions that differ from a in one word: another file in the same folder, another number,
 // another name. The caller must check whether a kind covers them.
-func Variants(a *action.Action) (out []*action.Action) {
+func OneWordVariants(a *action.Action) (out []*action.Action) {
 	with := func(key, text string) {
 		b := *a
 		b.Payload = maps.Clone(a.Payload)
@@ -44,14 +44,14 @@ func Variants(a *action.Action) (out []*action.Action) {
 			continue
 		}
 		if key != "command" {
-			for _, other := range similarWords(text) {
+			for _, other := range wordsOfSameForm(text) {
 				with(key, other)
 			}
 			continue
 		}
 		words := strings.Split(text, " ")
 		for i := len(words) - 1; i > 0; i-- {
-			for _, other := range similarWords(words[i]) {
+			for _, other := range wordsOfSameForm(words[i]) {
 				with(key, strings.Join(slices.Concat(words[:i], []string{other}, words[i+1:]), " "))
 			}
 		}
@@ -59,8 +59,8 @@ func Variants(a *action.Action) (out []*action.Action) {
 	return out
 }
 
-// similarWords returns words similar to a word.
-func similarWords(w string) (out []string) {
+// wordsOfSameForm returns words similar to a word.
+func wordsOfSameForm(w string) (out []string) {
 	if w == "" || strings.HasPrefix(w, "-") || strings.ContainsAny(w, "$`'\"|&;<>(){}*?[]\\") {
 		return nil
 	}

@@ -13,9 +13,9 @@ type VariableNames struct {
 	NonSecretNameParts []string `yaml:"public"` // parts of names of variables without credentials, although the other lists match
 }
 
-// SecretVariable reports whether an environment variable with that name probably holds a credential. It
+// IsSecretVariableName reports whether an environment variable with that name probably holds a credential. It
 // returns true for names longer than 255 bytes.
-func SecretVariable(name string) bool {
+func IsSecretVariableName(name string) bool {
 	if len(name) > maxVariableNameBytes {
 		return true
 	}
@@ -23,7 +23,8 @@ func SecretVariable(name string) bool {
 	return !anyPartMatches(SecretVariables.NonSecretNameParts, name, strings.Contains) && IsNameOfSecret(name)
 }
 
-// IsNameOfSecret is like SecretVariable for a word that a program is asked to print, but ignores Public.
+// IsNameOfSecret reports whether a word that a program is asked to print is probably the name of a
+// credential. Unlike IsSecretVariableName, it makes no exception for names with a part such as "public".
 func IsNameOfSecret(name string) bool {
 	if len(name) > maxVariableNameBytes {
 		return true
@@ -43,11 +44,11 @@ func anyPartMatches(parts []string, name string, has func(name, part string) boo
 	return false
 }
 
-// Paths returns the globs of a named list of files, such as "credential_stores" in credentials.yaml. Braces
+// GlobsOfPathList returns the globs of a named list of files, such as "credential_stores" in credentials.yaml. Braces
 // are not expanded.
-func Paths(list string) (globs []string, ok bool) {
+func GlobsOfPathList(listName string) (globs []string, ok bool) {
 	for i := range PathLists {
-		if PathLists[i].Name == list {
+		if PathLists[i].Name == listName {
 			return PathLists[i].Globs, true
 		}
 	}
@@ -64,9 +65,9 @@ func PathListNames() []string {
 }
 
 // Hosts returns the hosts of a named list in services.yaml. Each entry includes its subdomains.
-func Hosts(list string) (hosts []string, ok bool) {
+func Hosts(listName string) (hosts []string, ok bool) {
 	for i := range HostLists {
-		if HostLists[i].Name == list {
+		if HostLists[i].Name == listName {
 			return HostLists[i].Hosts, true
 		}
 	}

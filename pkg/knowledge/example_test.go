@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-func ExampleSecretVariable() {
+func ExampleIsSecretVariableName() {
 	for _, name := range []string{"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PATH"} {
-		fmt.Println(name, knowledge.SecretVariable(name))
+		fmt.Println(name, knowledge.IsSecretVariableName(name))
 	}
 	// Output:
 	// GITHUB_TOKEN true

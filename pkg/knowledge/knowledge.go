@@ -28,7 +28,7 @@ type SecretNameWords struct {
 	Endings                   []string // endings of words in a name that make any value secret, as in PGPASSWORD
 	PasswordWordsOnlyAtEnd    []string `yaml:"last"`   // like Passwords, but only as the last word of a name
 	RandomLookingSecretWords  []string `yaml:"keys"`   // words after which a value that looks random is secret
-	SecretKeyPrefixWords      []string `yaml:"owners"` // words that make a following "key" one of Keys
+	SecretKeyPrefixWords      []string `yaml:"owners"` // words that make a following "key" a word like those in RandomLookingSecretWords
 	NonSecretWords            []string `yaml:"public"` // words that show that the value is not secret
 	ValueComputingCmdletVerbs []string `yaml:"verbs"`  // first words of the PowerShell commands that compute a value
 	SecretPropertyWords       []string `yaml:"about"`  // last words of names for properties of a secret, which are not secret
@@ -45,7 +45,7 @@ type Login struct {
 	Separator               string   // "" means ":"
 	PassColonSecretOptions  []string `yaml:"source"`  // options whose value is "pass:" and the secret, as in openssl
 	NameSecretPairOptions   []string `yaml:"pairs"`   // options whose value is NAME=SECRET, or several separated by ";"
-	SecretOperandIndex      int      `yaml:"operand"` // index of the operand that is secret, counted from 1 after Sub; -1 is the last one; 0 is none
+	SecretOperandIndex      int      `yaml:"operand"` // index of the secret operand, counted from 1 after the subcommand words; -1 is the last one; 0 is none
 	SecretOperandFormatName string   `yaml:"form"`    // form of the operand: "" for the secret, "account" or "pairs" (this and all following operands)
-	StdinSecretFormatName   string   `yaml:"input"`   // content of standard input: "secret", "account" (lines of them), "" for no secret
+	StdinSecretFormatName   string   `yaml:"input"`   // content of standard input: "secret", "account" (lines with an account name and a secret), "" for no secret
 }

@@ -10,7 +10,7 @@ import (
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for _, name := range PathListNames() {
-		if globs, ok := Paths(name); !ok || len(globs) == 0 {
+		if globs, ok := GlobsOfPathList(name); !ok || len(globs) == 0 {
 			t.Errorf("list %s: %q, %t", name, globs, ok)
 		}
 		if _, ok := Hosts(name); ok {
@@ -22,7 +22,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("list %s: %q, %t", name, hosts, ok)
 		}
 	}
-	if _, ok := Paths("nothing"); ok {
+	if _, ok := GlobsOfPathList("nothing"); ok {
 		t.Error("there is a list of files that nobody wrote")
 	}
 	if _, ok := Hosts(""); ok {

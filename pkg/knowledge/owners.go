@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An Owner is a service whose credentials are recognised by their names.
+// A CredentialOwner is a service whose credentials are recognised by their names.
 type CredentialOwner struct {
 	VariableNameParts []string `yaml:"names"` // parts of names of variables, in upper case
 	PrintingCommands  []string `yaml:"shown"` // commands that print a credential of the service
@@ -14,7 +14,7 @@ type CredentialOwner struct {
 
 // OwnerOfVariable returns the service whose credential a variable holds; nil if its name does not show that.
 func OwnerOfVariable(variable string) *CredentialOwner {
-	if !SecretVariable(variable) {
+	if !IsSecretVariableName(variable) {
 		return nil
 	}
 	first, rest, _ := strings.Cut(strings.ToUpper(variable), "_")

@@ -12,11 +12,11 @@ import (
 // The names of widely used packages, one per line, see packages/README.md.
 var (
 	//go:embed packages/npm.txt.gz
-	npmNamesGzip []byte
+	widelyUsedNPMNamesGzip []byte
 	//go:embed packages/pypi.txt.gz
-	pypiNamesGzip []byte
+	widelyUsedPyPINamesGzip []byte
 	//go:embed packages/others.txt
-	otherPackageNames string
+	unrankedPackageNames string
 )
 
 // WidelyUsed reports whether a package of a registry (npm, pypi or conda) is widely used, or belongs to the
@@ -25,9 +25,9 @@ func WidelyUsed(registry, name string) (used, ok bool) {
 	var list *packageNames
 	switch registry {
 	case "npm":
-		list = npmList()
+		list = widelyUsedNPMPackages()
 	case "pypi", "conda": // packages have mostly the same names in both
-		list = pypiList()
+		list = widelyUsedPyPIPackages()
 	default:
 		return false, false
 	}
@@ -41,14 +41,14 @@ type packageNames struct{ text string }
 func (n *packageNames) contains(part string) bool { return strings.Contains(n.text, part) }
 
 var (
-	npmList  = sync.OnceValue(func() *packageNames { return decompressNames(npmNamesGzip) })
-	pypiList = sync.OnceValue(func() *packageNames { return decompressNames(pypiNamesGzip) })
+	widelyUsedNPMPackages  = sync.OnceValue(func() *packageNames { return decompressNames(widelyUsedNPMNamesGzip) })
+	widelyUsedPyPIPackages = sync.OnceValue(func() *packageNames { return decompressNames(widelyUsedPyPINamesGzip) })
 )
 
 // IsKnownInUnrankedPackageList reports whether a package is known in a registry for which shield has only a short list, see
 // packages/README.md. Everything below a known module, scope or owner is known.
 func IsKnownInUnrankedPackageList(registry, name string) bool {
-	_, list, ok := strings.Cut("\n"+otherPackageNames, "\n"+registry+": ")
+	_, list, ok := strings.Cut("\n"+unrankedPackageNames, "\n"+registry+": ")
 	if !ok {
 		return false
 	}

@@ -13,8 +13,8 @@ import (
 type CodeLoadingVariableGroup struct {
 	EffectOnPrograms              string   // effect on programs
 	Names                         []string // "*" matches any text
-	CodeLanguage                  string   // language of the value, as in command.Nested
-	PathAddressOptionOrSwitchKind string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and Runs are "", the setting is not judged
+	CodeLanguage                  string   // language of the value if it is code, such as "shell"; "file" if it names a file of code
+	PathAddressOptionOrSwitchKind string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and CodeLanguage are "", the setting is not judged
 	FileLanguage                  string   // language of the file that the value names
 	Prefix                        string   // characters before the code
 	RunningValuePattern           string   // RE2; a value without a match runs nothing
@@ -33,8 +33,9 @@ func CodeLoadingGroupsOfVariable(variableName string) []*CodeLoadingVariableGrou
 	return out
 }
 
-// VariableLoadsCode reports whether a variable makes some program run or load other code. Groups that hold a source, a
-// server, a check, a build, tools or a home folder do not count. Case is ignored, as npm and Windows do.
+// VariableLoadsCode reports whether a variable makes some program run or load other code. Variables
+// for package sources, servers, disabled checks, build folders, shared tool folders and the home
+// folder do not count. Case is ignored, as npm and Windows do.
 func VariableLoadsCode(name string) bool {
 	name = strings.ToUpper(name)
 	for p := range codeLoadingVariables().candidates(name) {
@@ -51,7 +52,8 @@ func (r *CodeLoadingVariableGroup) HoldsCodeFolders() bool {
 	return r.CodeLanguage == "file" && r.FileLanguage == "" && r.RunningValuePattern != ""
 }
 
-// RunsValue reports whether, by Only and Harmless, a value of the group's variables may run code.
+// RunsValue reports whether, by RunningValuePattern and HarmlessValuePattern, a value of the
+// group's variables may run code.
 func (r *CodeLoadingVariableGroup) RunsValue(value string) bool {
 	if r.RunningValuePattern != "" && !cachedExpression(r.RunningValuePattern).MatchString(value) {
 		return false
@@ -79,29 +81,29 @@ func cachedExpression(text string) *regexp.Regexp {
 	return re
 }
 
-// A namePattern is one name of a group.
-type namePattern struct {
+// A codeLoadingVariablePattern is one name of a group.
+type codeLoadingVariablePattern struct {
 	name  string
 	group *CodeLoadingVariableGroup
 }
 
-// nameIndex holds patterns of names by their first byte, "*" included.
-type nameIndex map[byte][]namePattern
+// variablePatternsByFirstByte holds patterns of names by their first byte, "*" included.
+type variablePatternsByFirstByte map[byte][]codeLoadingVariablePattern
 
-var variablesWithCheckedValues = sync.OnceValue(func() nameIndex {
+var variablesWithCheckedValues = sync.OnceValue(func() variablePatternsByFirstByte {
 	return indexNames(func(r *CodeLoadingVariableGroup) bool {
 		return r.CodeLanguage != "" || r.PathAddressOptionOrSwitchKind != ""
 	}, func(s string) string { return s })
 })
 
-var codeLoadingVariables = sync.OnceValue(func() nameIndex {
+var codeLoadingVariables = sync.OnceValue(func() variablePatternsByFirstByte {
 	return indexNames(func(r *CodeLoadingVariableGroup) bool {
 		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.PathAddressOptionOrSwitchKind)
 	}, strings.ToUpper)
 })
 
-func indexNames(take func(*CodeLoadingVariableGroup) bool, fold func(string) string) nameIndex {
-	ix := nameIndex{}
+func indexNames(take func(*CodeLoadingVariableGroup) bool, fold func(string) string) variablePatternsByFirstByte {
+	ix := variablePatternsByFirstByte{}
 	for i := range RunningGroups {
 		r := &RunningGroups[i]
 		if !take(r) {
@@ -109,19 +111,19 @@ func indexNames(take func(*CodeLoadingVariableGroup) bool, fold func(string) str
 		}
 		for _, name := range r.Names {
 			name = fold(name)
-			ix[name[0]] = append(ix[name[0]], namePattern{name, r})
+			ix[name[0]] = append(ix[name[0]], codeLoadingVariablePattern{name, r})
 		}
 	}
 	return ix
 }
 
 // candidates yields the patterns that a name may match, first those with the same first letter.
-func (ix nameIndex) candidates(name string) iter.Seq[namePattern] {
-	return func(yield func(namePattern) bool) {
+func (ix variablePatternsByFirstByte) candidates(name string) iter.Seq[codeLoadingVariablePattern] {
+	return func(yield func(codeLoadingVariablePattern) bool) {
 		if name == "" {
 			return
 		}
-		for _, list := range [...][]namePattern{ix[name[0]], ix['*']} {
+		for _, list := range [...][]codeLoadingVariablePattern{ix[name[0]], ix['*']} {
 			for _, p := range list {
 				if !yield(p) {
 					return

@@ -35,7 +35,7 @@ func TestSecretVariable(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY": true, "github_token": true, "DB_PASSWORD": true, "MYSQL_PWD": true, "HF_TOKEN": true, strings.Repeat("x", 1<<11): true,
 		"HOME": false, "PATH": false, "TERM": false, "MAX_TOKENS": false, "SSH_AUTH_SOCK": false,
 	} {
-		if got := SecretVariable(name); got != want {
+		if got := IsSecretVariableName(name); got != want {
 			t.Errorf("%.40s: %t", name, got)
 		}
 	}

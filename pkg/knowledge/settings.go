@@ -10,8 +10,8 @@ type CodeRunningSetting struct {
 	HarmlessValuePattern string   // RE2; a value that matches as a whole is harmless
 }
 
-// FirstRunningValue returns the first value in a text that makes a program run code; "" if there is none.
-func (f *CodeRunningSetting) FirstRunningValue(text string) string {
+// FirstCodeRunningValue returns the first value in a text that makes a program run code; "" if there is none.
+func (f *CodeRunningSetting) FirstCodeRunningValue(text string) string {
 	for _, m := range cachedExpression(f.SettingPattern).FindAllStringSubmatch(text, maxSettingValues) {
 		value := strings.TrimSpace(m[1])
 		if cachedExpression(f.RunningValuePattern).MatchString(value) && (f.HarmlessValuePattern == "" || !cachedExpression(`^(?:`+f.HarmlessValuePattern+`)$`).MatchString(value)) {
@@ -21,6 +21,6 @@ func (f *CodeRunningSetting) FirstRunningValue(text string) string {
 	return ""
 }
 
-// maxSettingValues is the maximum number of settings of a form that are examined in one text. Real configuration
-// files have fewer.
+// maxSettingValues is the maximum number of matches of one code-running setting that are examined
+// in a text. Real configuration files have fewer.
 const maxSettingValues = 4096

@@ -13,16 +13,16 @@ type PackageSourceSetting struct {
 	VerificationSettingPattern string   // RE2; matches the setting for verifying packages
 }
 
-// Addresses returns the package source addresses in a configuration text: those that the pattern in
-// Setting finds.
+// Addresses returns the package source addresses in a configuration text: those that
+// AddressSettingPattern finds.
 func (f *PackageSourceSetting) Addresses(text string) []string {
 	if strings.Contains(f.AddressSettingPattern, "://") && !strings.Contains(text, "://") { // every match contains "://", see TestSourceSettings
 		return nil
 	}
 	var out []string
-	for _, m := range cachedExpression(f.AddressSettingPattern).FindAllStringSubmatch(text, maxAddresses) {
+	for _, m := range cachedExpression(f.AddressSettingPattern).FindAllStringSubmatch(text, maxAddressesPerText) {
 		text := strings.ReplaceAll(m[1], `\`, "")
-		found := cachedExpression(addressPattern).FindAllString(text, maxAddresses)
+		found := cachedExpression(addressPattern).FindAllString(text, maxAddressesPerText)
 		if len(found) == 0 && strings.Contains(text, ".") && !strings.ContainsAny(text, " \"") {
 			found = []string{"https://" + text} // a path that begins with its host
 		}
@@ -34,22 +34,22 @@ func (f *PackageSourceSetting) Addresses(text string) []string {
 // addressPattern matches an address in the text of a setting.
 const addressPattern = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
 
-// ConfiguresVerification reports whether a text configures the verification of packages.
-func (f *PackageSourceSetting) ConfiguresVerification(text string) bool {
+// ConfiguresPackageVerification reports whether a text configures the verification of packages.
+func (f *PackageSourceSetting) ConfiguresPackageVerification(text string) bool {
 	return f.VerificationSettingPattern != "" && cachedExpression(f.VerificationSettingPattern).MatchString(text)
 }
 
-// maxAddresses is the maximum number of addresses returned for one text.
-const maxAddresses = 64
+// maxAddressesPerText is the maximum number of addresses returned for one text.
+const maxAddressesPerText = 64
 
 // IsUsualPackageSource reports whether a host, or a domain above it, is a usual source of packages and images.
 func IsUsualPackageSource(host string) bool {
-	return hasHostOrParent(usualSourceHosts(), host)
+	return hasHostOrParent(usualPackageSourceHosts(), host)
 }
 
 // OnlyAuthorsCanPublishReleasesOn reports whether only the authors of programs can publish releases on a host.
 func OnlyAuthorsCanPublishReleasesOn(host string) bool {
-	return hasHostOrParent(publisherHosts(), host)
+	return hasHostOrParent(authorOnlyReleaseHosts(), host)
 }
 
 // hasHostOrParent reports whether a host or a domain above it is in a set.
@@ -63,11 +63,11 @@ func hasHostOrParent(set map[string]bool, host string) bool {
 	return false
 }
 
-var usualSourceHosts = sync.OnceValue(func() map[string]bool {
+var usualPackageSourceHosts = sync.OnceValue(func() map[string]bool {
 	return hostSet("package_registries", "image_registries", "module_hosts", "chart_registries", "publishers")
 })
 
-var publisherHosts = sync.OnceValue(func() map[string]bool { return hostSet("publishers") })
+var authorOnlyReleaseHosts = sync.OnceValue(func() map[string]bool { return hostSet("publishers") })
 
 func hostSet(lists ...string) map[string]bool {
 	out := map[string]bool{}

@@ -14,24 +14,24 @@ type VerbList struct {
 
 // A verbEntry is the entry of a word in verbs.yaml.
 type verbEntry struct {
-	isToolVerb    bool // in one of the lists before "things", which are used for names of tools
-	lastListIndex int  // index in VerbLists of the last list before "things" that contains the word
-	isAlsoNoun    bool
-	listBits      uint64 // bit set, by index in VerbLists, of all lists with the word
+	isToolNameVerb        bool // in one of the lists before "things", which are used for names of tools
+	lastToolVerbListIndex int  // index in VerbLists of the last list before "things" that contains the word
+	isAlsoNoun            bool
+	listBits              uint64 // bit set, by index in VerbLists, of all lists with the word
 }
 
 var verbEntries = sync.OnceValue(func() map[string]verbEntry {
 	known := map[string]verbEntry{}
-	things := listIndex("things")
+	things := verbListIndex("things")
 	for i := range VerbLists {
 		for _, w := range VerbLists[i].Words {
 			v := known[w]
 			v.listBits |= 1 << i
 			switch {
 			case i < things:
-				v.isToolVerb, v.lastListIndex = true, i
+				v.isToolNameVerb, v.lastToolVerbListIndex = true, i
 			case i == things:
-				v.isToolVerb, v.isAlsoNoun = true, true
+				v.isToolNameVerb, v.isAlsoNoun = true, true
 			}
 			known[w] = v
 		}
@@ -39,8 +39,8 @@ var verbEntries = sync.OnceValue(func() map[string]verbEntry {
 	return known
 })
 
-func listIndex(name string) int {
-	return slices.IndexFunc(VerbLists[:], func(l VerbList) bool { return l.Name == name })
+func verbListIndex(listName string) int {
+	return slices.IndexFunc(VerbLists[:], func(l VerbList) bool { return l.Name == listName })
 }
 
 // ToolNameVerb returns the verb in the name of a tool that says what it does, and the verb's list, such as "reads" or
@@ -53,12 +53,12 @@ func ToolNameVerb(toolName string) (verb, verbListName string) {
 		v := verbEntries()[w]
 		joined := before == "and" || before == "or" || before == "then"
 		before = w
-		if !v.isToolVerb || reads && v.isAlsoNoun && !joined {
+		if !v.isToolNameVerb || reads && v.isAlsoNoun && !joined {
 			continue
 		}
-		reads = reads || VerbLists[v.lastListIndex].Name == "reads"
-		if v.lastListIndex > worst {
-			worst, verb = v.lastListIndex, w
+		reads = reads || VerbLists[v.lastToolVerbListIndex].Name == "reads"
+		if v.lastToolVerbListIndex > worst {
+			worst, verb = v.lastToolVerbListIndex, w
 		}
 	}
 	if worst < 0 {
@@ -92,13 +92,13 @@ func ToolReturnsSecret(fullToolName string) bool {
 
 // VerbIn reports whether a word, in any case, is in a list.
 func VerbIn(word, list string) bool {
-	i := listIndex(list)
+	i := verbListIndex(list)
 	return i >= 0 && verbEntries()[strings.ToLower(word)].listBits&(1<<i) != 0
 }
 
 // VerbsIn returns the words of a list; nil if there is no such list.
 func VerbsIn(list string) []string {
-	if i := listIndex(list); i >= 0 {
+	if i := verbListIndex(list); i >= 0 {
 		return VerbLists[i].Words
 	}
 	return nil

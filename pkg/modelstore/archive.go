@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// errTooBig is the error for an archive bomb, or an archive too large for a classifier.
-var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModelBytes)
+// errUnpackedModelTooBig is the error for an archive bomb, or an archive too large for a classifier.
+var errUnpackedModelTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModelBytes)
 
 // unpackArchive copies the files of a model from an archive: zip, or tar that is uncompressed or
 // compressed with gzip or zstd. It detects the format from the content. The model can be in a
@@ -129,7 +129,7 @@ func (e *archiveEntries) checkEntry(name string, mode fs.FileMode, size int64) (
 	case !mode.IsRegular():
 		return "", false, fmt.Errorf("entry %.80q is neither a plain file nor a folder; remove it from the archive", name)
 	case size < 0 || size > maxModelBytes-e.totalBytes:
-		return "", false, errTooBig
+		return "", false, errUnpackedModelTooBig
 	default:
 		e.totalBytes += size
 	}
@@ -239,7 +239,7 @@ type limitedReader struct {
 func (m *limitedReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	if m.bytesLeft -= int64(n); m.bytesLeft < 0 {
-		return 0, errTooBig
+		return 0, errUnpackedModelTooBig
 	}
 	return n, err
 }

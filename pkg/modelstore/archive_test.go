@@ -276,7 +276,7 @@ func sparse(t *testing.T, size int64) []byte {
 func TestMeters(t *testing.T) {
 	t.Parallel()
 	m := &limitedReader{r: zeros{}, bytesLeft: 1 << 20}
-	if n, err := io.Copy(io.Discard, m); !errors.Is(err, errTooBig) || n > 1<<20 {
+	if n, err := io.Copy(io.Discard, m); !errors.Is(err, errUnpackedModelTooBig) || n > 1<<20 {
 		t.Errorf("read %d bytes, error %v", n, err)
 	}
 	at := &limitedReaderAt{r: bytes.NewReader(make([]byte, 1<<20)), bytesLeft: 1 << 10}
@@ -315,7 +315,7 @@ func TestUnpackEndsWithItsContext(t *testing.T) {
 		t.Errorf("%v, want that it was cancelled", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	_, err := s.Install(ctx, path, InstallOptions{Name: "tiny", Check: func(string) error { cancel(); return nil }})
+	_, err := s.Install(ctx, path, InstallOptions{Name: "tiny", CheckModelFolder: func(string) error { cancel(); return nil }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it was in its place: %v", err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// stallTimeout is how long a download can go without data before it fails.
-const stallTimeout = 60 * time.Second
+// downloadStallTimeout is how long a download can go without data before it fails.
+const downloadStallTimeout = 60 * time.Second
 
 // isURL reports whether a source is a URL rather than a path.
 func isURL(source string) bool { return strings.Contains(source, "://") }
@@ -46,8 +46,8 @@ func checkURL(source string) (*url.URL, error) {
 func downloadArchive(ctx context.Context, u *url.URL, f *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(stallTimeout, func() {
-		cancel(fmt.Errorf("the server sent no data for %v; check the connection and try again", stallTimeout))
+	stalled := time.AfterFunc(downloadStallTimeout, func() {
+		cancel(fmt.Errorf("the server sent no data for %v; check the connection and try again", downloadStallTimeout))
 	})
 	defer stalled.Stop()
 	transport := &http.Transport{
@@ -108,7 +108,7 @@ type stallTimerReader struct {
 func (p stallTimerReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
-		p.stallTimer.Reset(stallTimeout)
+		p.stallTimer.Reset(downloadStallTimeout)
 	}
 	return n, err
 }

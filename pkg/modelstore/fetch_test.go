@@ -25,7 +25,7 @@ func TestDownload(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive) }))
 	t.Cleanup(srv.Close)
 	s := newStore(t)
-	m, err := s.Install(t.Context(), srv.URL+"/a/tiny.tgz?token=hunter2#x", InstallOptions{SHA256: strings.ToUpper(sum(archive))})
+	m, err := s.Install(t.Context(), srv.URL+"/a/tiny.tgz?token=hunter2#x", InstallOptions{ArchiveSHA256Hex: strings.ToUpper(sum(archive))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestDownloadRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
 			s := newStore(t)
-			_, err := s.Install(t.Context(), tt.source, InstallOptions{Name: "tiny", SHA256: tt.sum})
+			_, err := s.Install(t.Context(), tt.source, InstallOptions{Name: "tiny", ArchiveSHA256Hex: tt.sum})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -97,7 +97,7 @@ func TestTakenNameIsNotDownloaded(t *testing.T) {
 	if _, err := s.Install(t.Context(), folder(t, plain()), InstallOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Install(t.Context(), srv.URL+"/tiny.tgz", InstallOptions{SHA256: strings.Repeat("0", 64)}); !errors.Is(err, ErrExists) {
+	if _, err := s.Install(t.Context(), srv.URL+"/tiny.tgz", InstallOptions{ArchiveSHA256Hex: strings.Repeat("0", 64)}); !errors.Is(err, ErrExists) {
 		t.Errorf("%v, want ErrExists", err)
 	}
 }
@@ -113,7 +113,7 @@ func TestDownloadEndsWithItsContext(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	s := newStore(t)
-	if _, err := s.Install(ctx, srv.URL+"/tiny", InstallOptions{SHA256: strings.Repeat("0", 64)}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Install(ctx, srv.URL+"/tiny", InstallOptions{ArchiveSHA256Hex: strings.Repeat("0", 64)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that it was cancelled", err)
 	}
 	if left := seen(t, s); len(left) != 0 {

@@ -22,16 +22,16 @@ const (
 	modelDescriptionFileName = "shield.json"
 )
 
-// A knownFile is a file that can be part of a model. All other files are ignored.
-type knownFile struct {
+// A modelFileSpec is a file that can be part of a model. All other files are ignored.
+type modelFileSpec struct {
 	sourcePath    string // path in a source
 	installedName string // name in the installed model
 	maxBytes      int64  // most bytes
 	mustBeJSON    bool   // the file must contain one JSON object
 }
 
-// knownFiles lists the files of a model. The weights have three usual places.
-var knownFiles = []knownFile{
+// modelFileSpecs lists the files of a model. The weights have three usual places.
+var modelFileSpecs = []modelFileSpec{
 	{modelFile, modelFile, maxModelBytes, false},
 	{"onnx/model.onnx", modelFile, maxModelBytes, false},
 	{"onnx/model_quantized.onnx", modelFile, maxModelBytes, false},
@@ -52,23 +52,23 @@ var knownFiles = []knownFile{
 var requiredFiles = []string{modelFile, "tokenizer.json", "config.json"}
 
 // findKnownFile returns the known file that a source has at name.
-func findKnownFile(name string) (knownFile, bool) {
-	i := slices.IndexFunc(knownFiles, func(k knownFile) bool { return k.sourcePath == name })
+func findKnownFile(name string) (modelFileSpec, bool) {
+	i := slices.IndexFunc(modelFileSpecs, func(k modelFileSpec) bool { return k.sourcePath == name })
 	if i < 0 {
-		return knownFile{}, false
+		return modelFileSpec{}, false
 	}
-	return knownFiles[i], true
+	return modelFileSpecs[i], true
 }
 
-// checkFiles returns an error if a folder lacks a file that a model requires, or if one of the JSON
+// checkRequiredModelFiles returns an error if a folder lacks a file that a model requires, or if one of the JSON
 // files is invalid.
-func checkFiles(dir string) error {
+func checkRequiredModelFiles(dir string) error {
 	for _, name := range requiredFiles {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("the folder has no %s; a model needs the files %q", name, requiredFiles)
 		}
 	}
-	for _, k := range knownFiles {
+	for _, k := range modelFileSpecs {
 		if !k.mustBeJSON {
 			continue
 		}

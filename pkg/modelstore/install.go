@@ -19,24 +19,24 @@ import (
 
 // Names in the store that no model can have.
 const (
-	lockFile         = ".lock"
-	unfinishedPrefix = ".pull-" // a model that is being installed or removed
-	replacedPrefix   = ".old-"  // a model that is being replaced
+	lockFile                    = ".lock"
+	unfinishedModelFolderPrefix = ".pull-" // a model that is being installed or removed
+	replacedModelFolderPrefix   = ".old-"  // a model that is being replaced
 )
 
-// maxUnfinishedAge is the age from which a temporary folder counts as left by a process that died,
+// maxUnfinishedModelFolderAge is the age from which a temporary folder counts as left by a process that died,
 // and is removed.
-const maxUnfinishedAge = 24 * time.Hour
+const maxUnfinishedModelFolderAge = 24 * time.Hour
 
 // InstallOptions describe what to install.
 type InstallOptions struct {
-	Name   string // name of the model; "" uses the source's name
-	SHA256 string // SHA-256 of the archive, in hex; required for a URL
-	Force  bool   // replace an installed model of that name
+	Name                   string // name of the model; "" uses the source's name
+	ArchiveSHA256Hex       string // SHA-256 of the archive, in hex; required for a URL
+	ReplacesInstalledModel bool   // replace an installed model of that name
 
-	// Check says whether the model in a folder can be used; nil checks no more
+	// CheckModelFolder says whether the model in a folder can be used; nil checks no more
 	// than that the files are there.
-	Check func(dir string) error
+	CheckModelFolder func(dir string) error
 }
 
 // Install copies a model into the store from a folder, an archive or a URL of
@@ -48,16 +48,16 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 	if err := CheckName(opts.Name); err != nil {
 		return nil, fmt.Errorf("%w; choose one with --name", err)
 	}
-	if b, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(b) != sha256.Size) {
+	if b, err := hex.DecodeString(opts.ArchiveSHA256Hex); opts.ArchiveSHA256Hex != "" && (err != nil || len(b) != sha256.Size) {
 		return nil, errors.New("--sha256 must have 64 hexadecimal digits; copy the whole digest")
 	}
-	if err := s.prepareFolder(); err != nil {
+	if err := s.createPrivateStoreFolder(); err != nil {
 		return nil, err
 	}
 	if err := s.checkNameFree(&opts); err != nil {
 		return nil, err // fail before the download
 	}
-	work, err := os.MkdirTemp(s.dir, unfinishedPrefix)
+	work, err := os.MkdirTemp(s.dir, unfinishedModelFolderPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +66,11 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 	if err := os.Mkdir(model, 0o700); err != nil {
 		return nil, err
 	}
-	origin, err := s.unpackSource(ctx, source, opts.SHA256, work, model)
+	origin, err := s.unpackSource(ctx, source, opts.ArchiveSHA256Hex, work, model)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.finishModel(ctx, model, origin, &opts)
+	m, err := s.checkModelAndWriteManifest(ctx, model, origin, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -94,15 +94,15 @@ func nameFromSource(source string) string {
 	return name
 }
 
-// prepareFolder creates the store's folder, and refuses one that others can change.
-func (s *Store) prepareFolder() error {
+// createPrivateStoreFolder creates the store's folder, and refuses one that others can change.
+func (s *Store) createPrivateStoreFolder() error {
 	if s.dir == "" {
 		return errors.New("the folder for models is unknown; set HOME or XDG_DATA_HOME")
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	return owner.CheckFolder(s.dir)
+	return owner.CheckFolderOwnerAndMode(s.dir)
 }
 
 // checkNameFree refuses a name that is taken.
@@ -115,7 +115,7 @@ func (s *Store) checkNameFree(opts *InstallOptions) error {
 		return err
 	case !info.IsDir():
 		return fmt.Errorf("%s, the folder of the model, is a file; remove it", filepath.Join(s.dir, opts.Name))
-	case !opts.Force:
+	case !opts.ReplacesInstalledModel:
 		return fmt.Errorf("model %q %w; replace it with --force, or choose another --name", opts.Name, ErrExists)
 	}
 	return nil
@@ -188,13 +188,13 @@ func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model str
 	return nil
 }
 
-// finishModel checks an unpacked model and gives it its manifest.
-func (s *Store) finishModel(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
-	if err := checkFiles(model); err != nil {
+// checkModelAndWriteManifest checks an unpacked model and gives it its manifest.
+func (s *Store) checkModelAndWriteManifest(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
+	if err := checkRequiredModelFiles(model); err != nil {
 		return nil, fmt.Errorf("the source is not a model: %w", err)
 	}
-	if opts.Check != nil {
-		if err := opts.Check(model); err != nil {
+	if opts.CheckModelFolder != nil {
+		if err := opts.CheckModelFolder(model); err != nil {
 			return nil, fmt.Errorf("the source is not a model: %w", err)
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOpti
 		return err
 	}
 	defer unlock()
-	s.removeLeftovers()
+	s.cleanUpInterruptedInstalls()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -241,9 +241,9 @@ func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOpti
 }
 
 // replaceModel replaces an installed model in two steps, between which the name does not exist. If
-// the process dies in between, removeLeftovers completes or undoes the replacement.
+// the process dies in between, cleanUpInterruptedInstalls completes or undoes the replacement.
 func (s *Store) replaceModel(model, name string) error {
-	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, replacedPrefix+name)
+	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, replacedModelFolderPrefix+name)
 	if err := os.Rename(place, old); err != nil {
 		return err
 	}
@@ -253,22 +253,22 @@ func (s *Store) replaceModel(model, name string) error {
 	return os.RemoveAll(old)
 }
 
-// removeLeftovers removes what interrupted processes left, and puts a model back
+// cleanUpInterruptedInstalls removes what interrupted processes left, and puts a model back
 // that was moved aside and not replaced. The store is locked.
-func (s *Store) removeLeftovers() {
+func (s *Store) cleanUpInterruptedInstalls() {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return // an error here does not matter to the caller
 	}
 	for _, e := range entries {
 		path := filepath.Join(s.dir, e.Name())
-		if name, ok := strings.CutPrefix(e.Name(), replacedPrefix); ok {
+		if name, ok := strings.CutPrefix(e.Name(), replacedModelFolderPrefix); ok {
 			if os.Rename(path, filepath.Join(s.dir, name)) != nil {
 				_ = os.RemoveAll(path) // the new model is in place
 			}
 		}
-		if strings.HasPrefix(e.Name(), unfinishedPrefix) {
-			if info, err := e.Info(); err == nil && s.clock().Sub(info.ModTime()) > maxUnfinishedAge {
+		if strings.HasPrefix(e.Name(), unfinishedModelFolderPrefix) {
+			if info, err := e.Info(); err == nil && s.clock().Sub(info.ModTime()) > maxUnfinishedModelFolderAge {
 				_ = os.RemoveAll(path)
 			}
 		}
@@ -289,7 +289,7 @@ func (s *Store) Remove(name string) error {
 		return err
 	}
 	defer unlock()
-	work, err := os.MkdirTemp(s.dir, unfinishedPrefix)
+	work, err := os.MkdirTemp(s.dir, unfinishedModelFolderPrefix)
 	if err != nil {
 		return err
 	}
@@ -300,9 +300,9 @@ func (s *Store) Remove(name string) error {
 	return syncFolder(s.dir)
 }
 
-// maxInstallWait is how long a change waits for another process to finish its own,
+// maxWaitForOtherInstall is how long a change waits for another process to finish its own,
 // which may be fetching a model over a slow line.
-const maxInstallWait = 30 * time.Minute
+const maxWaitForOtherInstall = 30 * time.Minute
 
 // lockStore keeps other processes from changing what is installed.
 func (s *Store) lockStore() (unlock func(), err error) {
@@ -310,7 +310,7 @@ func (s *Store) lockStore() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Lock(context.Background(), maxInstallWait); err != nil {
+	if err := l.Lock(context.Background(), maxWaitForOtherInstall); err != nil {
 		l.Close()
 		return nil, err
 	}

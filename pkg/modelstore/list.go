@@ -60,7 +60,7 @@ func (s *Store) describeInstalled(name string) ModelInfo {
 	for _, f := range m.Files {
 		info.Size += f.Size
 	}
-	info.addDescription(readSmallFile(filepath.Join(dir, modelDescriptionFileName)))
+	info.addDescription(readRegularTextFile(filepath.Join(dir, modelDescriptionFileName)))
 	return info
 }
 

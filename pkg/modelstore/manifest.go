@@ -107,7 +107,7 @@ func writeManifest(dir string, m *Manifest) error {
 
 // readManifest reads the manifest of a model's folder.
 func readManifest(dir string) (*Manifest, error) {
-	data, err := readSmallFile(filepath.Join(dir, manifestFile))
+	data, err := readRegularTextFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is missing", manifestFile)
 	}
@@ -125,8 +125,8 @@ func readManifest(dir string) (*Manifest, error) {
 	return &m, nil
 }
 
-// readSmallFile reads a plain file of at most maxTextFileBytes bytes.
-func readSmallFile(name string) ([]byte, error) {
+// readRegularTextFile reads a plain file of at most maxTextFileBytes bytes.
+func readRegularTextFile(name string) ([]byte, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func compareWithManifest(ctx context.Context, dir string, m *Manifest) ([]string
 	defer root.Close()
 	var problems []string
 	for _, want := range m.Files {
-		f, err := openPlain(root, want.Name)
+		f, err := openWithoutSymlinks(root, want.Name)
 		if errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, want.Name+" is missing")
 			continue

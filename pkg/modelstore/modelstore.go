@@ -33,12 +33,12 @@ var (
 // A Store is a folder of models. Goroutines and processes may share it.
 type Store struct {
 	dir      string
-	embedded *Embedded
+	embedded *EmbeddedModel
 	clock    func() time.Time
 }
 
 // An Embedded model is part of the program.
-type Embedded struct {
+type EmbeddedModel struct {
 	FS     fs.FS        // the unpacked files
 	Digest string       // digest of its source folder, as [Digest] returns it
 	Size   int64        // size of the model in shield's executable, in bytes
@@ -47,7 +47,7 @@ type Embedded struct {
 
 // Open returns the store in the folder dir, which need not exist. embedded is
 // the model called [EmbeddedModelName]; nil for none.
-func Open(dir string, embedded *Embedded, clock func() time.Time) *Store {
+func Open(dir string, embedded *EmbeddedModel, clock func() time.Time) *Store {
 	return &Store{dir, embedded, clock}
 }
 
@@ -88,10 +88,10 @@ func (s *Store) Find(name string) (string, error) {
 	if !info.IsDir() {
 		return "", fmt.Errorf("%s is not a folder; remove it", dir)
 	}
-	if err := owner.CheckFolder(s.dir); err != nil {
+	if err := owner.CheckFolderOwnerAndMode(s.dir); err != nil {
 		return "", err
 	}
-	return dir, owner.CheckFolder(dir)
+	return dir, owner.CheckFolderOwnerAndMode(dir)
 }
 
 // Names returns the names of the installed models, in order.

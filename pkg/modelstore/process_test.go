@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	reexec.Main(m, func(arg string) error {
 		store, source, _ := strings.Cut(arg, "\n")
-		_, err := Open(store, nil, clock).Install(context.Background(), source, InstallOptions{Force: true, Check: func(dir string) error {
+		_, err := Open(store, nil, clock).Install(context.Background(), source, InstallOptions{ReplacesInstalledModel: true, CheckModelFolder: func(dir string) error {
 			fmt.Println(dir)
 			time.Sleep(time.Hour) // until it is killed
 			return nil
@@ -42,7 +42,7 @@ func TestKilledPull(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil || !strings.Contains(line, unfinishedPrefix) {
+		if err != nil || !strings.Contains(line, unfinishedModelFolderPrefix) {
 			t.Errorf("it printed %q, error %v; want the folder it works in", line, err)
 		}
 		if err := puller.Process.Kill(); err != nil {
@@ -65,7 +65,7 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("%q, error %v", names, err)
 	}
 	s.clock = func() time.Time { return time.Now().Add(25 * time.Hour) }
-	s.removeLeftovers()
+	s.cleanUpInterruptedInstalls()
 	if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) {
 		t.Errorf("the store has %q", left)
 	}

@@ -24,13 +24,13 @@ func TestReplaceInTwoSteps(t *testing.T) {
 		}
 	}
 	// A process died between the steps: the model gets its place back.
-	if err := os.Rename(filepath.Join(s.dir, "tiny"), filepath.Join(s.dir, replacedPrefix+"tiny")); err != nil {
+	if err := os.Rename(filepath.Join(s.dir, "tiny"), filepath.Join(s.dir, replacedModelFolderPrefix+"tiny")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Find("tiny"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v, want ErrNotFound", err)
 	}
-	s.removeLeftovers()
+	s.cleanUpInterruptedInstalls()
 	if got := weights(t, s); got != "tiny" {
 		t.Errorf("weights %q, want those of before", got)
 	}
@@ -41,10 +41,10 @@ func TestReplaceInTwoSteps(t *testing.T) {
 		t.Errorf("weights %q, want the new ones", got)
 	}
 	// A process died after the steps: the old model goes.
-	if err := os.MkdirAll(filepath.Join(s.dir, replacedPrefix+"tiny", "x"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.dir, replacedModelFolderPrefix+"tiny", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.removeLeftovers()
+	s.cleanUpInterruptedInstalls()
 	if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) || weights(t, s) != "work" {
 		t.Errorf("the store has %q", left)
 	}
@@ -53,7 +53,7 @@ func TestReplaceInTwoSteps(t *testing.T) {
 func TestOldWorkIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	for name, age := range map[string]time.Duration{unfinishedPrefix + "old": 25 * time.Hour, unfinishedPrefix + "young": time.Hour} {
+	for name, age := range map[string]time.Duration{unfinishedModelFolderPrefix + "old": 25 * time.Hour, unfinishedModelFolderPrefix + "young": time.Hour} {
 		dir := filepath.Join(s.dir, name)
 		if err := os.MkdirAll(filepath.Join(dir, "m"), 0o700); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOldWorkIsRemoved(t *testing.T) {
 	if _, err := s.Install(t.Context(), folder(t, plain()), InstallOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if left := seen(t, s); !slices.Equal(left, []string{unfinishedPrefix + "young", "tiny"}) {
+	if left := seen(t, s); !slices.Equal(left, []string{unfinishedModelFolderPrefix + "young", "tiny"}) {
 		t.Errorf("the store has %q", left)
 	}
 	if names, err := s.Names(); !slices.Equal(names, []string{"tiny"}) || err != nil {
@@ -101,7 +101,7 @@ func TestManyPull(t *testing.T) {
 		won := 0
 		for i := range 8 {
 			wg.Go(func() {
-				_, err := s.Install(t.Context(), sources[i%2], InstallOptions{Force: force})
+				_, err := s.Install(t.Context(), sources[i%2], InstallOptions{ReplacesInstalledModel: force})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -142,7 +142,7 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 20 {
-			if _, err := s.Install(t.Context(), source, InstallOptions{Force: true}); err != nil {
+			if _, err := s.Install(t.Context(), source, InstallOptions{ReplacesInstalledModel: true}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -165,7 +165,7 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 func TestCommitWaits(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	if err := s.prepareFolder(); err != nil {
+	if err := s.createPrivateStoreFolder(); err != nil {
 		t.Fatal(err)
 	}
 	unlock, err := s.lockStore()
@@ -175,7 +175,7 @@ func TestCommitWaits(t *testing.T) {
 	checked, done := make(chan struct{}), make(chan error, 1)
 	source := folder(t, plain())
 	go func() {
-		_, err := s.Install(t.Context(), source, InstallOptions{Check: func(string) error { close(checked); return nil }})
+		_, err := s.Install(t.Context(), source, InstallOptions{CheckModelFolder: func(string) error { close(checked); return nil }})
 		done <- err
 	}()
 	<-checked

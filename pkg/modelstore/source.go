@@ -24,8 +24,8 @@ func unpackFolder(ctx context.Context, dir, to string) error {
 	}
 	defer root.Close()
 	taken := map[string]string{}
-	for _, k := range knownFiles {
-		f, err := openPlain(root, k.sourcePath)
+	for _, k := range modelFileSpecs {
+		f, err := openWithoutSymlinks(root, k.sourcePath)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -41,9 +41,9 @@ func unpackFolder(ctx context.Context, dir, to string) error {
 	return nil
 }
 
-// openPlain opens a file that is not a link, below folders that are not links:
+// openWithoutSymlinks opens a file that is not a link, below folders that are not links:
 // what a link points to was not meant to be copied.
-func openPlain(root *os.Root, name string) (*os.File, error) {
+func openWithoutSymlinks(root *os.Root, name string) (*os.File, error) {
 	for i := range name {
 		if name[i] == '/' {
 			if info, err := root.Lstat(name[:i]); err != nil {
@@ -73,7 +73,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 
 // copyKnownFile writes a known file of a source into the folder to. taken maps the installed names
 // of the files written before to their paths in the source.
-func copyKnownFile(ctx context.Context, taken map[string]string, k knownFile, r io.Reader, to string) error {
+func copyKnownFile(ctx context.Context, taken map[string]string, k modelFileSpec, r io.Reader, to string) error {
 	if other, ok := taken[k.installedName]; ok {
 		return fmt.Errorf("the folder has both %s and %s; remove one", other, k.sourcePath)
 	}

@@ -173,9 +173,9 @@ func TestInstallRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, want: "is not a regular file"},
-		"the check says no":  {opts: InstallOptions{Check: func(string) error { return errors.New("no such label") }}, want: "no such label"},
-		"digest of a folder": {opts: InstallOptions{SHA256: strings.Repeat("0", 64)}, want: "folder"},
-		"bad digest":         {opts: InstallOptions{SHA256: "abc"}, want: "64 hexadecimal digits"},
+		"the check says no":  {opts: InstallOptions{CheckModelFolder: func(string) error { return errors.New("no such label") }}, want: "no such label"},
+		"digest of a folder": {opts: InstallOptions{ArchiveSHA256Hex: strings.Repeat("0", 64)}, want: "folder"},
+		"bad digest":         {opts: InstallOptions{ArchiveSHA256Hex: "abc"}, want: "64 hexadecimal digits"},
 		"name up":            {opts: InstallOptions{Name: "../up"}, want: "model name"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestForce(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	install := func(weights string, force bool) error {
-		_, err := s.Install(t.Context(), folder(t, with(map[string]string{"model.onnx": weights})), InstallOptions{Force: force})
+		_, err := s.Install(t.Context(), folder(t, with(map[string]string{"model.onnx": weights})), InstallOptions{ReplacesInstalledModel: force})
 		return err
 	}
 	if err := install("one", true); err != nil {
@@ -349,7 +349,7 @@ func TestEmbedded(t *testing.T) {
 		files[name] = &fstest.MapFile{Data: []byte(content)}
 	}
 	var changed error
-	s := Open(filepath.Join(t.TempDir(), "models"), &Embedded{files, "sha256:1", 74, func() error { return changed }}, clock)
+	s := Open(filepath.Join(t.TempDir(), "models"), &EmbeddedModel{files, "sha256:1", 74, func() error { return changed }}, clock)
 	if list, err := s.List(t.Context()); err != nil || len(list) != 1 || list[0].EmbeddedOrInstalled != "embedded" || list[0].Licence != "MIT" || list[0].Size != 74 {
 		t.Errorf("list %+v, error %v", list, err)
 	}

@@ -40,23 +40,23 @@ func LoadCases(name string, data []byte) (*DecisionTestCases, error) {
 
 // A CaseResult is the result of one case.
 type CaseResult struct {
-	Name       string // name of the case, or its action if it has no name
-	Line       int    // in the file, counted from 1
-	PolicyName string
-	Want       string // ALLOW, BLOCK, ESCALATE, or ESCALATE with the next tier
-	Got        string
-	Rule       string // the rule that decided
-	Why        string // the verdict's reasoning, or the error
-	OK         bool
+	Name             string // name of the case, or its action if it has no name
+	Line             int    // in the file, counted from 1
+	PolicyName       string
+	Want             string // ALLOW, BLOCK, ESCALATE, or ESCALATE with the next tier
+	Got              string
+	Rule             string // the rule that decided
+	ReasoningOrError string // the verdict's reasoning, or the error
+	OK               bool
 }
 
-// Run judges all cases. Its parameter under returns the policy under test, for options with the
+// Run judges all cases. The function under returns the policy under test, for options with the
 // folders of the table; a case can also name a preset instead. Actions are judged in the table's
-// [effect.PathContext], or in an.Place if the table has none.
-func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, under func(Options) (*Policy, error)) ([]CaseResult, error) {
+// [effect.PathContext], or in an.DefaultExecutionContext if the table has none.
+func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, policyWithOptions func(Options) (*Policy, error)) ([]CaseResult, error) {
 	opts, place := Options{Vars: t.table.Vars}, an.DefaultExecutionContext
 	if t.table.CWD != "" || t.table.Home != "" || t.table.WorkspaceRoots != nil {
-		place = effect.PathContext{CWD: t.table.CWD, Home: t.table.Home, Roots: t.table.WorkspaceRoots, FoldCase: t.table.FoldCase}
+		place = effect.PathContext{CWD: t.table.CWD, Home: t.table.Home, WorkspaceRoots: t.table.WorkspaceRoots, FoldCase: t.table.FoldsPathLetterCase}
 		opts.Vars = opts.variableFolders()
 		opts.Vars["WORKSPACE"] = t.table.WorkspaceRoots
 		opts.Vars["HOME"] = []string{t.table.Home}
@@ -71,7 +71,7 @@ func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, unde
 			if p == nil {
 				var err error
 				if w.PresetName == "" {
-					p, err = under(opts)
+					p, err = policyWithOptions(opts)
 				} else {
 					p, err = Preset(w.PresetName, opts)
 				}
@@ -94,21 +94,21 @@ func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.
 	if w.Tier != 0 {
 		r.Want = fmt.Sprintf("%s %d", w.Decision, w.Tier)
 	}
-	v, err := judgeExample(ctx, an, p, &c.Example)
+	v, err := judgeRuleExample(ctx, an, p, &c.Example)
 	if err != nil {
-		r.Got, r.Why = verdict.Block.String(), err.Error()
+		r.Got, r.ReasoningOrError = verdict.Block.String(), err.Error()
 		return r
 	}
-	r.Got, r.Rule, r.Why = v.Decision.String(), v.Rule, v.Reasoning
-	r.OK = r.Got == w.Decision && (c.Rule == "" || c.Rule == v.Rule) && (w.Tier == 0 || w.Tier == v.NextTier)
+	r.Got, r.Rule, r.ReasoningOrError = v.Decision.String(), v.Rule, v.Reasoning
+	r.OK = r.Got == w.Decision && (c.ExpectedRule == "" || c.ExpectedRule == v.Rule) && (w.Tier == 0 || w.Tier == v.NextTier)
 	if v.Decision == verdict.Escalate && w.Tier != 0 {
 		r.Got = fmt.Sprintf("%s %d", r.Got, v.NextTier)
 	}
 	return r
 }
 
-// judgeExample judges the last action of an example as if the earlier ones had run.
-func judgeExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rulefile.Example) (verdict.Verdict, error) {
+// judgeRuleExample judges the last action of an example as if the earlier ones had run.
+func judgeRuleExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rulefile.Example) (verdict.Verdict, error) {
 	var actions []*action.Action
 	for _, raw := range append(e.EarlierActions[:len(e.EarlierActions):len(e.EarlierActions)], e.Action) {
 		a, err := action.Parse(raw)

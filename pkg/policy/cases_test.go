@@ -34,14 +34,14 @@ func TestCaseTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		cases += len(table.table.Cases)
-		for _, preset := range Presets() {
+		for _, preset := range PresetNames() {
 			results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load(preset))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, r := range results {
 				if !r.OK && (r.PolicyName == preset) {
-					t.Errorf("%s:%d: %s: %s: want %s, got %s [%s] %s", filepath.Base(file), r.Line, r.PolicyName, r.Name, r.Want, r.Got, r.Rule, r.Why)
+					t.Errorf("%s:%d: %s: %s: want %s, got %s [%s] %s", filepath.Base(file), r.Line, r.PolicyName, r.Name, r.Want, r.Got, r.Rule, r.ReasoningOrError)
 				}
 			}
 		}
@@ -83,8 +83,8 @@ cases:
 		for _, r := range results {
 			ok := map[bool]string{true: "ok", false: "failed"}[r.OK]
 			got = append(got, string(rune('0'+r.Line))+" "+r.PolicyName+" "+ok)
-			if r.Name == "" || !r.OK && r.Why == "" {
-				t.Errorf("line %d: name %q, why %q", r.Line, r.Name, r.Why)
+			if r.Name == "" || !r.OK && r.ReasoningOrError == "" {
+				t.Errorf("line %d: name %q, why %q", r.Line, r.Name, r.ReasoningOrError)
 			}
 		}
 		if s := strings.Join(got, "|"); s != want {

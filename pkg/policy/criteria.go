@@ -35,18 +35,18 @@ func (t *regexpCriterion) compile() ([]*regexp.Regexp, error) {
 	return t.regexps, t.err
 }
 
-// matchesAnyView reports whether an expression matches somewhere in a view that take accepts.
-func (t *regexpCriterion) matchesAnyView(views []analysis.PayloadTextVariant, take func(*analysis.PayloadTextVariant) bool) (bool, error) {
+// matchesAnyTextVariant reports whether an expression matches somewhere in a view that take accepts.
+func (t *regexpCriterion) matchesAnyTextVariant(variants []analysis.PayloadTextVariant, isAccepted func(*analysis.PayloadTextVariant) bool) (bool, error) {
 	res, err := t.compile()
 	if err != nil {
 		return false, err
 	}
-	for i := range views {
-		if take != nil && !take(&views[i]) {
+	for i := range variants {
+		if isAccepted != nil && !isAccepted(&variants[i]) {
 			continue
 		}
 		for _, re := range res {
-			if re.MatchString(views[i].Text) {
+			if re.MatchString(variants[i].Text) {
 				return true, nil
 			}
 		}
@@ -74,21 +74,21 @@ func (t *regexpCriterion) matchesWhole(s string) (bool, error) {
 	return false, t.err
 }
 
-// slowCriteria are the criteria that read an action's texts or run a jq program.
+// wholeActionCriteria are the criteria that read an action's texts or run a jq program.
 // They apply to the whole case, not to one effect.
-type slowCriteria struct {
+type wholeActionCriteria struct {
 	commands, content *regexpCriterion
 	when              *condition
 	session           *rulefile.Session
 	loosensPolicy     bool // a match makes the policy less strict, see [slowCriteria.match]
 }
 
-func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
+func compileWholeActionCriteria(c *rulefile.Criteria, loosensPolicy bool) *wholeActionCriteria {
 	before := len(c.Session.Labels) > 0 || len(c.Session.EarlierActionTypesOrKinds) > 0
-	if len(c.Commands) == 0 && len(c.Content) == 0 && c.When == "" && !before {
+	if len(c.Commands) == 0 && len(c.Content) == 0 && c.ConditionJQ == "" && !before {
 		return nil
 	}
-	s := &slowCriteria{loosensPolicy: loosens}
+	s := &wholeActionCriteria{loosensPolicy: loosensPolicy}
 	if before {
 		s.session = &c.Session
 	}
@@ -98,8 +98,8 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 	if len(c.Content) > 0 {
 		s.content = &regexpCriterion{expressions: c.Content}
 	}
-	if c.When != "" {
-		s.when = &condition{expr: c.When}
+	if c.ConditionJQ != "" {
+		s.when = &condition{expr: c.ConditionJQ}
 	}
 	return s
 }
@@ -108,7 +108,7 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 // is enough. For criteria that make it less strict, an expression must match the whole raw command, and the
 // command must run only one program: "git status" must not allow "git status; rm -rf /", and a decoded view
 // must not count as the raw text.
-func (s *slowCriteria) match(in *ruleSearch) (bool, error) {
+func (s *wholeActionCriteria) match(in *ruleSearch) (bool, error) {
 	if s == nil {
 		return true, nil
 	}
@@ -124,7 +124,7 @@ func (s *slowCriteria) match(in *ruleSearch) (bool, error) {
 		if s.loosensPolicy {
 			take = func(v *analysis.PayloadTextVariant) bool { return v.TransformationName == "raw" }
 		}
-		ok, err := s.content.matchesAnyView(c.FieldViews(contentFields[:]...), take)
+		ok, err := s.content.matchesAnyTextVariant(c.FieldTextVariants(contentFields[:]...), take)
 		if !ok || err != nil {
 			return false, err
 		}
@@ -140,9 +140,9 @@ func (s *slowCriteria) match(in *ruleSearch) (bool, error) {
 	return true, nil
 }
 
-func (s *slowCriteria) matchCommand(c *analysis.ActionCase) (bool, error) {
+func (s *wholeActionCriteria) matchCommand(c *analysis.ActionCase) (bool, error) {
 	if !s.loosensPolicy {
-		return s.commands.matchesAnyView(c.Views(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
+		return s.commands.matchesAnyTextVariant(c.TextVariants(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
 	}
 	programs := 0
 	for i := range c.Effects {
@@ -158,25 +158,25 @@ func (s *slowCriteria) matchCommand(c *analysis.ActionCase) (bool, error) {
 }
 
 // An exception is one entry of a rule's exceptions.
-type exception struct {
+type ruleException struct {
 	actionTypesAndEffectKinds           []string
 	globs                               []string
-	matchesAnyFolder                    bool // a glob matches a name in any folder
+	hasGlobForAnyFolder                 bool // a glob matches a name in any folder
 	paths                               func() (*effect.Globs, error)
 	hosts                               []effect.HostPattern
-	trustedTrueFalseOrAny               string // required value of [effect.Effect.Trusted]: "true", "false", or "" for either
+	targetTrustedTrueFalseOrAny         string // required value of [effect.Effect.IsTargetTrusted]: "true", "false", or "" for either
 	restorableTrueFalseBackedUpOrAny    string // required value of Restorable: "true", "false", "kept", or "" for any
 	sendsEarlierReadValueTrueFalseOrAny string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
-	facts                               effectPropertyCriteria
-	slowCriteria                        *slowCriteria
+	effectPropertyCriteria              effectPropertyCriteria
+	wholeActionCriteria                 *wholeActionCriteria
 	loosensPolicy                       bool
 }
 
-func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{actionTypesAndEffectKinds: c.ActionTypesAndEffectKinds, trustedTrueFalseOrAny: c.TrustedTrueFalseOrAny, restorableTrueFalseBackedUpOrAny: c.RestorableTrueFalseBackedUpOrAny, sendsEarlierReadValueTrueFalseOrAny: c.Session.SendsEarlierReadValueTrueFalseOrAny, globs: c.Paths, facts: compileFacts(c.Facts), slowCriteria: compileSlow(c, loosens), loosensPolicy: loosens}
+func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (ruleException, error) {
+	x := ruleException{actionTypesAndEffectKinds: c.ActionTypesAndEffectKinds, targetTrustedTrueFalseOrAny: c.TrustedTrueFalseOrAny, restorableTrueFalseBackedUpOrAny: c.RestorableTrueFalseBackedUpOrAny, sendsEarlierReadValueTrueFalseOrAny: c.Session.SendsEarlierReadValueTrueFalseOrAny, globs: c.Paths, effectPropertyCriteria: compileEffectPropertyCriteria(c.Facts), wholeActionCriteria: compileWholeActionCriteria(c, loosens), loosensPolicy: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
-		x.matchesAnyFolder = x.matchesAnyFolder || segmentGlob{glob: g}.matchesAnyFolder()
+		x.hasGlobForAnyFolder = x.hasGlobForAnyFolder || segmentGlob{glob: g}.matchesAnyFolder()
 	}
 	for _, h := range c.Hosts {
 		p, err := effect.ParseHostPattern(h)
@@ -190,15 +190,15 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 
 // match reports whether the exception holds for an effect. An exception that makes the policy less strict
 // must cover everything that the effect touches; one that makes it stricter need only possibly match a part.
-func (x *exception) match(s *ruleSearch, e *effect.Effect) (bool, error) {
-	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.ReceivedType == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.ReceivedType)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
+func (x *ruleException) match(s *ruleSearch, e *effect.Effect) (bool, error) {
+	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.AmbiguousTypeAlias == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.AmbiguousTypeAlias)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
 		return false, nil
 	}
-	if x.trustedTrueFalseOrAny != "" && (x.trustedTrueFalseOrAny == "true") != e.Trusted || !meetsRestorableCriterion(x.restorableTrueFalseBackedUpOrAny, e) ||
-		x.sendsEarlierReadValueTrueFalseOrAny != "" && (x.sendsEarlierReadValueTrueFalseOrAny == "true") != (e.Cause == effect.CauseValueReadInSession) {
+	if x.targetTrustedTrueFalseOrAny != "" && (x.targetTrustedTrueFalseOrAny == "true") != e.IsTargetTrusted || !meetsRestorableCriterion(x.restorableTrueFalseBackedUpOrAny, e) ||
+		x.sendsEarlierReadValueTrueFalseOrAny != "" && (x.sendsEarlierReadValueTrueFalseOrAny == "true") != (e.Cause == effect.CauseSecretReadEarlierInSession) {
 		return false, nil
 	}
-	if ok, err := x.facts.match(s, e); !ok || err != nil {
+	if ok, err := x.effectPropertyCriteria.match(s, e); !ok || err != nil {
 		return false, err
 	}
 	if len(x.globs) > 0 {
@@ -211,7 +211,7 @@ func (x *exception) match(s *ruleSearch, e *effect.Effect) (bool, error) {
 			_, ok = globs.FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 		} else {
 			_, ok = globs.FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
-			ok = ok || x.matchesAnyFolder && (e.PathIsPattern || e.Recursive)
+			ok = ok || x.hasGlobForAnyFolder && (e.PathIsPattern || e.Recursive)
 		}
 		if !ok {
 			return false, nil
@@ -220,7 +220,7 @@ func (x *exception) match(s *ruleSearch, e *effect.Effect) (bool, error) {
 	if len(x.hosts) > 0 && !matchHosts(x.hosts, e.Host) {
 		return false, nil
 	}
-	return x.slowCriteria.match(s)
+	return x.wholeActionCriteria.match(s)
 }
 
 // meetsRestorableCriterion reports whether a removed file can be restored as the rule demands: "true" by version control,
@@ -230,9 +230,9 @@ func meetsRestorableCriterion(requiredRestorable string, e *effect.Effect) bool 
 	case "":
 		return true
 	case "kept":
-		return e.BackedUp
+		return e.IsBackedUpByShield
 	}
-	return (requiredRestorable == "true") == e.Restorable
+	return (requiredRestorable == "true") == e.IsRestorableWithoutBackup
 }
 
 func matchHosts(patterns []effect.HostPattern, host string) bool {

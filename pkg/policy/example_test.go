@@ -29,7 +29,7 @@ deny:
 		fmt.Println(err)
 		return
 	}
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", WorkspaceRoots: []string{"/work/app"}}}
 	v, err := p.Judge(context.Background(), an.Case(a))
 	if err != nil {
 		fmt.Println(err)

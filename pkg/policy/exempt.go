@@ -11,17 +11,17 @@ import (
 
 // compileHeuristicExceptions compiles the exceptions to heuristic rules.
 func (p *Policy) compileHeuristicExceptions(opts Options) error {
-	for i := range p.rules.Heuristic {
-		r := &p.rules.Heuristic[i]
+	for i := range p.rules.HeuristicExceptions {
+		r := &p.rules.HeuristicExceptions[i]
 		for k := range r.Except {
 			x, err := compileException(&r.Except[k], opts.Vars, true)
 			if err != nil {
 				return err
 			}
-			if p.exemptions == nil {
-				p.exemptions = map[string][]exception{}
+			if p.exceptionsByHeuristicRuleID == nil {
+				p.exceptionsByHeuristicRuleID = map[string][]ruleException{}
 			}
-			p.exemptions[r.Name] = append(p.exemptions[r.Name], x)
+			p.exceptionsByHeuristicRuleID[r.Name] = append(p.exceptionsByHeuristicRuleID[r.Name], x)
 		}
 	}
 	return nil
@@ -31,7 +31,7 @@ func (p *Policy) compileHeuristicExceptions(opts Options) error {
 // cover all effects of the action, since the rule may match text that belongs to no single effect. Effects
 // that only run a known program need not be covered.
 func (p *Policy) DisablesHeuristicRule(ctx context.Context, c *analysis.ActionCase, ruleID string) (bool, error) {
-	list := p.exemptions[ruleID]
+	list := p.exceptionsByHeuristicRuleID[ruleID]
 	if len(list) == 0 {
 		return false, nil
 	}
@@ -64,12 +64,12 @@ func (p *Policy) DisablesHeuristicRule(ctx context.Context, c *analysis.ActionCa
 	return covered, nil
 }
 
-// Findings returns the deny and verify rules that match an action, certainly or possibly, and, for each of
+// MatchingDenyAndVerifyRules returns the deny and verify rules that match an action, certainly or possibly, and, for each of
 // its effects, whether one of these rules asks about it.
-func (p *Policy) Findings(ctx context.Context, c *analysis.ActionCase) (rules []string, met []bool, err error) {
+func (p *Policy) MatchingDenyAndVerifyRules(ctx context.Context, c *analysis.ActionCase) (rules []string, isEffectAskedAbout []bool, err error) {
 	before := c.MatchedRules
 	defer func() { c.MatchedRules = before }()
-	met = make([]bool, len(c.Effects))
+	isEffectAskedAbout = make([]bool, len(c.Effects))
 	for _, l := range append([]*Policy{p}, p.lowerLayers...) {
 		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
 		s := searchPool.Get().(*ruleSearch)
@@ -87,10 +87,10 @@ func (p *Policy) Findings(ctx context.Context, c *analysis.ActionCase) (rules []
 		}
 		for i := range c.MatchedRules {
 			for _, m := range c.MatchedRules[i] {
-				rules, met[i] = append(rules, m.RuleNameOrID), true
+				rules, isEffectAskedAbout[i] = append(rules, m.RuleNameOrID), true
 			}
 		}
 	}
 	sorted.Strings(rules)
-	return slices.Compact(rules), met, nil
+	return slices.Compact(rules), isEffectAskedAbout, nil
 }

@@ -129,13 +129,13 @@ func TestGaps(t *testing.T) {
 		{"action_types: [write_file], paths: ['**/*']", `{"type":"write_file","payload":{"path":"/home/me/.bashrc","content":"x"}}`, ""},
 	} {
 		p := loadExempt(t, "allow:\n- {name: mine, "+test.rule+"}\n")
-		gaps, err := p.Gaps(t.Context(), exampleCase(t, test.action))
+		gaps, err := p.AllowRuleGaps(t.Context(), exampleCase(t, test.action))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
 		for _, g := range gaps {
-			got += g.Why
+			got += g.NotCoveredReason
 		}
 		if !strings.Contains(got, test.want) || test.want == "" && got != "" {
 			t.Errorf("%s on %s: %q, want %q", test.rule, test.action, got, test.want)

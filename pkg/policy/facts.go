@@ -20,7 +20,7 @@ type effectPropertyCriterion struct {
 	argExpressions                *regexpCriterion // regular expressions for "args"; with them, allowedValues and excludedValues are not used
 }
 
-func compileFacts(list []rulefile.EffectPropertyCriterion) effectPropertyCriteria {
+func compileEffectPropertyCriteria(list []rulefile.EffectPropertyCriterion) effectPropertyCriteria {
 	var out effectPropertyCriteria
 	for _, f := range list {
 		c := effectPropertyCriterion{name: f.Name}
@@ -52,11 +52,11 @@ func (fs effectPropertyCriteria) match(s *ruleSearch, e *effect.Effect) (bool, e
 		case "programs":
 			ok = f.acceptsValue(e.Program)
 		case "verbs":
-			ok = f.acceptsValue(e.Verb)
+			ok = f.acceptsValue(e.RemoteOperationVerb)
 		case "names":
 			ok = e.Path != "" && !e.PathIsPattern && !e.Recursive && f.acceptsValue(strings.TrimSuffix(path.Base(e.Path), ".exe"))
 		case "labels":
-			ok = slices.ContainsFunc(e.Labels, func(l effect.Label) bool { return f.acceptsValue(string(l)) })
+			ok = slices.ContainsFunc(e.DataLabels, func(l effect.TaintLabel) bool { return f.acceptsValue(string(l)) })
 		case "args":
 			res, err := f.argExpressions.compile()
 			if err != nil {
@@ -93,10 +93,10 @@ func (s *ruleSearch) programClass(e *effect.Effect) effect.ProgramClass {
 	return class
 }
 
-// checkFact returns an error for an entry that no effect can have.
-func checkFact(name, entry string) error {
+// checkEffectPropertyValue returns an error for an entry that no effect can have.
+func checkEffectPropertyValue(propertyName, value string) error {
 	var known []string
-	switch name {
+	switch propertyName {
 	case "causes":
 		for _, c := range effect.Causes() {
 			known = append(known, string(c))
@@ -112,8 +112,8 @@ func checkFact(name, entry string) error {
 	default:
 		return nil
 	}
-	if !slices.Contains(known, entry) {
-		return fmt.Errorf("%[1]q is not a valid value of %[2]s; use a value that 'shield explain' shows%[3]s", entry, name, suggest.DidYouMeanSuffix(entry, known))
+	if !slices.Contains(known, value) {
+		return fmt.Errorf("%[1]q is not a valid value of %[2]s; use a value that 'shield explain' shows%[3]s", value, propertyName, suggest.DidYouMeanSuffix(value, known))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	run := effect.Effect{Kind: effect.RunCode, Cause: effect.CauseWrittenCodeRunsLater, Labels: []effect.Label{effect.LabelUntrusted, effect.LabelNetwork}}
+	run := effect.Effect{Kind: effect.RunCode, Cause: effect.CauseWrittenCodeRunsLater, DataLabels: []effect.TaintLabel{effect.LabelUntrusted, effect.LabelFromNetwork}}
 	git := effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{"push", "origin main", "x"}, Class: effect.Network}
 	for rule, want := range map[string]struct {
 		e  effect.Effect
@@ -27,7 +27,7 @@ func TestFacts(t *testing.T) {
 		"programs: [git]\n    args: ['(?m)^pull$']": {git, false},
 		`classes: [network]`:                        {git, true},
 		`classes: [readonly]`:                       {run, true}, // no program has the effect
-		`verbs: [delete]`:                           {effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete"}, true},
+		`verbs: [delete]`:                           {effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete"}, true},
 		`names: [shield]`:                           {effect.Effect{Kind: effect.WriteFile, Path: "/a/shield.exe"}, true},
 		`names: [a]`:                                {effect.Effect{Kind: effect.WriteFile, Path: "/a", Recursive: true}, false},
 	} {

@@ -77,7 +77,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte{1, 1, 12, 0, 8, 12, 0}, uint8(1), uint64(3))
 	type pair struct{ plain, denying *Policy }
 	var pairs []pair
-	for _, name := range Presets() {
+	for _, name := range PresetNames() {
 		pairs = append(pairs, pair{
 			mustLoad(f, "extends: "+name+"\n"),
 			mustLoad(f, "extends: "+name+"\ndeny:\n- {name: more, action_types: [write_file, http_request], paths: [/tmp/**, /work/**]}\n"),

@@ -12,11 +12,11 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A CoverageGap says why an allow rule that names an action does not cover it.
-type CoverageGap struct{ Rule, Why string }
+// A AllowRuleGap says why an allow rule that names an action does not cover it.
+type AllowRuleGap struct{ Rule, NotCoveredReason string }
 
-// Gaps returns why the allow rules that name an action, by its type or its command, do not cover it.
-func (p *Policy) Gaps(ctx context.Context, c *analysis.ActionCase) ([]CoverageGap, error) {
+// AllowRuleGaps returns why the allow rules that name an action, by its type or its command, do not cover it.
+func (p *Policy) AllowRuleGaps(ctx context.Context, c *analysis.ActionCase) ([]AllowRuleGap, error) {
 	x, err := p.allow.compile()
 	if err != nil {
 		return nil, err
@@ -28,18 +28,18 @@ func (p *Policy) Gaps(ctx context.Context, c *analysis.ActionCase) ([]CoverageGa
 		searchPool.Put(s)
 	}()
 	s.resetForRuleList(x)
-	var out []CoverageGap
+	var out []AllowRuleGap
 	for i := range p.allow.rules {
 		r := &p.allow.rules[i]
 		if !isRuleForAction(c, r) {
 			continue
 		}
-		why, err := s.ruleGap(i, r)
+		why, err := s.uncoveredActionReason(i, r)
 		if err != nil {
 			return nil, err
 		}
 		if why != "" {
-			out = append(out, CoverageGap{r.Name, why})
+			out = append(out, AllowRuleGap{r.Name, why})
 		}
 	}
 	return out, nil
@@ -48,18 +48,18 @@ func (p *Policy) Gaps(ctx context.Context, c *analysis.ActionCase) ([]CoverageGa
 // isRuleForAction reports whether a rule is intended for an action: it lists the action's type, or one of its
 // expressions matches part of the command.
 func isRuleForAction(c *analysis.ActionCase, r *rulefile.Rule) bool {
-	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.ReceivedType != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.ReceivedType) {
+	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.AmbiguousTypeAlias != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.AmbiguousTypeAlias) {
 		return true
 	}
-	ok, err := (&regexpCriterion{expressions: r.Commands}).matchesAnyView(c.Views(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
+	ok, err := (&regexpCriterion{expressions: r.Commands}).matchesAnyTextVariant(c.TextVariants(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
 	return ok && err == nil
 }
 
-// ruleGap returns the part of a case that an allow rule does not cover; "" if it covers everything.
-func (s *ruleSearch) ruleGap(rule int, r *rulefile.Rule) (string, error) {
+// uncoveredActionReason returns the part of a case that an allow rule does not cover; "" if it covers everything.
+func (s *ruleSearch) uncoveredActionReason(rule int, r *rulefile.Rule) (string, error) {
 	for i := range s.judgedCase.Effects {
 		e := &s.judgedCase.Effects[i]
-		if why, err := s.effectGap(rule, r, e); why != "" || err != nil {
+		if why, err := s.uncoveredEffectReason(rule, r, e); why != "" || err != nil {
 			return why, err
 		}
 	}
@@ -72,12 +72,12 @@ func (s *ruleSearch) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 			return "its pattern in commands matches only a part of the command; it must match all of it", nil
 		}
 	}
-	ok, err := s.matchesSlowCriteria(rule)
+	ok, err := s.matchesWholeActionCriteria(rule)
 	switch {
 	case err != nil:
 		return "", err
-	case !ok && len(r.Commands) > 0 && s.programCount() > 1:
-		return fmt.Sprintf("the command runs %d programs, and a rule with commands can allow only one; run them one by one", s.programCount()), nil
+	case !ok && len(r.Commands) > 0 && s.executedProgramCount() > 1:
+		return fmt.Sprintf("the command runs %d programs, and a rule with commands can allow only one; run them one by one", s.executedProgramCount()), nil
 	case !ok:
 		return "its conditions (content, when, session) do not match", nil
 	}
@@ -89,12 +89,12 @@ func (s *ruleSearch) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 	return "", nil
 }
 
-// effectGap returns why a rule does not cover an effect; "" if it does.
-func (s *ruleSearch) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
+// uncoveredEffectReason returns why a rule does not cover an effect; "" if it does.
+func (s *ruleSearch) uncoveredEffectReason(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
 	if isNeverAllowedByRule(s.judgedCase, e) {
 		return "part of the action is unknown, and allow rules cover known actions only: " + displayText(cmp.Or(e.Reason, e.Program)), nil
 	}
-	set, err := s.coveringRules(e)
+	set, err := s.rulesCoveringEffect(e)
 	if set.has(rule) || err != nil {
 		return "", err
 	}
@@ -104,16 +104,16 @@ func (s *ruleSearch) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (st
 		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", describeEffect(e), e.KindForPolicies()), nil
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
 		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect that has neither: %s; use commands instead", describeEffect(e)), nil
-	case r.TrustedTrueFalseOrAny != "" && (r.TrustedTrueFalseOrAny == "true") != e.Trusted:
+	case r.TrustedTrueFalseOrAny != "" && (r.TrustedTrueFalseOrAny == "true") != e.IsTargetTrusted:
 		return "the rule's key trusted: " + r.TrustedTrueFalseOrAny + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
-	case r.RestorableTrueFalseBackedUpOrAny != "" && (r.RestorableTrueFalseBackedUpOrAny == "true") != e.Restorable:
+	case r.RestorableTrueFalseBackedUpOrAny != "" && (r.RestorableTrueFalseBackedUpOrAny == "true") != e.IsRestorableWithoutBackup:
 		return "the rule's key restorable: " + r.RestorableTrueFalseBackedUpOrAny + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
 	}
 	return "its paths, hosts or other keys do not match: " + describeEffect(e), nil
 }
 
-// programCount returns how many programs the case runs.
-func (s *ruleSearch) programCount() (n int) {
+// executedProgramCount returns how many programs the case runs.
+func (s *ruleSearch) executedProgramCount() (n int) {
 	for i := range s.judgedCase.Effects {
 		if s.judgedCase.Effects[i].Kind == effect.Execute {
 			n++

@@ -23,7 +23,7 @@ type ruleList struct {
 // newRuleList returns a list. Exceptions to deny and verify rules make the policy less strict; exceptions to
 // allow rules make it stricter.
 func newRuleList(rules []rulefile.Rule, vars map[string][]string, allow bool) ruleList {
-	return ruleList{rules, sync.OnceValues(func() (*ruleIndex, error) { return compileList(rules, vars, allow) })}
+	return ruleList{rules, sync.OnceValues(func() (*ruleIndex, error) { return compileRuleList(rules, vars, allow) })}
 }
 
 // A ruleIndex finds the rules of a list that match an effect. All globs are matched at once, so the time hardly
@@ -31,16 +31,16 @@ func newRuleList(rules []rulefile.Rule, vars map[string][]string, allow bool) ru
 type ruleIndex struct {
 	matchers []ruleMatcher
 
-	byType                map[string]*ruleSet // rules that list an action type or kind
-	anyType               ruleSet             // rules without types
-	withoutPathsAndHosts  ruleSet             // rules with neither paths nor hosts
-	protectedCore         ruleSet             // rules of the protected core
-	byRequiredTargetTrust boolRules           // rules that require a trusted place, or an untrusted one
-	byRestorable          boolRules           // rules that require that version control can restore the file, or cannot
-	requiringBackup       ruleSet             // rules that require that shield backs up the file
-	byValueFlow           boolRules           // rules for values that the session has seen, or for all other values
-	withPaths             ruleSet
-	withHosts             ruleSet
+	rulesByActionTypeOrKind        map[string]*ruleSet // rules that list an action type or kind
+	rulesWithoutTypeOrKind         ruleSet             // rules without types
+	withoutPathsAndHosts           ruleSet             // rules with neither paths nor hosts
+	protectedCoreRules             ruleSet             // rules of the protected core
+	byRequiredTargetTrust          rulesByRequiredBool // rules that require a trusted place, or an untrusted one
+	byRestorable                   rulesByRequiredBool // rules that require that version control can restore the file, or cannot
+	rulesRequiringShieldBackup     ruleSet             // rules that require that shield backs up the file
+	rulesBySendingEarlierReadValue rulesByRequiredBool // rules for values that the session has seen, or for all other values
+	withPaths                      ruleSet
+	withHosts                      ruleSet
 
 	policyFilePaths []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
 	workspaceRoots  []string // workspace folders
@@ -54,17 +54,17 @@ type ruleIndex struct {
 
 // A ruleMatcher is the criteria of a rule other than types, paths and hosts.
 type ruleMatcher struct {
-	facts        effectPropertyCriteria
-	slowCriteria *slowCriteria
-	exceptions   []exception
+	effectPropertyCriteria effectPropertyCriteria
+	wholeActionCriteria    *wholeActionCriteria
+	exceptions             []ruleException
 }
 
-func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*ruleIndex, error) {
+func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRules bool) (*ruleIndex, error) {
 	if len(rules) > maxRules {
 		return nil, fmt.Errorf("more than %d rules in a list; combine rules", maxRules)
 	}
 	x := &ruleIndex{
-		matchers: make([]ruleMatcher, len(rules)), byType: make(map[string]*ruleSet, 32),
+		matchers: make([]ruleMatcher, len(rules)), rulesByActionTypeOrKind: make(map[string]*ruleSet, 32),
 		policyFilePaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
 	}
 	x.globSets = [...]*globSet{&x.posixGlobs, &x.driveGlobs}
@@ -74,18 +74,18 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
 			x.withoutPathsAndHosts.add(i)
 		}
-		if isProtectedCoreRule(r.Name) {
-			x.protectedCore.add(i)
+		if isProtectedFromExceptions(r.Name) {
+			x.protectedCoreRules.add(i)
 		}
 		x.byRequiredTargetTrust.add(i, r.TrustedTrueFalseOrAny)
 		x.byRestorable.add(i, r.RestorableTrueFalseBackedUpOrAny)
 		if r.RestorableTrueFalseBackedUpOrAny == "kept" {
-			x.requiringBackup.add(i)
+			x.rulesRequiringShieldBackup.add(i)
 		}
-		x.byValueFlow.add(i, r.Session.SendsEarlierReadValueTrueFalseOrAny)
+		x.rulesBySendingEarlierReadValue.add(i, r.Session.SendsEarlierReadValueTrueFalseOrAny)
 		for _, g := range r.Paths {
 			x.withPaths.add(i)
-			for _, g := range rulefile.Expand(g) {
+			for _, g := range rulefile.ExpandGlobBraces(g) {
 				if isDriveGlob(g) {
 					x.driveGlobs.add(g, i)
 				} else {
@@ -102,10 +102,10 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 			x.hostPatterns = append(x.hostPatterns, p)
 			x.ruleIndexByHostPattern = append(x.ruleIndexByHostPattern, i)
 		}
-		x.matchers[i].facts = compileFacts(r.Facts)
-		x.matchers[i].slowCriteria = compileSlow(&r.Criteria, allow)
+		x.matchers[i].effectPropertyCriteria = compileEffectPropertyCriteria(r.Facts)
+		x.matchers[i].wholeActionCriteria = compileWholeActionCriteria(&r.Criteria, areAllowRules)
 		for k := range r.Except {
-			e, err := compileException(&r.Except[k], vars, !allow)
+			e, err := compileException(&r.Except[k], vars, !areAllowRules)
 			if err != nil {
 				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
 			}
@@ -166,22 +166,22 @@ func (x *ruleIndex) globSetsFor(path string, isPattern bool) []*globSet {
 
 func (x *ruleIndex) addTypes(rule int, types []string) {
 	if len(types) == 0 {
-		x.anyType.add(rule)
+		x.rulesWithoutTypeOrKind.add(rule)
 	}
 	for _, t := range types {
-		set := x.byType[t]
+		set := x.rulesByActionTypeOrKind[t]
 		if set == nil {
 			set = new(ruleSet)
-			x.byType[t] = set
+			x.rulesByActionTypeOrKind[t] = set
 		}
 		set.add(rule)
 	}
 }
 
-// boolRules are the rules with a criterion of value true or false.
-type boolRules struct{ requireTrue, requireFalse ruleSet }
+// rulesByRequiredBool are the rules with a criterion of value true or false.
+type rulesByRequiredBool struct{ requireTrue, requireFalse ruleSet }
 
-func (t *boolRules) add(rule int, want string) {
+func (t *rulesByRequiredBool) add(rule int, want string) {
 	switch want {
 	case "true":
 		t.requireTrue.add(rule)
@@ -190,10 +190,10 @@ func (t *boolRules) add(rule int, want string) {
 	}
 }
 
-// removeOpposite removes from a set the rules that require the other value of a true/false
+// removeRulesRequiringOther removes from a set the rules that require the other value of a true/false
 // criterion than the given one.
-func (t *boolRules) removeOpposite(set *ruleSet, holds bool) {
-	if holds {
+func (t *rulesByRequiredBool) removeRulesRequiringOther(set *ruleSet, actualValue bool) {
+	if actualValue {
 		set.subtract(&t.requireFalse)
 	} else {
 		set.subtract(&t.requireTrue)
@@ -203,19 +203,19 @@ func (t *boolRules) removeOpposite(set *ruleSet, holds bool) {
 // candidateRules returns the rules whose types, and criteria on trust, restorability and seen values, an effect meets.
 func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
 	set := x.rulesOfType(a, e.KindForPolicies())
-	x.byRequiredTargetTrust.removeOpposite(&set, e.Trusted)
-	x.byRestorable.removeOpposite(&set, e.Restorable)
-	if !e.BackedUp {
-		set.subtract(&x.requiringBackup)
+	x.byRequiredTargetTrust.removeRulesRequiringOther(&set, e.IsTargetTrusted)
+	x.byRestorable.removeRulesRequiringOther(&set, e.IsRestorableWithoutBackup)
+	if !e.IsBackedUpByShield {
+		set.subtract(&x.rulesRequiringShieldBackup)
 	}
-	x.byValueFlow.removeOpposite(&set, e.Cause == effect.CauseValueReadInSession)
+	x.rulesBySendingEarlierReadValue.removeRulesRequiringOther(&set, e.Cause == effect.CauseSecretReadEarlierInSession)
 	return set
 }
 
-// rulesNamingType returns the rules that list the action's type under one of its names.
-func (x *ruleIndex) rulesNamingType(a *action.Action) (set ruleSet) {
-	for _, name := range [...]string{a.Type, a.ReceivedType} {
-		if s := x.byType[name]; s != nil {
+// rulesNamingActionType returns the rules that list the action's type under one of its names.
+func (x *ruleIndex) rulesNamingActionType(a *action.Action) (set ruleSet) {
+	for _, name := range [...]string{a.Type, a.AmbiguousTypeAlias} {
+		if s := x.rulesByActionTypeOrKind[name]; s != nil {
 			set.union(s)
 		}
 	}
@@ -225,22 +225,22 @@ func (x *ruleIndex) rulesNamingType(a *action.Action) (set ruleSet) {
 // rulesOfType returns the rules that list a kind of effect, or the action's type under one of its names, or no
 // types.
 func (x *ruleIndex) rulesOfType(a *action.Action, kind effect.Kind) ruleSet {
-	set := x.anyType
-	if s := x.byType[a.Type]; s != nil {
+	set := x.rulesWithoutTypeOrKind
+	if s := x.rulesByActionTypeOrKind[a.Type]; s != nil {
 		set.union(s)
 	}
-	if s := x.byType[a.ReceivedType]; s != nil {
+	if s := x.rulesByActionTypeOrKind[a.AmbiguousTypeAlias]; s != nil {
 		set.union(s)
 	}
 	if string(kind) != a.Type {
-		if s := x.byType[string(kind)]; s != nil {
+		if s := x.rulesByActionTypeOrKind[string(kind)]; s != nil {
 			set.union(s)
 		}
 	}
 	return set
 }
 
-// A search is the state of judging one case by the lists of a policy.
+// A ruleSearch is the state of judging one case by the lists of a policy.
 type ruleSearch struct {
 	ctx                      context.Context
 	judgedCase               *analysis.ActionCase
@@ -251,34 +251,34 @@ type ruleSearch struct {
 
 	conditionInput any // input of jq conditions; nil until the first is evaluated
 
-	slowEvaluated, slowMatched  ruleSet // rules whose slow criteria were evaluated, and those that matched
-	globBuffer, exactGlobBuffer [48]int // buffers for indices of globs
+	rulesEvaluatedOnWholeAction, rulesMatchingWholeAction ruleSet // rules whose slow criteria were evaluated, and those that matched
+	globBuffer, exactPathGlobIndexBuffer                  [48]int // buffers for indices of globs
 }
 
 var searchPool = sync.Pool{New: func() any { return new(ruleSearch) }}
 
 // resetForRuleList starts the search of a list.
 func (s *ruleSearch) resetForRuleList(x *ruleIndex) {
-	s.index, s.rulesMatchingPathAndHost, s.slowEvaluated, s.slowMatched = x, ruleSet{}, ruleSet{}, ruleSet{}
+	s.index, s.rulesMatchingPathAndHost, s.rulesEvaluatedOnWholeAction, s.rulesMatchingWholeAction = x, ruleSet{}, ruleSet{}, ruleSet{}
 }
 
-// matchesSlowCriteria reports whether a rule's slow criteria match the case.
-func (s *ruleSearch) matchesSlowCriteria(rule int) (bool, error) {
+// matchesWholeActionCriteria reports whether a rule's slow criteria match the case.
+func (s *ruleSearch) matchesWholeActionCriteria(rule int) (bool, error) {
 	m := &s.index.matchers[rule]
-	if m.slowCriteria == nil {
+	if m.wholeActionCriteria == nil {
 		return true, nil
 	}
-	if !s.slowEvaluated.has(rule) {
-		ok, err := m.slowCriteria.match(s)
+	if !s.rulesEvaluatedOnWholeAction.has(rule) {
+		ok, err := m.wholeActionCriteria.match(s)
 		if err != nil {
 			return false, &ruleError{rule, err}
 		}
-		s.slowEvaluated.add(rule)
+		s.rulesEvaluatedOnWholeAction.add(rule)
 		if ok {
-			s.slowMatched.add(rule)
+			s.rulesMatchingWholeAction.add(rule)
 		}
 	}
-	return s.slowMatched.has(rule), nil
+	return s.rulesMatchingWholeAction.has(rule), nil
 }
 
 // isExcepted reports whether an exception of a rule holds for an effect.

@@ -17,12 +17,12 @@ import (
 // few bytes into gigabytes. So a prelude redefines these functions: each first pays the meter for
 // its work. Operators are not functions, so those in the expression are rewritten into calls.
 //
-// The tables cover all functions of jq that are not listed in freeFunctions; a test compares them
+// The tables cover all functions of jq that are not listed in unmeteredJQFunctions; a test compares them
 // with the library's list.
 
-// refusedFunctions are functions that conditions may not call: they depend on more than the action, change values, or
+// jqFunctionsRefusedInConditions are functions that conditions may not call: they depend on more than the action, change values, or
 // have a step without a bound.
-var refusedFunctions = []string{
+var jqFunctionsRefusedInConditions = []string{
 	"now/0", "localtime/0", "gmtime/0", "mktime/0", "strftime/1", "strflocaltime/1", "strptime/1",
 	"todate/0", "fromdate/0", "todateiso8601/0", "fromdateiso8601/0",
 	"input/0", "inputs/0", "debug/1", "halt/0", "halt_error/0", "halt_error/1", "modulemeta/0", "builtins/0",
@@ -31,8 +31,8 @@ var refusedFunctions = []string{
 	"INDEX/1", "INDEX/2", "JOIN/2", "JOIN/3", "JOIN/4", "jn/2", "yn/2",
 }
 
-// functionCosts is the price of a function, as a multiple of the size of its input.
-var functionCosts = map[string]int{
+// jqWorkPerInputByteByFunction is the price of a function, as a multiple of the size of its input.
+var jqWorkPerInputByteByFunction = map[string]int{
 	"keys/0": 2, "length/0": 1, "utf8bytelength/0": 1, "reverse/0": 1, "add/0": 1, "min/0": 1, "max/0": 1,
 	"tostring/0": 2, "tojson/0": 2, "toboolean/0": 1,
 	"explode/0": 8, "implode/0": 1, "ascii_downcase/0": 1, "ascii_upcase/0": 1,
@@ -42,9 +42,9 @@ var functionCosts = map[string]int{
 	"split/1": 8, "bsearch/1": 1, "format/1": 4,
 }
 
-// preludeDefinitions redefine the jq functions that cannot simply pay a fixed multiple of their
+// jqFunctionRedefinitions redefine the jq functions that cannot simply pay a fixed multiple of their
 // input's size.
-var preludeDefinitions = []struct{ names, def string }{
+var jqFunctionRedefinitions = []struct{ names, def string }{
 	{"sort/0", `def sort: _sorting | _sort_by(.);`},
 	{"unique/0", `def unique: _sorting | _unique_by(.);`},
 	{"sort_by/1", `def sort_by(f): . as $v | map([f]) | _sorting as $k | $v | _sort_by($k);`},
@@ -87,10 +87,10 @@ def gsub($re; str; $flags): sub($re; str; $flags + "g");
 def gsub($re; str): sub($re; str; "g");`},
 }
 
-// freeFunctions are the jq functions whose work is not counted against the limit of a condition:
+// unmeteredJQFunctions are the jq functions whose work is not counted against the limit of a condition:
 // each of their steps takes bounded time for any input, or they only call functions whose work is
 // counted.
-var freeFunctions = strings.Fields(`
+var unmeteredJQFunctions = strings.Fields(`
 	empty/0 not/0 select/1 map/1 map_values/1 recurse/0 recurse/1 recurse/2 with_entries/1 while/2 until/2 repeat/1
 	range/1 range/2 range/3 arrays/0 objects/0 iterables/0 booleans/0 numbers/0 finites/0 normals/0 strings/0 nulls/0
 	values/0 scalars/0 walk/1 first/0 first/1 last/0 last/1 isempty/1 all/0 all/1 all/2 any/0 any/1 any/2 limit/2 skip/2
@@ -109,16 +109,16 @@ var meteredOperatorFunctions = map[gojq.Operator]string{
 	gojq.OpEq: "equal", gojq.OpNe: "notequal", gojq.OpGt: "greater", gojq.OpLt: "less", gojq.OpGe: "greatereq", gojq.OpLe: "lesseq",
 }
 
-// A definitionGroup is a group of definitions that is put before an expression that needs one of them.
-type definitionGroup struct {
-	definitions []*gojq.FuncDef
-	calls       map[string]bool
+// A jqDefinitionGroup is a group of definitions that is put before an expression that needs one of them.
+type jqDefinitionGroup struct {
+	definitions         []*gojq.FuncDef
+	calledFunctionNames map[string]bool
 }
 
 // workMeteredJQFunctionDefinitions returns the definitions that replace jq's functions and operators, to charge for or
 // refuse them. Each definition calls only earlier ones.
-var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]definitionGroup, error) {
-	var all []definitionGroup
+var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]jqDefinitionGroup, error) {
+	var all []jqDefinitionGroup
 	add := func(text string, pays bool) error {
 		q, err := gojq.Parse(text + " .")
 		if err == nil && pays {
@@ -127,8 +127,8 @@ var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]definitionGroup
 		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
-		s := definitionGroup{q.FuncDefs, map[string]bool{}}
-		functionsIn(reflect.ValueOf(q), s.calls, map[string]bool{})
+		s := jqDefinitionGroup{q.FuncDefs, map[string]bool{}}
+		functionsIn(reflect.ValueOf(q), s.calledFunctionNames, map[string]bool{})
 		all = append(all, s)
 		return nil
 	}
@@ -136,11 +136,11 @@ var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]definitionGroup
 	for op, name := range meteredOperatorFunctions {
 		errs = append(errs, add(fmt.Sprintf("def _op_%s($r; $l): _before_%[1]s($l; $r) | $l %s $r;", name, op), false))
 	}
-	for _, fn := range refusedFunctions {
+	for _, fn := range jqFunctionsRefusedInConditions {
 		name, params := functionSignature(fn)
 		errs = append(errs, add(fmt.Sprintf("def %s%s: error(%q);", name, params, name+notAvailable), false))
 	}
-	for fn, times := range functionCosts {
+	for fn, times := range jqWorkPerInputByteByFunction {
 		name, params := functionSignature(fn)
 		pay := fmt.Sprintf("_paid(%d) | _jq_%s", times, name)
 		if params != "" {
@@ -148,14 +148,14 @@ var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]definitionGroup
 		}
 		errs = append(errs, add(fmt.Sprintf("def _jq_%s%s: %[1]s%s; def %[1]s%[2]s: %[4]s;", name, params, params, pay), false))
 	}
-	for _, w := range preludeDefinitions {
+	for _, w := range jqFunctionRedefinitions {
 		errs = append(errs, add(w.def, true))
 	}
 	return all, errors.Join(errs...)
 })
 
-// prependDefinitions puts the definitions that an expression needs in front of it.
-func prependDefinitions(q *gojq.Query) error {
+// prependNeededJQDefinitions puts the definitions that an expression needs in front of it.
+func prependNeededJQDefinitions(q *gojq.Query) error {
 	all, err := workMeteredJQFunctionDefinitions()
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func prependDefinitions(q *gojq.Query) error {
 		})
 		if needed {
 			q.FuncDefs = append(slices.Clone(all[i].definitions), q.FuncDefs...)
-			maps.Copy(called, all[i].calls)
+			maps.Copy(called, all[i].calledFunctionNames)
 		}
 	}
 	return nil
@@ -305,7 +305,7 @@ func parseWhen(expr string) (*gojq.Query, error) {
 	called, defined := map[string]bool{}, map[string]bool{}
 	functionsIn(reflect.ValueOf(q), called, defined)
 	for fn := range called {
-		if strings.HasPrefix(fn, "_") || slices.Contains(refusedFunctions, fn) && !defined[fn] {
+		if strings.HasPrefix(fn, "_") || slices.Contains(jqFunctionsRefusedInConditions, fn) && !defined[fn] {
 			name, _, _ := strings.Cut(fn, "/")
 			return nil, errors.New(name + notAvailable)
 		}
@@ -313,5 +313,5 @@ func parseWhen(expr string) (*gojq.Query, error) {
 	if err := insertMeterCalls(reflect.ValueOf(q)); err != nil {
 		return nil, err
 	}
-	return q, prependDefinitions(q)
+	return q, prependNeededJQDefinitions(q)
 }

@@ -15,7 +15,7 @@ import (
 
 // A program is a compiled condition with the meter of its current run. It is used by one run at a time.
 type program struct {
-	*meter
+	*conditionWorkMeter
 	code    *gojq.Code
 	regexps map[[2]string]*compiledRegexp
 }
@@ -74,7 +74,7 @@ func (p *program) functions() []gojq.CompilerOption {
 }
 
 func (p *program) chargeJoinWork(v, separator any) error {
-	_, nodes := p.measure(v)
+	_, nodes := p.measureJSONValue(v)
 	text, _ := separator.(string)
 	return errors.Join(p.chargeValueWork(v, 1), p.chargeWorkBytes(multiplyCapped(nodes, len(text))))
 }
@@ -97,11 +97,11 @@ func (p *program) checkNumberLengths(v any) error {
 	switch v := v.(type) {
 	case json.Number:
 		if len(v) > maxNumberLength {
-			return p.workExceeded()
+			return p.workExceededError()
 		}
 	case string:
 		if len(v) > maxNumberLength && strings.Trim(v, "+-.0123456789eE") == "" {
-			return p.workExceeded()
+			return p.workExceededError()
 		}
 	case []any:
 		for _, e := range v {
@@ -119,7 +119,7 @@ func (p *program) checkNumberLengths(v any) error {
 	return nil
 }
 
-func (p *program) workExceeded() error { return p.chargeWorkBytes(maxConditionWorkBytes + 1) }
+func (p *program) workExceededError() error { return p.chargeWorkBytes(maxConditionWorkBytes + 1) }
 
 // substringPositions returns the positions of one text in another, in characters, like jq's indices but in linear time
 // (Knuth, Morris and Pratt).
@@ -162,8 +162,8 @@ func (p *program) substringPositions(s, x string) any {
 // A compiledRegexp is a regular expression that can be searched from any position of a text in linear time.
 type compiledRegexp struct {
 	*regexp.Regexp
-	searchAfterContextRune *regexp.Regexp // the expression as group 1, anywhere after the first character
-	workPerByte            int            // work for one byte
+	regexpAfterFirstRune *regexp.Regexp // the expression as group 1, anywhere after the first character
+	workPerByte          int            // work for one byte
 }
 
 const (
@@ -182,7 +182,7 @@ func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
 		return nil, fmt.Errorf("unsupported regular expression flag: %q; use g, i, n or x", flags)
 	}
 	if len(re) > maxRegexpBytes {
-		return nil, p.workExceeded()
+		return nil, p.workExceededError()
 	}
 	for flag, inline := range map[string]string{"i": "(?i)", "m": "(?s)"} {
 		if strings.Contains(flags, flag) {
@@ -199,7 +199,7 @@ func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
 	}
 	r := &compiledRegexp{workPerByte: 1 + size/16}
 	if r.Regexp, err = regexp.Compile(re); err == nil {
-		r.searchAfterContextRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
+		r.regexpAfterFirstRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression %.80q: %w", re, err)
@@ -303,7 +303,7 @@ func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(re
 		counted = at[0]
 		m := regexpMatch{byteRange: [2]int{at[0], at[1]}, startRune: runes, captures: make([]any, len(at)/2-1)}
 		for i := range m.captures {
-			m.captures[i] = describeGroup(text, names[i+1], at[2*i+2], at[2*i+3], at[0], runes)
+			m.captures[i] = captureGroupValue(text, names[i+1], at[2*i+2], at[2*i+3], at[0], runes)
 		}
 		if err := do(m); err != nil || !all {
 			return err
@@ -316,17 +316,17 @@ func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(re
 	return nil
 }
 
-// describeGroup describes one capture group of a match, as jq's match function does. The match
+// captureGroupValue describes one capture group of a match, as jq's match function does. The match
 // starts at byte start; runes is the number of characters before it.
-func describeGroup(text, name string, from, to, start, runes int) map[string]any {
+func captureGroupValue(text, groupName string, groupStart, groupEnd, matchStart, matchStartRune int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
-	if name != "" {
-		c["name"] = name
+	if groupName != "" {
+		c["name"] = groupName
 	}
-	if from >= 0 {
-		c["offset"] = runes + utf8.RuneCountInString(text[start:from])
-		c["length"] = utf8.RuneCountInString(text[from:to])
-		c["string"] = text[from:to]
+	if groupStart >= 0 {
+		c["offset"] = matchStartRune + utf8.RuneCountInString(text[matchStart:groupStart])
+		c["length"] = utf8.RuneCountInString(text[groupStart:groupEnd])
+		c["string"] = text[groupStart:groupEnd]
 	}
 	return c
 }
@@ -341,7 +341,7 @@ func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, err
 	}
 	_, n := utf8.DecodeLastRuneInString(text[:pos])
 	in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text, offset: pos - n}
-	at := r.searchAfterContextRune.FindReaderSubmatchIndex(in)
+	at := r.regexpAfterFirstRune.FindReaderSubmatchIndex(in)
 	if at == nil || p.exceededLimit != nil {
 		return nil, p.exceededLimit
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A ruleListMatches is the result of a list for a case: the rule that certainly matches (sure), and the rule that
-// possibly matches, depending on an unknown part of the action (perhaps).
+// A ruleListMatches is the result of a list for a case: the rule that certainly matches, and the
+// rule that possibly matches, depending on an unknown part of the action.
 type ruleListMatches struct {
 	certain, possible matchedRule
 }
@@ -27,32 +27,33 @@ func (ch *matchedRule) tier() int {
 	return ch.rule.Tier
 }
 
-// preferStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same tier and is listed
-// earlier. Of the deletion of a folder and a read of its name the deletion is chosen: code names what it deletes.
+// preferStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same
+// tier and is listed earlier. If one effect deletes a folder and another only reads its path, the
+// rule for the deletion is chosen.
 func (ch *matchedRule) preferStricter(rules []rulefile.Rule, r int, e *effect.Effect) {
 	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier ||
-		rules[r].Tier == ch.rule.Tier && (namesDeletedFolder(e, ch.effect) || r >= ch.listIndex && !namesDeletedFolder(ch.effect, e))) {
+		rules[r].Tier == ch.rule.Tier && (isReadOfDeletedFolder(e, ch.effect) || r >= ch.listIndex && !isReadOfDeletedFolder(ch.effect, e))) {
 		return
 	}
 	*ch = matchedRule{&rules[r], r, e}
 }
 
-// namesDeletedFolder reports whether an effect reads a path as a file that another effect deletes as a folder.
-func namesDeletedFolder(read, deletion *effect.Effect) bool {
+// isReadOfDeletedFolder reports whether an effect reads a path as a file that another effect deletes as a folder.
+func isReadOfDeletedFolder(read, deletion *effect.Effect) bool {
 	return read.Kind == effect.ReadFile && !read.Recursive && deletion.Kind == effect.DeleteFile && deletion.Recursive && read.Path == deletion.Path
 }
 
 // matchDenyAndVerifyRules matches every effect with the deny and verify rules. For each effect the first
 // matching rule of a list counts; matchDenyAndVerifyRules returns the strictest of these rules. If a deny rule
 // matches, errors of verify rules are ignored.
-func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denied, verified ruleListMatches, err error) {
+func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denyMatches, verifyMatches ruleListMatches, err error) {
 	x, err := p.denyAndVerifyRules.compile()
 	if err != nil {
-		return denied, verified, err
+		return denyMatches, verifyMatches, err
 	}
 	s.resetForRuleList(x)
 	s.denyRuleCount = len(p.rules.Deny)
-	s.matchPathHostPairs()
+	s.findRulesMatchingPathAndHost()
 	rules := p.denyAndVerifyRules.rules
 	var failed error
 	try := func(i int, e *effect.Effect) {
@@ -60,12 +61,12 @@ func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denied, verified ruleLi
 		for _, part := range [...]struct {
 			found    *ruleListMatches
 			from, to int
-		}{{&denied, 0, len(p.rules.Deny)}, {&verified, len(p.rules.Deny), len(rules)}} {
-			sure, err := s.firstApplying(&t.certain, part.from, part.to, e)
+		}{{&denyMatches, 0, len(p.rules.Deny)}, {&verifyMatches, len(p.rules.Deny), len(rules)}} {
+			sure, err := s.firstApplyingRuleIndex(&t.certain, part.from, part.to, e)
 			part.found.certain.preferStricter(rules, sure, e)
 			if err == nil {
 				var perhaps int
-				perhaps, err = s.firstApplying(&t.possible, part.from, part.to, e)
+				perhaps, err = s.firstApplyingRuleIndex(&t.possible, part.from, part.to, e)
 				part.found.possible.preferStricter(rules, perhaps, e)
 				s.recordMatch(i, rules, sure, perhaps)
 			}
@@ -80,10 +81,10 @@ func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denied, verified ruleLi
 	if len(s.judgedCase.Effects) == 0 {
 		try(-1, &noEffect)
 	}
-	if denied.certain.rule != nil {
-		return denied, verified, nil
+	if denyMatches.certain.rule != nil {
+		return denyMatches, verifyMatches, nil
 	}
-	return denied, verified, failed
+	return denyMatches, verifyMatches, failed
 }
 
 // recordMatch records, for traces, the rule of a list that counts for an effect: the rule that matches, else the
@@ -114,7 +115,7 @@ func (l *ruleList) firstRuleMatchingAllEffects(s *ruleSearch) (*rulefile.Rule, e
 	left := x.rulesOfType(c.Action, "")
 	left.intersect(&x.withoutPathsAndHosts)
 	for i := range c.Effects {
-		set, err := s.coveringRules(&c.Effects[i])
+		set, err := s.rulesCoveringEffect(&c.Effects[i])
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func (l *ruleList) firstRuleMatchingAllEffects(s *ruleSearch) (*rulefile.Rule, e
 		}
 	}
 	for r := left.next(0); r >= 0; r = left.next(r + 1) {
-		ok, err := s.matchesAllowRule(r)
+		ok, err := s.allowRuleMatchesCase(r)
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +146,9 @@ func isNeverAllowedByRule(c *analysis.ActionCase, e *effect.Effect) bool {
 	return e.Certainty == effect.Unknown && !c.IsUnknownToolEffect(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.IsKnownActionType(c.Action.Type)
 }
 
-// coveringRules returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
+// rulesCoveringEffect returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
 // cover an effect that has neither.
-func (s *ruleSearch) coveringRules(e *effect.Effect) (ruleSet, error) {
+func (s *ruleSearch) rulesCoveringEffect(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {
 		for _, set := range s.index.globSetsFor(e.Path, e.PathIsPattern) {
@@ -167,11 +168,11 @@ func (s *ruleSearch) coveringRules(e *effect.Effect) (ruleSet, error) {
 	placed.union(&s.index.withoutPathsAndHosts)
 	typed := s.index.candidateRules(s.judgedCase.Action, e)
 	if e.Certainty == effect.Unknown { // the tool is unknown: only a rule that names the tool's type covers it
-		typed = s.index.rulesNamingType(s.judgedCase.Action)
+		typed = s.index.rulesNamingActionType(s.judgedCase.Action)
 	}
 	placed.intersect(&typed)
 	for r := placed.next(0); r >= 0; r = placed.next(r + 1) {
-		ok, err := s.index.matchers[r].facts.match(s, e)
+		ok, err := s.index.matchers[r].effectPropertyCriteria.match(s, e)
 		if err != nil {
 			return placed, &ruleError{r, err}
 		}
@@ -182,16 +183,16 @@ func (s *ruleSearch) coveringRules(e *effect.Effect) (ruleSet, error) {
 	return placed, nil
 }
 
-// matchesAllowRule reports whether an allow rule matches the case by the criteria that are checked
+// allowRuleMatchesCase reports whether an allow rule matches the case by the criteria that are checked
 // last (commands, content, condition and session), and none of the rule's exceptions applies to an
 // effect.
-func (s *ruleSearch) matchesAllowRule(rule int) (bool, error) {
-	ok, err := s.matchesSlowCriteria(rule)
+func (s *ruleSearch) allowRuleMatchesCase(ruleIndex int) (bool, error) {
+	ok, err := s.matchesWholeActionCriteria(ruleIndex)
 	if !ok || err != nil {
 		return false, err
 	}
 	for i := range s.judgedCase.Effects {
-		out, err := s.isExcepted(rule, &s.judgedCase.Effects[i])
+		out, err := s.isExcepted(ruleIndex, &s.judgedCase.Effects[i])
 		if out || err != nil {
 			return false, err
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// HighestLayer is the name of the only layer that may have allow rules.
-const HighestLayer = "organisation"
+// HighestPolicyLayerName is the name of the only layer that may have allow rules.
+const HighestPolicyLayerName = "organisation"
 
 // LoadLayer reads the policy file of a layer below the highest, such as "team". It may only have deny and
 // verify rules without exceptions, and extend no preset: it cannot loosen decisions of the layers above. The
@@ -46,12 +46,12 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 	}
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify} {
 		for i := range l {
-			addCanonicalTypes(&l[i])
+			addCanonicalActionTypes(&l[i])
 			l[i].Name = layer + "/" + l[i].Name
 		}
 	}
 	p := newPolicy(name, f.Fingerprint(), f.PolicyRuleLists, opts)
-	p.layer = layer
+	p.layerName = layer
 	if _, err := p.denyAndVerifyRules.compile(); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
@@ -67,7 +67,7 @@ func (p *Policy) WithLowerLayers(lower ...*Policy) *Policy {
 	out.lowerLayers = lower
 	h := sha256.New()
 	for _, l := range append([]*Policy{p}, lower...) {
-		fmt.Fprintf(h, "%s %s\n", l.layer, l.fingerprint)
+		fmt.Fprintf(h, "%s %s\n", l.layerName, l.fingerprint)
 	}
 	out.fingerprint = "sha256:" + hex.EncodeToString(h.Sum(nil))
 	return &out
@@ -79,28 +79,28 @@ func isLowerLayerStricter(lowerLayer, upperLayers *verdict.Verdict) bool {
 	return order > 0 || order == 0 && upperLayers.Rule == "" && lowerLayer.Rule != ""
 }
 
-// A LayerAnswer is the verdict of one layer on a case.
-type LayerAnswer struct {
-	Layer   string          // [HighestLayer], or the name of a lower layer
-	Name    string          // name of the layer's preset or file
-	Verdict verdict.Verdict // without a decision if no rule of a lower layer matches
-	Decides bool
+// A LayerVerdict is the verdict of one layer on a case.
+type LayerVerdict struct {
+	Layer      string          // [HighestPolicyLayerName], or the name of a lower layer
+	Name       string          // name of the layer's preset or file
+	Verdict    verdict.Verdict // without a decision if no rule of a lower layer matches
+	IsDecisive bool
 }
 
-// Answers returns the verdict of each layer on a case. The verdict of the policy is the strictest of them.
-func (p *Policy) Answers(ctx context.Context, c *analysis.ActionCase) ([]LayerAnswer, error) {
-	var out []LayerAnswer
+// LayerVerdicts returns the verdict of each layer on a case. The verdict of the policy is the strictest of them.
+func (p *Policy) LayerVerdicts(ctx context.Context, c *analysis.ActionCase) ([]LayerVerdict, error) {
+	var out []LayerVerdict
 	decides := 0
 	for i, l := range append([]*Policy{p}, p.lowerLayers...) {
 		v, err := l.judgeLayer(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, LayerAnswer{Layer: cmp.Or(l.layer, HighestLayer), Name: l.name, Verdict: v})
+		out = append(out, LayerVerdict{Layer: cmp.Or(l.layerName, HighestPolicyLayerName), Name: l.name, Verdict: v})
 		if isLowerLayerStricter(&v, &out[decides].Verdict) {
 			decides = i
 		}
 	}
-	out[decides].Decides = true
+	out[decides].IsDecisive = true
 	return out, nil
 }

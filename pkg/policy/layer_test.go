@@ -82,12 +82,12 @@ verify: [{name: writes, action_types: [write_file], paths: [/etc/**], tier_overr
 		if err != nil || v.Decision != tt.want || v.NextTier != tt.tier || v.Rule != tt.rule {
 			t.Errorf("%s: %v, tier %d, rule %q, error %v", name, v.Decision, v.NextTier, v.Rule, err)
 		}
-		answers, err := p.Answers(t.Context(), tt.c)
+		answers, err := p.LayerVerdicts(t.Context(), tt.c)
 		if err != nil || len(answers) != 3 {
 			t.Fatalf("%s: %d answers, error %v", name, len(answers), err)
 		}
 		for i, a := range answers {
-			if a.Layer != []string{HighestLayer, "team", "user"}[i] || a.Decides && a.Verdict.Rule != tt.rule {
+			if a.Layer != []string{HighestPolicyLayerName, "team", "user"}[i] || a.IsDecisive && a.Verdict.Rule != tt.rule {
 				t.Errorf("%s: %+v decides", name, a)
 			}
 		}
@@ -106,7 +106,7 @@ verify:
   - {name: three, paths: [/c/**], tier_override: 3}
 `)
 	judged := 0
-	for _, preset := range Presets() {
+	for _, preset := range PresetNames() {
 		top, err := Preset(preset, testOptions())
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 
 // ExtendedPresetName returns the preset that a policy file extends, "" if it names none.
 func ExtendedPresetName(policyYAML []byte) string {
-	f, err := rulefile.Parse("policy", policyYAML, rulefile.Checks{})
+	f, err := rulefile.Parse("policy", policyYAML, rulefile.ValueChecks{})
 	if _, known := presetNamed(f.Extends); err != nil || !known {
 		return ""
 	}
@@ -68,15 +68,15 @@ func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rule
 	var errs yamlfile.Errors
 	errs.Add(err)
 	errs.Add(moveExceptionsToHeuristicList(f, opts.HeuristicExistsAndAlwaysBlocks))
-	set, lost, err := effectiveRules(f)
+	set, lost, err := mergeWithPresetRules(f)
 	errs.Add(err)
 	lost.Add(f.CheckShieldPromptingRulesExist(set.Verify))
 	if len(set.Deny)+len(set.Verify) > maxRules || len(set.Allow) > maxRules {
 		errs.Add(yamlfile.Pos{}.Errorf("the policy has more than %d deny and verify rules, or allow rules, including those of the preset; combine some", maxRules))
 	}
-	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow, set.Heuristic} {
+	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow, set.HeuristicExceptions} {
 		for i := range l {
-			addCanonicalTypes(&l[i])
+			addCanonicalActionTypes(&l[i])
 		}
 	}
 	return f, set, lost, yamlfile.WithFile("policy", name, errs.Err())
@@ -89,7 +89,7 @@ func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id
 	var errs yamlfile.Errors
 	for _, l := range []*[]rulefile.Rule{&f.Deny, &f.Verify} {
 		*l = slices.DeleteFunc(*l, func(r rulefile.Rule) bool {
-			if lookUpHeuristicRule == nil || !r.AddsExceptions || !rulefile.IsHeuristicID(r.Name) {
+			if lookUpHeuristicRule == nil || !r.OnlyAddsExceptionsToPreset || !rulefile.IsHeuristicID(r.Name) {
 				return false
 			}
 			exists, always := lookUpHeuristicRule(r.Name)
@@ -97,7 +97,7 @@ func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id
 				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which allows no exceptions; remove the exception", yamlfile.Quote(r.Name)))
 			}
 			if exists {
-				f.Heuristic = append(f.Heuristic, r)
+				f.HeuristicExceptions = append(f.HeuristicExceptions, r)
 			}
 			return exists
 		})
@@ -105,11 +105,11 @@ func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id
 	return errs.Err()
 }
 
-// effectiveRules returns a file's rules combined with those of the core and its preset. Entries
+// mergeWithPresetRules returns a file's rules combined with those of the core and its preset. Entries
 // that amend a rule which the preset lacks, and rules that have the name of a preset rule, are
 // returned in lost. They are no error: after an update of shield a valid policy must not turn into
 // one that blocks everything.
-func effectiveRules(f *rulefile.File) (set rulefile.PolicyRuleLists, lost yamlfile.Errors, err error) {
+func mergeWithPresetRules(f *rulefile.File) (mergedLists rulefile.PolicyRuleLists, mergeWarnings yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
 	core := preset{denyRuleIndexes: coreRules}.ruleLists()
 	base := core
@@ -118,19 +118,19 @@ func effectiveRules(f *rulefile.File) (set rulefile.PolicyRuleLists, lost yamlfi
 			base = p.ruleLists()
 		} else {
 			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (the presets are %s)",
-				yamlfile.Quote(f.Extends), suggest.DidYouMeanSuffix(f.Extends, Presets()), strings.Join(Presets(), ", ")))
+				yamlfile.Quote(f.Extends), suggest.DidYouMeanSuffix(f.Extends, PresetNames()), strings.Join(PresetNames(), ", ")))
 		}
 	}
 	// The core comes first, so that its reasons are shown.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
-	set, lost = f.MergeBeforeBase(rest)
+	mergedLists, mergeWarnings = f.MergeBeforeBase(rest)
 	if len(errs) > 0 {
-		lost = nil // the amended rule may be in the preset whose name is misspelled
+		mergeWarnings = nil // the amended rule may be in the preset whose name is misspelled
 	}
-	lost.Add(duplicateNameWarnings(f, base).Err())
-	set.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], set.Deny...)
-	return set, lost, errs.Err()
+	mergeWarnings.Add(duplicateNameWarnings(f, base).Err())
+	mergedLists.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], mergedLists.Deny...)
+	return mergedLists, mergeWarnings, errs.Err()
 }
 
 // duplicateNameWarnings returns a warning for each rule that has the name of a rule of the preset: both apply, but verdicts
@@ -144,7 +144,7 @@ func duplicateNameWarnings(f *rulefile.File, base rulefile.PolicyRuleLists) (out
 	}
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
-			if r := &l[i]; taken[r.Name] && !r.AddsExceptions {
+			if r := &l[i]; taken[r.Name] && !r.OnlyAddsExceptionsToPreset {
 				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both count; choose another name, or write only name and except to add exceptions to that rule", yamlfile.Quote(r.Name)))
 			}
 		}
@@ -152,32 +152,32 @@ func duplicateNameWarnings(f *rulefile.File, base rulefile.PolicyRuleLists) (out
 	return out
 }
 
-// addCanonicalTypes adds shield's own names to the types of a rule, because actions have these names when rules
+// addCanonicalActionTypes adds shield's own names to the types of a rule, because actions have these names when rules
 // match them: "Bash" is execute_command. The given name is kept for a different tool with that name.
-func addCanonicalTypes(r *rulefile.Rule) {
-	r.ActionTypesAndEffectKinds = withCanonical(r.ActionTypesAndEffectKinds)
-	r.Session.EarlierActionTypesOrKinds = withCanonical(r.Session.EarlierActionTypesOrKinds)
+func addCanonicalActionTypes(r *rulefile.Rule) {
+	r.ActionTypesAndEffectKinds = withCanonicalActionTypes(r.ActionTypesAndEffectKinds)
+	r.Session.EarlierActionTypesOrKinds = withCanonicalActionTypes(r.Session.EarlierActionTypesOrKinds)
 	for i := range r.Except {
-		if types := withCanonical(r.Except[i].ActionTypesAndEffectKinds); len(types) > len(r.Except[i].ActionTypesAndEffectKinds) {
+		if types := withCanonicalActionTypes(r.Except[i].ActionTypesAndEffectKinds); len(types) > len(r.Except[i].ActionTypesAndEffectKinds) {
 			r.Except = slices.Clone(r.Except)
 			r.Except[i].ActionTypesAndEffectKinds = types
 		}
 	}
 }
 
-func withCanonical(types []string) []string {
+func withCanonicalActionTypes(types []string) []string {
 	out := types
 	for _, t := range types {
-		if name := canonicalType(t); name != t && !slices.Contains(out, name) {
+		if name := canonicalActionTypeOrKind(t); name != t && !slices.Contains(out, name) {
 			out = append(slices.Clip(out), name)
 		}
 	}
 	return out
 }
 
-// canonicalType returns shield's name for an action type or a kind of effect, or
+// canonicalActionTypeOrKind returns shield's name for an action type or a kind of effect, or
 // name itself if it is neither.
-func canonicalType(name string) string {
+func canonicalActionTypeOrKind(name string) string {
 	if slices.Contains(effect.Kinds(), effect.Kind(name)) {
 		return name
 	}
@@ -185,8 +185,8 @@ func canonicalType(name string) string {
 }
 
 // criterionSyntaxChecks returns the checks of values whose syntax belongs to this package.
-func criterionSyntaxChecks(vars map[string][]string) rulefile.Checks {
-	return rulefile.Checks{
+func criterionSyntaxChecks(vars map[string][]string) rulefile.ValueChecks {
+	return rulefile.ValueChecks{
 		Glob: func(glob string) error {
 			_, err := effect.NewGlobs([]string{glob}, vars)
 			return err
@@ -199,6 +199,6 @@ func criterionSyntaxChecks(vars map[string][]string) rulefile.Checks {
 			_, err := newProgram(expr)
 			return err
 		},
-		Fact: checkFact,
+		EffectProperty: checkEffectPropertyValue,
 	}
 }

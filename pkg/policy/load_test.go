@@ -140,7 +140,7 @@ deny:
 `)
 	for given, want := range map[string]string{"mcp__prod__run": "BLOCK prod", "run": "ESCALATE 1 ", "execute": "BLOCK shell"} {
 		c := caseOf("execute_command", execute)
-		c.Action.ReceivedType = given
+		c.Action.AmbiguousTypeAlias = given
 		v, err := p.Judge(t.Context(), c)
 		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
@@ -155,7 +155,7 @@ func TestPresetTypesAreCanonical(t *testing.T) {
 	for i := range presetRules {
 		r := &presetRules[i]
 		for _, types := range append([][]string{r.ActionTypesAndEffectKinds}, exceptTypes(r)...) {
-			if got := withCanonical(types); len(got) != len(types) {
+			if got := withCanonicalActionTypes(types); len(got) != len(types) {
 				t.Errorf("rule %s: %v means %v", r.Name, types, got)
 			}
 		}
@@ -244,14 +244,14 @@ allow:
 
 func TestPresetNames(t *testing.T) {
 	t.Parallel()
-	if got := Presets(); !slices.Equal(got, []string{"default", "strict", "permissive", "offline", "assisted"}) {
+	if got := PresetNames(); !slices.Equal(got, []string{"default", "strict", "permissive", "offline", "assisted"}) {
 		t.Errorf("presets %v", got)
 	}
 	if _, err := Preset("ofline", Options{}); err == nil || !strings.Contains(err.Error(), `did you mean "offline"?`) {
 		t.Errorf("error %v", err)
 	}
 	seen := map[string]string{}
-	for _, name := range Presets() {
+	for _, name := range PresetNames() {
 		p, err := Preset(name, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -332,7 +332,7 @@ deny:
 		`{"type":"write_file","payload":{"path":"a","content":"INTERNAL ONLY"}}`:                  "BLOCK marker",
 		`{"type":"write_file","payload":{"path":"INTERNAL ONLY","content":"a"}}`:                  "ESCALATE 1 ",
 	} {
-		v, err := judgeExample(t.Context(), testAnalyzer, p, &rulefile.Example{Action: []byte(raw)})
+		v, err := judgeRuleExample(t.Context(), testAnalyzer, p, &rulefile.Example{Action: []byte(raw)})
 		if got := short(v); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", raw, got, err, want)
 		}

@@ -26,7 +26,7 @@ var (
 )
 
 // A meter is the context of a running condition. It ends when a limit is exceeded.
-type meter struct {
+type conditionWorkMeter struct {
 	context.Context
 	stepsLeft, workLeft int
 	exceededLimit       error // the error of the exceeded limit; jq's try cannot catch it
@@ -38,12 +38,12 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-func newMeter(ctx context.Context) *meter {
-	return &meter{Context: ctx, stepsLeft: maxConditionSteps, workLeft: maxConditionWorkBytes}
+func newConditionWorkMeter(ctx context.Context) *conditionWorkMeter {
+	return &conditionWorkMeter{Context: ctx, stepsLeft: maxConditionSteps, workLeft: maxConditionWorkBytes}
 }
 
 // Done counts a step: jq calls it before each step.
-func (m *meter) Done() <-chan struct{} {
+func (m *conditionWorkMeter) Done() <-chan struct{} {
 	if m.stepsLeft--; m.stepsLeft < 0 && m.exceededLimit == nil {
 		m.exceededLimit = errTooManySteps
 	}
@@ -54,7 +54,7 @@ func (m *meter) Done() <-chan struct{} {
 }
 
 // Err returns why the condition has to stop.
-func (m *meter) Err() error {
+func (m *conditionWorkMeter) Err() error {
 	if m.exceededLimit != nil {
 		return m.exceededLimit
 	}
@@ -62,7 +62,7 @@ func (m *meter) Err() error {
 }
 
 // chargeWorkBytes subtracts n bytes from the work that is left. It returns an error if less is left.
-func (m *meter) chargeWorkBytes(n int) error {
+func (m *conditionWorkMeter) chargeWorkBytes(n int) error {
 	if n > m.workLeft && m.exceededLimit == nil {
 		m.exceededLimit = errTooMuchWork
 	}
@@ -75,65 +75,65 @@ func (m *meter) chargeWorkBytes(n int) error {
 
 // chargeValueWork subtracts the size of a value, multiplied by times, from the condition's remaining work.
 // It returns an error if less is left.
-func (m *meter) chargeValueWork(v any, times int) error {
-	size, _ := m.measure(v)
+func (m *conditionWorkMeter) chargeValueWork(v any, times int) error {
+	size, _ := m.measureJSONValue(v)
 	return m.chargeWorkBytes(times * size)
 }
 
-// measure returns the approximate size of a value as JSON, in bytes, and its number of nodes. A shared part
+// measureJSONValue returns the approximate size of a value as JSON, in bytes, and its number of nodes. A shared part
 // counts each time. It stops counting when the size exceeds the work that is left.
-func (m *meter) measure(v any) (size, nodes int) {
+func (m *conditionWorkMeter) measureJSONValue(v any) (sizeBytes, nodeCount int) {
 	var add func(v any)
 	add = func(v any) {
-		if nodes++; size > m.workLeft {
+		if nodeCount++; sizeBytes > m.workLeft {
 			return
 		}
 		switch v := v.(type) {
 		case string:
-			size += len(v) + 1
+			sizeBytes += len(v) + 1
 		case json.Number:
-			size += numberCost(len(v))
+			sizeBytes += numberWorkBytes(len(v))
 		case *big.Int:
-			size += numberCost(v.BitLen() / 3)
+			sizeBytes += numberWorkBytes(v.BitLen() / 3)
 		case []any:
-			size += 8
+			sizeBytes += 8
 			for _, e := range v {
-				if add(e); size > m.workLeft {
+				if add(e); sizeBytes > m.workLeft {
 					return
 				}
 			}
 		case map[string]any:
-			size += 8
+			sizeBytes += 8
 			for key, e := range v {
-				size += len(key) + 8
-				if add(e); size > m.workLeft {
+				sizeBytes += len(key) + 8
+				if add(e); sizeBytes > m.workLeft {
 					return
 				}
 			}
 		default:
-			size += 8
+			sizeBytes += 8
 		}
 	}
 	add(v)
-	return size, nodes
+	return sizeBytes, nodeCount
 }
 
-// numberCost returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
+// numberWorkBytes returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
 // each comparison.
-func numberCost(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
+func numberWorkBytes(digits int) int { return min(digits, 1<<20)*(1+min(digits, 1<<20)/256) + 8 }
 
 // chargeProductWork pays for comparing each part of one value with each part of another.
-func (m *meter) chargeProductWork(l, r any) error {
+func (m *conditionWorkMeter) chargeProductWork(l, r any) error {
 	if isText(l) && isText(r) {
 		return m.chargeWorkBytes(len(l.(string)) + len(r.(string)))
 	}
-	ls, ln := m.measure(l)
-	rs, rn := m.measure(r)
+	ls, ln := m.measureJSONValue(l)
+	rs, rn := m.measureJSONValue(r)
 	return m.chargeWorkBytes(multiplyCapped(ls, rn) + multiplyCapped(rs, ln))
 }
 
 // chargeCompareWork pays for comparing two values. The comparison ends at the first difference in type or text.
-func (m *meter) chargeCompareWork(l, r any) error {
+func (m *conditionWorkMeter) chargeCompareWork(l, r any) error {
 	switch {
 	case isText(l) && isText(r):
 		return m.chargeWorkBytes(min(len(l.(string)), len(r.(string))) + 1)
@@ -142,19 +142,19 @@ func (m *meter) chargeCompareWork(l, r any) error {
 			return m.chargeWorkBytes(1)
 		}
 	}
-	ls, _ := m.measure(l)
-	rs, _ := m.measure(r)
+	ls, _ := m.measureJSONValue(l)
+	rs, _ := m.measureJSONValue(r)
 	return m.chargeWorkBytes(ls + rs)
 }
 
 // chargeSortWork pays for sorting the elements of a value.
-func (m *meter) chargeSortWork(v any) error {
+func (m *conditionWorkMeter) chargeSortWork(v any) error {
 	list, _ := v.([]any)
 	return m.chargeValueWork(v, bits.Len(uint(len(list)))+1)
 }
 
 // chargeRepeatWork pays for repeating a text a number of times.
-func (m *meter) chargeRepeatWork(l, r any) error {
+func (m *conditionWorkMeter) chargeRepeatWork(l, r any) error {
 	if isText(r) {
 		l, r = r, l
 	}

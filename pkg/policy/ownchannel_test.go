@@ -39,7 +39,7 @@ func TestOwnChannel(t *testing.T) {
 		{named, verdict.Step{Decision: verdict.Escalate, Rule: "mine"}, true},
 		{named, verdict.Step{Decision: verdict.Escalate, Rule: "XP-014"}, true},
 	} {
-		if got := c.p.MustPromptThroughShield(&analysis.ActionCase{EarlierSteps: []verdict.Step{{Decision: verdict.Escalate}, c.step}}); got != c.want {
+		if got := c.p.MustPromptThroughShield(&analysis.ActionCase{EarlierTierSteps: []verdict.Step{{Decision: verdict.Escalate}, c.step}}); got != c.want {
 			t.Errorf("%s, %+v: %v", c.p.Name(), c.step, got)
 		}
 	}

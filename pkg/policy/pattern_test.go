@@ -33,7 +33,7 @@ func TestPatternsOnDisk(t *testing.T) {
 	if err := os.Symlink(home+"/.aws", app+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: app, Home: home, WorkspaceRoots: []string{app}, UseLocalFiles: true})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: app, Home: home, WorkspaceRoots: []string{app}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // testPlace is where the examples of the presets are judged.
-var testPlace = effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}
+var testPlace = effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}
 
 // testAnalyzer analyses actions in testPlace.
-var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.Replay, DefaultExecutionContext: testPlace}
+var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, DefaultExecutionContext: testPlace}
 
 // testOptions go with testPlace.
 func testOptions() Options {

@@ -52,10 +52,10 @@ type Policy struct {
 	rules                           rulefile.PolicyRuleLists
 	denyAndVerifyRules              ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
 	allow                           ruleList
-	exemptions                      map[string][]exception // exceptions from heuristic rules, by the rule's ID
-	missingPresetRulesError         error                  // entries for rules that the preset does not have
+	exceptionsByHeuristicRuleID     map[string][]ruleException // exceptions from heuristic rules, by the rule's ID
+	missingPresetRulesError         error                      // entries for rules that the preset does not have
 
-	layer       string    // name of the layer; "" for the highest
+	layerName   string    // name of the layer; "" for the highest
 	lowerLayers []*Policy // layers below, which can only make the policy stricter; see [Policy.WithLowerLayers]
 }
 
@@ -73,8 +73,8 @@ func newPolicy(name, fingerprint string, set rulefile.PolicyRuleLists, opts Opti
 // MustPromptThroughShield reports whether shield itself must ask the user about a case, even if the agent
 // host could ask: a rule that asks is listed under own_channel in a policy file.
 func (p *Policy) MustPromptThroughShield(c *analysis.ActionCase) bool {
-	for i := range c.EarlierSteps {
-		s := &c.EarlierSteps[i]
+	for i := range c.EarlierTierSteps {
+		s := &c.EarlierTierSteps[i]
 		named := func(l *Policy) bool { return slices.Contains(l.ruleNamesPromptingThroughShield, s.Rule) }
 		if s.Decision == verdict.Escalate && s.Rule != "" && (named(p) || slices.ContainsFunc(p.lowerLayers, named)) {
 			return true
@@ -90,8 +90,8 @@ func (p *Policy) HasBackedUpFileCriterion() bool {
 	})
 }
 
-// HasExceptionFor reports whether a verify rule of the policy has an exception for a cause.
-func (p *Policy) HasExceptionFor(cause string) bool {
+// HasVerifyExceptionForCause reports whether a verify rule of the policy has an exception for a cause.
+func (p *Policy) HasVerifyExceptionForCause(cause string) bool {
 	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
 			return slices.ContainsFunc(c.Facts, func(f rulefile.EffectPropertyCriterion) bool {
@@ -143,61 +143,61 @@ func (p *Policy) judgeLayer(ctx context.Context, c *analysis.ActionCase) (verdic
 	}()
 	var f layerFindings
 	var err error
-	if f.denied, f.verified, err = p.matchDenyAndVerifyRules(s); err != nil {
+	if f.denyMatches, f.verifyMatches, err = p.matchDenyAndVerifyRules(s); err != nil {
 		return f.failedVerdict(c, err, p.denyAndVerifyRules.rules)
 	}
-	if list := f.verdictFindings(c); len(list) > 0 || p.layer != "" {
-		return weighFindings(c, list), nil
+	if list := f.verdictFindings(c); len(list) > 0 || p.layerName != "" {
+		return verdictFromFindings(c, list), nil
 	}
-	if f.allowed, err = p.allow.firstRuleMatchingAllEffects(s); err != nil {
+	if f.matchedAllowRule, err = p.allow.firstRuleMatchingAllEffects(s); err != nil {
 		return f.failedVerdict(c, err, p.allow.rules)
 	}
-	f.allowRulesMatched = true
-	return weighFindings(c, f.verdictFindings(c)), nil // matching the allow rules can reveal that part of the text cannot be read
+	f.hasTriedAllowRules = true
+	return verdictFromFindings(c, f.verdictFindings(c)), nil // matching the allow rules can reveal that part of the text cannot be read
 }
 
 // layerFindings are the matching rules of a layer for a case.
 type layerFindings struct {
-	denied, verified  ruleListMatches
-	allowed           *rulefile.Rule // the allow rule that covers all effects
-	allowRulesMatched bool           // the allow rules were matched
-	failedRule        *rulefile.Rule // a rule whose evaluation failed
-	failure           error
+	denyMatches, verifyMatches ruleListMatches
+	matchedAllowRule           *rulefile.Rule // the allow rule that covers all effects
+	hasTriedAllowRules         bool           // the allow rules were matched
+	ruleWithEvaluationError    *rulefile.Rule // a rule whose evaluation failed
+	failure                    error
 }
 
 // verdictFindings returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
 // the allow rules must be matched first.
 func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.Finding) {
-	if f.failedRule != nil {
-		return []verdict.Finding{{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Rule: f.failedRule.Name, Error: "policy",
-			Reasoning: "policy: rule " + f.failedRule.Name + " could not be evaluated, so the action is blocked: " + displayText(f.failure.Error()) + "; ask the user to correct the rule"}}
+	if f.ruleWithEvaluationError != nil {
+		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, Rule: f.ruleWithEvaluationError.Name, ErrorCode: "policy",
+			Reasoning: "policy: rule " + f.ruleWithEvaluationError.Name + " could not be evaluated, so the action is blocked: " + displayText(f.failure.Error()) + "; ask the user to correct the rule"}}
 	}
 	add := func(how string, ch matchedRule, who verdict.ApprovalAuthority, confidence float64, more string) {
 		if ch.rule != nil && who > verdict.AuthorityNotNeeded {
-			list = append(list, verdict.Finding{Authority: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explainRule(how, ch.rule, ch.effect) + more})
+			list = append(list, verdict.Finding{RequiredAuthority: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explainRule(how, ch.rule, ch.effect) + more})
 		}
 	}
-	add("deny", f.denied.certain, verdict.AuthorityNeverAllowed, 1, "")
-	add("verify", f.verified.certain, verdict.AuthorityOfTier(f.verified.certain.tier()), 1, "")
-	add("verify", f.verified.possible, verdict.AuthorityOfTier(f.verified.possible.tier()), 0.7, possibleMatchAdvice(f.verified.possible.effect))
-	add("verify", f.denied.possible, verdict.AuthorityEvaluator, 0.7, possibleMatchAdvice(f.denied.possible.effect))
-	higher := func(f verdict.Finding) bool { return f.Authority >= verdict.AuthorityEvaluator }
+	add("deny", f.denyMatches.certain, verdict.AuthorityNeverAllowed, 1, "")
+	add("verify", f.verifyMatches.certain, verdict.AuthorityOfTier(f.verifyMatches.certain.tier()), 1, "")
+	add("verify", f.verifyMatches.possible, verdict.AuthorityOfTier(f.verifyMatches.possible.tier()), 0.7, agentAdviceOnPossibleMatch(f.verifyMatches.possible.effect))
+	add("verify", f.denyMatches.possible, verdict.AuthorityEvaluator, 0.7, agentAdviceOnPossibleMatch(f.denyMatches.possible.effect))
+	higher := func(f verdict.Finding) bool { return f.RequiredAuthority >= verdict.AuthorityEvaluator }
 	switch {
 	case c.UnexaminedReason != "" && !slices.ContainsFunc(list, higher):
-		return []verdict.Finding{{Authority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + displayText(c.UnexaminedReason) + "; split the action into smaller steps"}}
-	case len(list) > 0 || !f.allowRulesMatched:
-	case f.allowed != nil:
-		return []verdict.Finding{{Authority: verdict.AuthorityNotNeeded, Confidence: 1, Rule: f.allowed.Name, Reasoning: explainRule("allow", f.allowed, nil), ReasoningCannotLeakActionText: true}}
+		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + displayText(c.UnexaminedReason) + "; split the action into smaller steps"}}
+	case len(list) > 0 || !f.hasTriedAllowRules:
+	case f.matchedAllowRule != nil:
+		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: 1, Rule: f.matchedAllowRule.Name, Reasoning: explainRule("allow", f.matchedAllowRule, nil), ReasoningCannotLeakActionText: true}}
 	default:
-		return []verdict.Finding{{Authority: verdict.AuthorityClassifier, Confidence: 0.7, Reasoning: "policy: no rule matches", ReasoningCannotLeakActionText: true}}
+		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityClassifier, Confidence: 0.7, Reasoning: "policy: no rule matches", ReasoningCannotLeakActionText: true}}
 	}
 	return list
 }
 
-// weighFindings returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
+// verdictFromFindings returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
 // decision.
-func weighFindings(c *analysis.ActionCase, list []verdict.Finding) verdict.Verdict {
-	c.Evidence.AddFindings(list...)
+func verdictFromFindings(c *analysis.ActionCase, list []verdict.Finding) verdict.Verdict {
+	c.Tier1Evidence.AddFindings(list...)
 	if at := verdict.DecidingIndex(list...); at >= 0 {
 		return list[at].Verdict(0)
 	}
@@ -211,6 +211,6 @@ func (f *layerFindings) failedVerdict(c *analysis.ActionCase, err error, rules [
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err
 	}
-	f.failedRule, f.failure = &rules[re.ruleNumber], re.err
-	return weighFindings(c, f.verdictFindings(c)), nil
+	f.ruleWithEvaluationError, f.failure = &rules[re.ruleNumber], re.err
+	return verdictFromFindings(c, f.verdictFindings(c)), nil
 }

@@ -322,8 +322,8 @@ func TestWhen(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := v.Decision.String()
-			if v.Error != "" {
-				got += " " + v.Error
+			if v.ErrorCode != "" {
+				got += " " + v.ErrorCode
 			}
 			if got != test.want {
 				t.Errorf("%s: %s, want %s (%s)", test.expr, got, test.want, v.Reasoning)
@@ -337,12 +337,12 @@ func TestWhenFailsBesideADeny(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, "deny:\n- {name: d, paths: [/x/**]}\nverify:\n- {name: v, when: 'error'}\n")
 	v, err := p.Judge(t.Context(), caseOf("read_file", read("/x/a")))
-	if err != nil || short(v) != "BLOCK d" || v.Error != "" {
-		t.Errorf("%s, error %q, %v; want BLOCK d", short(v), v.Error, err)
+	if err != nil || short(v) != "BLOCK d" || v.ErrorCode != "" {
+		t.Errorf("%s, error %q, %v; want BLOCK d", short(v), v.ErrorCode, err)
 	}
 	v, err = p.Judge(t.Context(), caseOf("read_file", read("/y/a")))
-	if err != nil || short(v) != "BLOCK v" || v.Error != "policy" {
-		t.Errorf("%s, error %q, %v; want BLOCK v, policy", short(v), v.Error, err)
+	if err != nil || short(v) != "BLOCK v" || v.ErrorCode != "policy" {
+		t.Errorf("%s, error %q, %v; want BLOCK v, policy", short(v), v.ErrorCode, err)
 	}
 }
 
@@ -352,8 +352,8 @@ func TestWhenOperandIsBounded(t *testing.T) {
 	c := caseOf("ping")
 	c.Action.Raw = []byte(strings.Repeat(" ", maxConditionInputBytes+1))
 	v, err := p.Judge(t.Context(), c)
-	if err != nil || v.Decision != verdict.Block || v.Error != "policy" {
-		t.Errorf("%v %q, %v; want BLOCK policy", v.Decision, v.Error, err)
+	if err != nil || v.Decision != verdict.Block || v.ErrorCode != "policy" {
+		t.Errorf("%v %q, %v; want BLOCK policy", v.Decision, v.ErrorCode, err)
 	}
 }
 

@@ -39,8 +39,8 @@ func presetNamed(name string) (*preset, bool) {
 	return nil, false
 }
 
-// Presets returns the names of all presets.
-func Presets() []string {
+// PresetNames returns the names of all presets.
+func PresetNames() []string {
 	names := make([]string, len(presets))
 	for i := range presets {
 		names[i] = presets[i].name
@@ -48,10 +48,10 @@ func Presets() []string {
 	return names
 }
 
-// ShippedReason returns the reason of a built-in rule by its name; ok is false for other rules.
-func ShippedReason(rule string) (reason string, ok bool) {
+// PresetRuleReason returns the reason of a built-in rule by its name; ok is false for other rules.
+func PresetRuleReason(ruleName string) (reason string, ok bool) {
 	for i := range presetRules {
-		if presetRules[i].Name == rule {
+		if presetRules[i].Name == ruleName {
 			return presetRules[i].Reason, true
 		}
 	}
@@ -62,7 +62,7 @@ func ShippedReason(rule string) (reason string, ok bool) {
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.DidYouMeanSuffix(name, Presets()), strings.Join(Presets(), ", "))
+		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.DidYouMeanSuffix(name, PresetNames()), strings.Join(PresetNames(), ", "))
 	}
 	opts.Vars = opts.variableFolders()
 	return newPolicy(name, p.fingerprint, p.ruleLists(), opts), nil

@@ -32,16 +32,16 @@ var withoutExample = map[string]bool{
 func TestPresetExamples(t *testing.T) {
 	t.Parallel()
 	for file, presets := range map[string][]string{
-		"core": Presets(), "base": {"default", "permissive", "offline"},
+		"core": PresetNames(), "base": {"default", "permissive", "offline"},
 		"default": {"default"}, "strict": {"strict"}, "permissive": {"permissive"}, "offline": {"offline"},
 	} {
 		f := source(t, file)
 		for _, list := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 			for _, r := range list {
-				if r.AddsExceptions { // it is a rule of base
+				if r.OnlyAddsExceptionsToPreset { // it is a rule of base
 					continue
 				}
-				if r.Reason == "" || !withoutExample[r.Name] && (len(r.Match) < 2 || len(r.Pass) < 2) {
+				if r.Reason == "" || !withoutExample[r.Name] && (len(r.MatchingExamples) < 2 || len(r.NonMatchingExamples) < 2) {
 					t.Errorf("%s: rule %s needs a reason, two match and two pass examples", file, r.Name)
 				}
 			}
@@ -51,7 +51,7 @@ func TestPresetExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := linter{ctx: t.Context(), analyzer: testAnalyzer, effectiveSet: p.rules, policy: p}
+			l := linter{ctx: t.Context(), analyzer: testAnalyzer, mergedRuleLists: p.rules, policy: p}
 			for _, finding := range l.examine(f) {
 				t.Errorf("%s: policies/%s.yaml:%d: %s", name, file, finding.Line, finding.Msg)
 			}
@@ -65,7 +65,7 @@ func TestEveryPresetFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := len(Presets()) + len([]string{"core", "base", "dangers", "policies.go"})
+	known := len(PresetNames()) + len([]string{"core", "base", "dangers", "policies.go"})
 	if len(files) != known {
 		t.Errorf("%d files in policies/, %d are compiled", len(files), known)
 	}

@@ -38,15 +38,15 @@ func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 	return b.String()
 }
 
-// possibleMatchAdvice returns advice for an effect that only possibly matches a rule.
-func possibleMatchAdvice(by *effect.Effect) string {
-	if by != nil && by.Cause == effect.CauseValueReadInSession {
+// agentAdviceOnPossibleMatch returns advice for an effect that only possibly matches a rule.
+func agentAdviceOnPossibleMatch(matchedEffect *effect.Effect) string {
+	if matchedEffect != nil && matchedEffect.Cause == effect.CauseSecretReadEarlierInSession {
 		return "; leave out the data that contains part of a credential read in this session"
 	}
-	if by != nil && !by.PathIsPattern && (by.Kind == effect.ReadFile || by.Kind == effect.ListDirectory) {
+	if matchedEffect != nil && !matchedEffect.PathIsPattern && (matchedEffect.Kind == effect.ReadFile || matchedEffect.Kind == effect.ListDirectory) {
 		return "; the folder can contain such files, so name the files or folders that are needed"
 	}
-	if by != nil && !by.PathIsPattern {
+	if matchedEffect != nil && !matchedEffect.PathIsPattern {
 		return "; the command can change it, so list the files that are written"
 	}
 	return "; part of the path is unknown, so write it in full"

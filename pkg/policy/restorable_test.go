@@ -18,7 +18,7 @@ allow:
   - {name: kept, reason: git has it, action_types: [delete_file, move_file], restorable: true}
 `)
 	change := func(kind effect.Kind, kept bool) effect.Effect {
-		return effect.Effect{Kind: kind, Path: "/work/app/a", Restorable: kept}
+		return effect.Effect{Kind: kind, Path: "/work/app/a", IsRestorableWithoutBackup: kept}
 	}
 	for name, tt := range map[string]struct {
 		effects []effect.Effect

@@ -17,7 +17,7 @@ func meetsSessionCriterion(s *rulefile.Session, c *analysis.ActionCase) (bool, e
 	}
 	holds := len(s.Labels) == 0 || slices.ContainsFunc(s.Labels, func(entry string) bool {
 		for label := range strings.SplitSeq(entry, "+") {
-			if !c.Remembers(effect.Label(label)) {
+			if !c.SessionHasLabel(effect.TaintLabel(label)) {
 				return false
 			}
 		}
@@ -33,7 +33,7 @@ func (p *Policy) RequiredSessionHistory() (eventTypes []string, policyCountsActi
 	look := func(s *rulefile.Session) {
 		policyCountsActions = policyCountsActions || s.MaxActionsAgo > 0
 		for _, kind := range s.EarlierActionTypesOrKinds {
-			if kind = canonicalType(kind); !slices.Contains(eventTypes, kind) {
+			if kind = canonicalActionTypeOrKind(kind); !slices.Contains(eventTypes, kind) {
 				eventTypes = append(eventTypes, kind)
 			}
 		}

@@ -8,17 +8,17 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A knownPathPart says how much of a partly unknown path is known.
-type knownPathPart uint8
+// A knownPathExtent says how much of a partly unknown path is known.
+type knownPathExtent uint8
 
 const (
-	knownPathPartName   knownPathPart = iota // the file name is at least partly known
-	knownPathPartFolder                      // a folder is known, but not the file name
-	knownPathPartNone                        // nothing is known
+	knownPathExtentFileName knownPathExtent = iota // the file name is at least partly known
+	knownPathExtentFolder                          // a folder is known, but not the file name
+	knownPathExtentNone                            // nothing is known
 )
 
-// knownFolder returns the known start of a pattern: its folders up to the first wildcard.
-func knownFolder(pattern string) string {
+// literalFolderPrefix returns the known start of a pattern: its folders up to the first wildcard.
+func literalFolderPrefix(pattern string) string {
 	unknown := strings.IndexAny(pattern, `*?[\\`)
 	if unknown < 0 {
 		return pattern
@@ -30,16 +30,16 @@ func knownFolder(pattern string) string {
 	return pattern[:end]
 }
 
-// knownPartOf returns how much of a path is known in a pattern.
-func knownPartOf(pattern string) knownPathPart {
+// knownPathExtentOf returns how much of a path is known in a pattern.
+func knownPathExtentOf(pattern string) knownPathExtent {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
 	case effect.HasLiteralText(name):
-		return knownPathPartName
+		return knownPathExtentFileName
 	case effect.HasLiteralText(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
-		return knownPathPartFolder
+		return knownPathExtentFolder
 	default:
-		return knownPathPartNone
+		return knownPathExtentNone
 	}
 }
 
@@ -58,28 +58,28 @@ func (n segmentGlob) cannotMatchBelow(folder string) bool {
 		return false
 	}
 	deep, top := strings.Count(n.glob, "/"), strings.Count(folder, "/")
-	return deep < top || deep == top && !effect.Overlap(n.glob, effect.Quote(folder), true)
+	return deep < top || deep == top && !effect.PatternsOverlap(n.glob, effect.QuoteGlobMeta(folder), true)
 }
 
-// isHiddenParentFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
+// matchesParentDotFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
 // ~/.config does not count: it contains files of all programs.
-func (n segmentGlob) isHiddenParentFolder(folder string) bool {
+func (n segmentGlob) matchesParentDotFolder(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.HasLiteralText(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
-// isInHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
-func (n segmentGlob) isInHome(folder string) bool {
+// isFolderInHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
+func (n segmentGlob) isFolderInHome(folder string) bool {
 	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return strings.HasPrefix(folder, home+"/")
 	})
 }
 
-// onlyInOtherHomes reports whether the glob's matches below a folder can only be in other users' home folders, whose
+// matchesOnlyOtherUsersHomes reports whether the glob's matches below a folder can only be in other users' home folders, whose
 // files are unknown.
-func (n segmentGlob) onlyInOtherHomes(folder string) bool {
-	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
-		return home == folder || strings.HasPrefix(home, folder+"/") || strings.HasPrefix(folder, home+"/")
+func (n segmentGlob) matchesOnlyOtherUsersHomes(belowFolder string) bool {
+	return strings.HasPrefix(n.glob, "~/") && belowFolder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
+		return home == belowFolder || strings.HasPrefix(home, belowFolder+"/") || strings.HasPrefix(belowFolder, home+"/")
 	})
 }
 
@@ -144,11 +144,11 @@ func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
-// containsSegment reports whether a partly known segment of a pattern could be the given segment (names), and
-// whether it certainly means it (sure), as a shell glob such as "id_*" does.
+// containsSegment reports whether a partly known segment of a pattern could be the given segment
+// (isPossible), and whether it certainly means it (isCertain), as a shell glob such as "id_*" does.
 func containsSegment(pattern, segment string) (isPossible, isCertain bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
-		if effect.HasLiteralText(part) && effect.Overlap(part, segment, true) {
+		if effect.HasLiteralText(part) && effect.PatternsOverlap(part, segment, true) {
 			isPossible, isCertain = true, isCertain || !strings.Contains(part, "**") && !startsWithWildcard(part)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // folder are weaker evidence there: a search of the workspace does not count as reading the policy, and a
 // tool that may write anywhere in the workspace only possibly writes to the policy.
 
-// isPolicyGlob reports whether a glob is for policy files, or for parents of shield's files that are links or missing.
-func (n segmentGlob) isPolicyGlob() bool {
+// isForPolicyFiles reports whether a glob is for policy files, or for parents of shield's files that are links or missing.
+func (n segmentGlob) isForPolicyFiles() bool {
 	return n.glob == "$SHIELD_POLICY" || n.glob == "$SHIELD_WAY"
 }
 
@@ -26,7 +26,7 @@ func (x *ruleIndex) isPolicyPath(path string) bool {
 // a folder that the pattern also matches.
 func (x *ruleIndex) mayChangePolicyPath(e *effect.Effect) bool {
 	return e.Kind != effect.ReadFile && slices.ContainsFunc(x.policyFilePaths, func(file string) bool {
-		return e.Recursive || effect.Overlap(e.Path, effect.Quote(file), true)
+		return e.Recursive || effect.PatternsOverlap(e.Path, effect.QuoteGlobMeta(file), true)
 	})
 }
 

@@ -28,61 +28,62 @@ type Approval struct {
 }
 
 // A Suggestion is an exception to a rule of a preset that would have avoided questions.
-type Suggestion struct {
-	Rule                  string
-	ApprovalCount         int
-	OtherAllowedCommands  []string // other commands that the exception would allow
-	exception             rulefile.Criteria
-	cwd                   string   // working folder of the commands
-	allowedCommands       []string // commands that the exception allows
-	stillPromptedCommands []string // commands about which the rule still asks
+type SuggestedException struct {
+	Rule                      string
+	ApprovalCount             int
+	UnapprovedAllowedCommands []string // other commands that the exception would allow
+	exception                 rulefile.Criteria
+	cwd                       string   // working folder of the commands
+	allowedCommands           []string // commands that the exception allows
+	stillPromptedCommands     []string // commands about which the rule still asks
 }
 
 const (
-	maxSuggestionExamples = 5   // examples of a suggestion
-	maxCommandWords       = 16  // maximum number of words of a command
-	maxCommandBytes       = 512 // bytes
-	maxSuggestions        = 500 // suggestions
+	maxExampleCommandsPerSuggestion = 5   // examples of a suggestion
+	maxCommandWords                 = 16  // maximum number of words of a command
+	maxCommandBytes                 = 512 // bytes
+	maxSuggestions                  = 500 // suggestions
 )
 
-// SuggestVerifyExceptions returns exceptions to verify rules of a preset. Each would have covered least approvals
-// or more: the same program, subcommand and options on the same files, or on files of one folder.
-// It suggests nothing for secrets, for shield itself, or for actions with unknown parts.
-func SuggestVerifyExceptions(ctx context.Context, approvals []Approval, presetName string, minApprovals int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {
+// SuggestVerifyExceptions returns exceptions to verify rules of a preset. Each would have covered
+// at least minApprovals approvals: the same program, subcommand and options on the same files, or
+// on files of one folder. It suggests nothing for secrets, for shield itself, or for actions with
+// unknown parts.
+func SuggestVerifyExceptions(ctx context.Context, approvals []Approval, presetName string, minApprovals int, an *analysis.Analyzer, opts Options) ([]SuggestedException, error) {
 	p, err := Preset(presetName, opts)
 	if err != nil {
 		return nil, err
 	}
-	s := suggester{ctx: ctx, preset: presetName, policy: p, analyzer: an, opts: opts, groups: map[string]*approvalGroup{}}
-	if s.excludedFiles, err = neverSuggested(opts); err != nil {
+	s := exceptionSuggester{ctx: ctx, preset: presetName, policy: p, analyzer: an, opts: opts, groups: map[string]*approvalGroup{}}
+	if s.neverSuggestedPaths, err = neverSuggestedGlobs(opts); err != nil {
 		return nil, err
 	}
 	for _, a := range approvals {
 		s.add(a)
 	}
-	var out []Suggestion
+	var out []SuggestedException
 	for _, key := range s.approvalGroupKeys {
 		g := s.groups[key]
 		if g.approvalCount < minApprovals || len(out) == maxSuggestions {
 			continue
 		}
-		if sug := g.toSuggestion(); s.avoidsQuestions(&sug) {
+		if sug := g.toSuggestion(); s.stopsAskingAboutAnyCommand(&sug) {
 			out = append(out, sug)
 		}
 	}
-	sorted.By(out, func(a, b Suggestion) int { return cmp.Compare(a.Rule, b.Rule) })
+	sorted.By(out, func(a, b SuggestedException) int { return cmp.Compare(a.Rule, b.Rule) })
 	return out, nil
 }
 
-type suggester struct {
-	ctx               context.Context
-	preset            string
-	policy            *Policy
-	analyzer          *analysis.Analyzer
-	opts              Options
-	excludedFiles     *effect.Globs
-	groups            map[string]*approvalGroup
-	approvalGroupKeys []string // keys of groups, in the order of each group's first approval
+type exceptionSuggester struct {
+	ctx                 context.Context
+	preset              string
+	policy              *Policy
+	analyzer            *analysis.Analyzer
+	opts                Options
+	neverSuggestedPaths *effect.Globs
+	groups              map[string]*approvalGroup
+	approvalGroupKeys   []string // keys of groups, in the order of each group's first approval
 }
 
 // An approvalGroup is a set of approvals that one suggestion can cover.
@@ -90,19 +91,19 @@ type approvalGroup struct {
 	rule               string
 	cwd                string
 	approvalCount      int
-	words              [][]string // words of each different command
-	folders            []string   // for each word that names a file, its folder; else ""
-	paths              []string   // paths that the commands touch
-	touchesWholeFolder bool       // a command touches a folder with everything in it
+	wordsPerCommand    [][]string // words of each different command
+	folderPerWord      []string   // for each word that names a file, its folder; else ""
+	effectPaths        []string   // paths that the commands touch
+	hasRecursiveEffect bool       // a command touches a folder with everything in it
 	commands           []string
 }
 
-// neverSuggested are the files that no suggestion may touch.
-func neverSuggested(opts Options) (*effect.Globs, error) {
+// neverSuggestedGlobs are the files that no suggestion may touch.
+func neverSuggestedGlobs(opts Options) (*effect.Globs, error) {
 	var globs []string
 	for _, name := range knowledge.PathListNames() {
 		if name != "build_output" && name != "delivered_files" && name != "public_files" {
-			list, _ := knowledge.Paths(name)
+			list, _ := knowledge.GlobsOfPathList(name)
 			globs = append(globs, list...)
 		}
 	}
@@ -114,8 +115,8 @@ func neverSuggested(opts Options) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, opts.variableFolders())
 }
 
-// isSuggestible reports whether a rule may allow an effect by the words of its command alone.
-func (s *suggester) isSuggestible(e *effect.Effect) bool {
+// canAllowByCommandWords reports whether a rule may allow an effect by the words of its command alone.
+func (s *exceptionSuggester) canAllowByCommandWords(e *effect.Effect) bool {
 	switch e.KindForPolicies() {
 	case effect.Execute:
 		return e.Class != effect.UnknownClass && e.Class != effect.Privileged
@@ -123,52 +124,52 @@ func (s *suggester) isSuggestible(e *effect.Effect) bool {
 		if e.Path == "" || e.PathIsPattern {
 			return false
 		}
-		_, touches := s.excludedFiles.FirstPossibleMatch(e.Path, false, e.Recursive)
+		_, touches := s.neverSuggestedPaths.FirstPossibleMatch(e.Path, false, e.Recursive)
 		return !touches
 	case effect.ChangeRemoteSystem, effect.DestroyData, effect.HTTPRequest, effect.Connect, effect.Listen:
 		return true
 	case effect.SendData:
-		return !e.HasLabel(effect.LabelCredential) && !e.HasLabel(effect.LabelSecret)
+		return !e.HasLabel(effect.LabelCredential) && !e.HasLabel(effect.LabelFromCredentialLocation)
 	}
 	return false
 }
 
-// plainWord matches a word that no shell expands.
-var plainWord = prefilter.Lazy(`^[A-Za-z0-9_./:=@%+,-]+$`)
+// unexpandedShellWordPattern matches a word that no shell expands.
+var unexpandedShellWordPattern = prefilter.Lazy(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // add puts an approval into its group. It skips commands with words that a shell expands, and commands about
 // which the rule would not ask now.
-func (s *suggester) add(a Approval) {
+func (s *exceptionSuggester) add(a Approval) {
 	words := strings.Split(a.Command, " ")
-	if len(a.Command) > maxCommandBytes || len(words) > maxCommandWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord().MatchString(w) }) {
+	if len(a.Command) > maxCommandBytes || len(words) > maxCommandWords || slices.ContainsFunc(words, func(w string) bool { return !unexpandedShellWordPattern().MatchString(w) }) {
 		return
 	}
 	c, v, err := s.judge(s.policy, a.Command, a.CWD)
 	if err != nil || v.Rule != a.Rule || v.Decision != verdict.Escalate {
 		return
 	}
-	g := &approvalGroup{rule: a.Rule, cwd: a.CWD, folders: make([]string, len(words))}
+	g := &approvalGroup{rule: a.Rule, cwd: a.CWD, folderPerWord: make([]string, len(words))}
 	key := []string{a.Rule, a.CWD}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !s.isSuggestible(e) || e.Kind == effect.Execute && i > 0 {
+		if !s.canAllowByCommandWords(e) || e.Kind == effect.Execute && i > 0 {
 			return
 		}
 		if e.Path != "" {
-			g.paths, g.touchesWholeFolder = append(g.paths, e.Path), g.touchesWholeFolder || e.Recursive
+			g.effectPaths, g.hasRecursiveEffect = append(g.effectPaths, e.Path), g.hasRecursiveEffect || e.Recursive
 		}
 	}
 	for i, w := range words {
-		at, pattern := c.ExecutionContext().Path(w, false)
-		if i > 0 && !pattern && slices.Contains(g.paths, at) && generalisableName().MatchString(path.Base(w)) {
-			g.folders[i] = path.Dir(at)
-			w = "in " + g.folders[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
+		at, pattern := c.ExecutionContext().CanonicalPath(w, false)
+		if i > 0 && !pattern && slices.Contains(g.effectPaths, at) && wildcardableFileNamePattern().MatchString(path.Base(w)) {
+			g.folderPerWord[i] = path.Dir(at)
+			w = "in " + g.folderPerWord[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
 		}
 		key = append(key, w)
 	}
-	id := fmt.Sprintf("%q %v", key, g.touchesWholeFolder)
+	id := fmt.Sprintf("%q %v", key, g.hasRecursiveEffect)
 	if old := s.groups[id]; old != nil {
-		old.paths = append(old.paths, g.paths...)
+		old.effectPaths = append(old.effectPaths, g.effectPaths...)
 		g = old
 	} else {
 		s.groups[id] = g
@@ -176,20 +177,20 @@ func (s *suggester) add(a Approval) {
 	}
 	g.approvalCount++
 	if !slices.Contains(g.commands, a.Command) {
-		g.commands, g.words = append(g.commands, a.Command), append(g.words, words)
+		g.commands, g.wordsPerCommand = append(g.commands, a.Command), append(g.wordsPerCommand, words)
 	}
 }
 
-// generalisableName matches a file name that a suggestion may generalise to other names.
-var generalisableName = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+// wildcardableFileNamePattern matches a file name that a suggestion may generalise to other names.
+var wildcardableFileNamePattern = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // toSuggestion returns the exception that allows a group's commands.
-func (g *approvalGroup) toSuggestion() Suggestion {
-	first := g.words[0]
+func (g *approvalGroup) toSuggestion() SuggestedException {
+	first := g.wordsPerCommand[0]
 	var expr, sample []string
 	varied := map[string]bool{}
 	for i, w := range first {
-		same := !slices.ContainsFunc(g.words, func(ws []string) bool { return ws[i] != w })
+		same := !slices.ContainsFunc(g.wordsPerCommand, func(ws []string) bool { return ws[i] != w })
 		if same {
 			expr, sample = append(expr, regexp.QuoteMeta(w)), append(sample, w)
 			continue
@@ -197,18 +198,18 @@ func (g *approvalGroup) toSuggestion() Suggestion {
 		dir, ext := w[:strings.LastIndexByte(w, '/')+1], path.Ext(w)
 		expr = append(expr, regexp.QuoteMeta(dir)+`[A-Za-z0-9_][A-Za-z0-9_-]*`+regexp.QuoteMeta(ext))
 		sample = append(sample, dir+"../elsewhere"+ext)
-		varied[g.folders[i]] = true
+		varied[g.folderPerWord[i]] = true
 	}
-	out := Suggestion{Rule: g.rule, ApprovalCount: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxSuggestionExamples)]}
+	out := SuggestedException{Rule: g.rule, ApprovalCount: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxExampleCommandsPerSuggestion)]}
 	out.exception = rulefile.Criteria{
-		ActionTypesAndEffectKinds: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, When: ".action.cwd == " + quoteJSON(g.cwd),
+		ActionTypesAndEffectKinds: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, ConditionJQ: ".action.cwd == " + quoteJSON(g.cwd),
 	}
-	for _, p := range g.paths {
-		glob := effect.Quote(p)
+	for _, p := range g.effectPaths {
+		glob := effect.QuoteGlobMeta(p)
 		if varied[path.Dir(p)] {
-			glob = effect.Quote(path.Dir(p)) + "/*"
+			glob = effect.QuoteGlobMeta(path.Dir(p)) + "/*"
 		}
-		if g.touchesWholeFolder {
+		if g.hasRecursiveEffect {
 			glob += "/**"
 		}
 		if !slices.Contains(out.exception.Paths, glob) {
@@ -228,7 +229,7 @@ func (a Approval) Action() *action.Action {
 }
 
 // judge judges a command with a policy.
-func (s *suggester) judge(p *Policy, command, cwd string) (*analysis.ActionCase, verdict.Verdict, error) {
+func (s *exceptionSuggester) judge(p *Policy, command, cwd string) (*analysis.ActionCase, verdict.Verdict, error) {
 	c := s.analyzer.Case(Approval{Command: command, CWD: cwd}.Action())
 	v, err := p.Judge(s.ctx, c)
 	return c, v, err
@@ -248,29 +249,29 @@ func quoteJSON(s string) string {
 	return string(text)
 }
 
-// avoidsQuestions reports whether a policy with the suggestion would stop asking about at least one
+// stopsAskingAboutAnyCommand reports whether a policy with the suggestion would stop asking about at least one
 // of the suggestion's commands. It removes from the suggestion the example commands that this
 // policy judges differently.
-func (s *suggester) avoidsQuestions(sug *Suggestion) bool {
-	p, err := Load("suggestion", []byte(FormatSuggestionPolicy(s.preset, []Suggestion{*sug})), s.opts)
+func (s *exceptionSuggester) stopsAskingAboutAnyCommand(suggestion *SuggestedException) bool {
+	p, err := Load("suggestion", []byte(FormatSuggestionPolicy(s.preset, []SuggestedException{*suggestion})), s.opts)
 	if err != nil {
 		return false
 	}
 	decides := func(command string) bool {
-		_, v, err := s.judge(p, command, sug.cwd)
+		_, v, err := s.judge(p, command, suggestion.cwd)
 		return err != nil || v.Rule != ""
 	}
 	asks := func(command string) bool {
-		_, v, err := s.judge(p, command, sug.cwd)
-		return err == nil && v.Rule == sug.Rule
+		_, v, err := s.judge(p, command, suggestion.cwd)
+		return err == nil && v.Rule == suggestion.Rule
 	}
-	sug.allowedCommands = slices.DeleteFunc(slices.Clone(sug.allowedCommands), decides)
-	sug.stillPromptedCommands = slices.DeleteFunc(sug.stillPromptedCommands, func(c string) bool { return !asks(c) })
-	return len(sug.allowedCommands) > 0
+	suggestion.allowedCommands = slices.DeleteFunc(slices.Clone(suggestion.allowedCommands), decides)
+	suggestion.stillPromptedCommands = slices.DeleteFunc(suggestion.stillPromptedCommands, func(c string) bool { return !asks(c) })
+	return len(suggestion.allowedCommands) > 0
 }
 
-// Approved returns the approvals that a suggestion covers.
-func (s *Suggestion) Approved() []Approval {
+// CoveredApprovals returns the approvals that a suggestion covers.
+func (s *SuggestedException) CoveredApprovals() []Approval {
 	out := make([]Approval, len(s.allowedCommands))
 	for i, command := range s.allowedCommands {
 		out[i] = Approval{Command: command, CWD: s.cwd, Rule: s.Rule}
@@ -279,7 +280,7 @@ func (s *Suggestion) Approved() []Approval {
 }
 
 // FormatSuggestionPolicy returns suggestions as a policy file.
-func FormatSuggestionPolicy(preset string, all []Suggestion) string {
+func FormatSuggestionPolicy(preset string, all []SuggestedException) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extends: %s\nverify:\n", preset)
 	for i := 0; i < len(all); {
@@ -292,8 +293,8 @@ func FormatSuggestionPolicy(preset string, all []Suggestion) string {
 		for _, s := range rule {
 			fmt.Fprintf(&b, "      # based on %d approvals\n", s.ApprovalCount)
 			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.exception.ActionTypesAndEffectKinds, ", "), quoteJSON(s.exception.Commands[0]))
-			fmt.Fprintf(&b, "        when: %s\n", quoteJSON(s.exception.When))
-			for _, command := range s.OtherAllowedCommands {
+			fmt.Fprintf(&b, "        when: %s\n", quoteJSON(s.exception.ConditionJQ))
+			for _, command := range s.UnapprovedAllowedCommands {
 				fmt.Fprintf(&b, "      # also allows: %s\n", strings.Join(strings.Fields(command), " "))
 			}
 			if len(s.exception.Paths) > 0 {
@@ -303,7 +304,7 @@ func FormatSuggestionPolicy(preset string, all []Suggestion) string {
 				}
 			}
 		}
-		examples := func(key, about string, of func(Suggestion) []string) {
+		examples := func(key, about string, of func(SuggestedException) []string) {
 			head := fmt.Sprintf("    %s: # %s\n", key, about)
 			for _, s := range rule {
 				for _, command := range of(s) {
@@ -312,8 +313,8 @@ func FormatSuggestionPolicy(preset string, all []Suggestion) string {
 				}
 			}
 		}
-		examples("match", "commands that this rule still asks about", func(s Suggestion) []string { return s.stillPromptedCommands })
-		examples("pass", "approved before", func(s Suggestion) []string { return s.allowedCommands })
+		examples("match", "commands that this rule still asks about", func(s SuggestedException) []string { return s.stillPromptedCommands })
+		examples("pass", "approved before", func(s SuggestedException) []string { return s.allowedCommands })
 		i = end
 	}
 	return b.String()

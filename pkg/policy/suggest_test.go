@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-func suggestions(t *testing.T, commands []string, rule string, times int) ([]Suggestion, *analysis.Analyzer, Options) {
+func suggestions(t *testing.T, commands []string, rule string, times int) ([]SuggestedException, *analysis.Analyzer, Options) {
 	t.Helper()
 	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/srv/app", Home: "/home/me", WorkspaceRoots: []string{"/srv/app"}})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestSuggest(t *testing.T) {
 				t.Fatalf("suggestions: %+v", found)
 			}
 			text := FormatSuggestionPolicy("offline", found)
-			for _, f := range Check(t.Context(), "f.yaml", []byte(text), an, opts) {
+			for _, f := range LintPolicyFile(t.Context(), "f.yaml", []byte(text), an, opts) {
 				t.Errorf("%d: %v: %s\n%s", f.Line, f.Severity, f.Msg, text)
 			}
 			p, err := Load("f.yaml", []byte(text), opts)

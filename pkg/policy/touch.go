@@ -14,12 +14,12 @@ type ruleMatches struct {
 	possible ruleSet // rules that match only if something unknown is true: the rest of a path, a folder's content, or the effect itself
 }
 
-// firstApplying returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
-func (s *ruleSearch) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
-	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
-		ok, err := s.index.matchers[r].facts.match(s, e)
+// firstApplyingRuleIndex returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
+func (s *ruleSearch) firstApplyingRuleIndex(candidates *ruleSet, startIndex, endIndex int, e *effect.Effect) (int, error) {
+	for r := candidates.next(startIndex); r >= 0 && r < endIndex; r = candidates.next(r + 1) {
+		ok, err := s.index.matchers[r].effectPropertyCriteria.match(s, e)
 		if ok && err == nil {
-			ok, err = s.matchesSlowCriteria(r)
+			ok, err = s.matchesWholeActionCriteria(r)
 		}
 		if err != nil {
 			return -1, &ruleError{r, err}
@@ -50,14 +50,14 @@ func (s *ruleSearch) matchingRules(e *effect.Effect) ruleMatches {
 	t.certain.union(&free)
 	if e.Certainty == effect.Possible {
 		t.possible.union(&t.certain)
-		t.certain.intersect(&s.index.protectedCore) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
+		t.certain.intersect(&s.index.protectedCoreRules) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
 	}
 	return t
 }
 
-// matchPathHostPairs finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
+// findRulesMatchingPathAndHost finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
 // Otherwise such a rule does not match.
-func (s *ruleSearch) matchPathHostPairs() {
+func (s *ruleSearch) findRulesMatchingPathAndHost() {
 	want := s.index.withPaths
 	want.intersect(&s.index.withHosts)
 	if want.isEmpty() {
@@ -112,15 +112,15 @@ func (s *ruleSearch) rulesByPath(e *effect.Effect) (t ruleMatches) {
 		return t
 	}
 	if !e.PathIsPattern {
-		s.addLiteralMatches(&t, e, e.Path, e.Recursive)
+		s.addKnownPathMatches(&t, e, e.Path, e.Recursive)
 		return t
 	}
-	if sight := knownPartOf(e.Path); sight != knownPathPartNone {
+	if sight := knownPathExtentOf(e.Path); sight != knownPathExtentNone {
 		s.addPartlyKnownPathMatches(&t, e, sight)
 		s.refineMatchesByExistingFiles(&t, e)
 	}
 	if folder, ok := emptiedFolder(e); ok && !strings.ContainsAny(folder, `*?[\`) {
-		s.addLiteralMatches(&t, e, folder, true)
+		s.addKnownPathMatches(&t, e, folder, true)
 	}
 	return t
 }
@@ -145,12 +145,12 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 			known.certain.add(set.ruleOfGlob[g])
 		}
 	}
-	x := s.judgedCase.Expand(e)
+	x := s.judgedCase.ExpandPathGlob(e)
 	for _, name := range x.Paths {
-		s.addLiteralMatches(&known, e, name, e.Recursive)
+		s.addKnownPathMatches(&known, e, name, e.Recursive)
 	}
 	for _, name := range x.DotFilePaths {
-		s.addLiteralMatches(&hidden, e, name, e.Recursive)
+		s.addKnownPathMatches(&hidden, e, name, e.Recursive)
 	}
 	hidden.certain.intersect(&could)
 	known.possible.union(&hidden.certain)
@@ -161,7 +161,7 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 	case x.Complete && at.IsInsideRoots(e.Path, true, e.DoubleStarExcludesDotDot):
 		*t = known
 	case e.DoubleStarExcludesDotDot && e.Kind == effect.ReadFile && at.IsInsideRoots(e.Path, true, true) && startsWithWildcard(path.Base(e.Path)):
-		s.addLiteralMatches(&known, e, knownFolder(e.Path), true) // too many files: treat as if the whole folder were read
+		s.addKnownPathMatches(&known, e, literalFolderPrefix(e.Path), true) // too many files: treat as if the whole folder were read
 		*t = known
 	case e.DoubleStarExcludesDotDot && startsWithWildcard(path.Base(e.Path)): // the effect is a search of the folder, and does not use each matching file
 		t.possible.union(&known.certain)
@@ -178,33 +178,33 @@ func (s *ruleSearch) readsSharedFolderWithoutSending(folder string) bool {
 	})
 }
 
-// addLiteralMatches adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
+// addKnownPathMatches adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
 // somewhere in a folder, a rule for a file below only possibly matches, unless the folder is the one where a
 // program keeps that file.
-func (s *ruleSearch) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string, recursive bool) {
+func (s *ruleSearch) addKnownPathMatches(matches *ruleMatches, e *effect.Effect, path string, isRecursive bool) {
 	reads := e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory
 	writes := e.Kind == effect.WriteFile || e.Kind == effect.Persist
-	above := recursive && (reads || writes)
-	modes := recursive && e.Kind == effect.ChangePermissions
+	above := isRecursive && (reads || writes)
+	modes := isRecursive && e.Kind == effect.ChangePermissions
 	for _, set := range s.index.globSetsFor(path, false) {
 		var itself []int
 		if above || modes {
-			itself = set.mustCompile().AppendTouched(s.exactGlobBuffer[:0], path, false, false)
+			itself = set.mustCompile().AppendTouchedGlobIndices(s.exactPathGlobIndexBuffer[:0], path, false, false)
 		}
-		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], path, false, recursive) {
+		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.globBuffer[:0], path, false, isRecursive) {
 			switch {
-			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // files in the folder: $SHIELD_CACHE/** matches those that count
-			case writes && set.segmentGlobAt(g).isPolicyGlob() && s.index.holdsPolicyFile(path):
-				t.certain.add(set.ruleOfGlob[g])
-			case above && (writes || !set.segmentGlobAt(g).isPolicyGlob()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isHiddenParentFolder(path) || s.readsSharedFolderWithoutSending(path)):
-				t.possible.add(set.ruleOfGlob[g])
-			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).onlyInOtherHomes(path) || set.segmentGlobAt(g).isInHome(path) && !s.index.protectedCore.has(set.ruleOfGlob[g])):
-				t.possible.add(set.ruleOfGlob[g])
-			case !recursive || !set.segmentGlobAt(g).isPolicyGlob() || s.index.isPolicyPath(path):
-				t.certain.add(set.ruleOfGlob[g])
+			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // a read or write below this folder: rules with $SHIELD_CACHE/** protect the files
+			case writes && set.segmentGlobAt(g).isForPolicyFiles() && s.index.holdsPolicyFile(path):
+				matches.certain.add(set.ruleOfGlob[g])
+			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).matchesParentDotFolder(path) || s.readsSharedFolderWithoutSending(path)):
+				matches.possible.add(set.ruleOfGlob[g])
+			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).matchesOnlyOtherUsersHomes(path) || set.segmentGlobAt(g).isFolderInHome(path) && !s.index.protectedCoreRules.has(set.ruleOfGlob[g])):
+				matches.possible.add(set.ruleOfGlob[g])
+			case !isRecursive || !set.segmentGlobAt(g).isForPolicyFiles() || s.index.isPolicyPath(path):
+				matches.certain.add(set.ruleOfGlob[g])
 			case e.Kind == effect.ReadFile: // searching a folder does not count as reading a file in it
 			default:
-				t.certain.add(set.ruleOfGlob[g])
+				matches.certain.add(set.ruleOfGlob[g])
 			}
 		}
 	}
@@ -214,10 +214,10 @@ func (s *ruleSearch) addLiteralMatches(t *ruleMatches, e *effect.Effect, path st
 // pattern and glob: "$d/package.json" could be in ~/.ssh. The pattern must contain the literal names of the
 // glob, or be inside it. If nothing below a folder is known ("$HOME/$f"), the path possibly matches every
 // glob for that folder.
-func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect, knownPortion knownPathPart) {
+func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect, knownPortion knownPathExtent) {
 	for _, set := range s.index.globSetsFor(e.Path, true) {
-		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], e.Path, true, e.Recursive) {
-			if e.DoubleStarExcludesDotDot && set.segmentGlobAt(g).cannotMatchBelow(knownFolder(e.Path)) {
+		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.globBuffer[:0], e.Path, true, e.Recursive) {
+			if e.DoubleStarExcludesDotDot && set.segmentGlobAt(g).cannotMatchBelow(literalFolderPrefix(e.Path)) {
 				continue
 			}
 			switch set.segmentGlobAt(g).matchSegments(e.Path) {
@@ -230,7 +230,7 @@ func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect,
 			case lastAndPossiblyMoreSegments:
 				t.possible.add(set.ruleOfGlob[g])
 			case lastSegmentOnly:
-				if !set.segmentGlobAt(g).isPolicyGlob() || e.Kind != effect.ReadFile {
+				if !set.segmentGlobAt(g).isForPolicyFiles() || e.Kind != effect.ReadFile {
 					t.possible.add(set.ruleOfGlob[g])
 				}
 			case noSegment:
@@ -239,11 +239,11 @@ func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect,
 		for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
 			t.certain.add(set.ruleOfGlob[g])
 		}
-		if knownPortion != knownPathPartFolder {
+		if knownPortion != knownPathExtentFolder {
 			continue
 		}
-		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], knownFolder(e.Path), false, true) {
-			if !set.segmentGlobAt(g).matchesAnyFolder() && (!set.segmentGlobAt(g).isPolicyGlob() || s.index.mayChangePolicyPath(e)) {
+		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.globBuffer[:0], literalFolderPrefix(e.Path), false, true) {
+			if !set.segmentGlobAt(g).matchesAnyFolder() && (!set.segmentGlobAt(g).isForPolicyFiles() || s.index.mayChangePolicyPath(e)) {
 				t.possible.add(set.ruleOfGlob[g])
 			}
 		}

@@ -17,7 +17,7 @@ allow:
   - {name: ours, reason: our places, action_types: [send_data], trusted: true}
 `)
 	send := func(host string, trusted bool) effect.Effect {
-		return effect.Effect{Kind: effect.SendData, Host: host, Trusted: trusted}
+		return effect.Effect{Kind: effect.SendData, Host: host, IsTargetTrusted: trusted}
 	}
 	for name, tt := range map[string]struct {
 		effects []effect.Effect

@@ -23,7 +23,7 @@ type condition struct {
 }
 
 // takeProgram returns the compiled condition for use by one goroutine. The caller must give it back
-// with [condition.returnProgram].
+// with [condition.releaseProgram].
 func (w *condition) takeProgram() (*program, error) {
 	w.mu.Lock()
 	if n := len(w.idlePrograms); n > 0 {
@@ -36,8 +36,8 @@ func (w *condition) takeProgram() (*program, error) {
 	return newProgram(w.expr)
 }
 
-func (w *condition) returnProgram(p *program) {
-	p.meter = nil
+func (w *condition) releaseProgram(p *program) {
+	p.conditionWorkMeter = nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idlePrograms = append(w.idlePrograms, p)
@@ -53,8 +53,8 @@ func (w *condition) isTrue(s *ruleSearch) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer w.returnProgram(p)
-	p.meter = newMeter(s.ctx)
+	defer w.releaseProgram(p)
+	p.conditionWorkMeter = newConditionWorkMeter(s.ctx)
 	if s.conditionInput == nil {
 		if s.conditionInput, err = conditionInput(c); err != nil {
 			return false, err
@@ -69,7 +69,7 @@ func (w *condition) isTrue(s *ruleSearch) (bool, error) {
 
 // evaluate runs the condition. Its result must be a single boolean.
 func (p *program) evaluate(operand any) (bool, error) {
-	iter := p.code.RunWithContext(p.meter, operand)
+	iter := p.code.RunWithContext(p.conditionWorkMeter, operand)
 	v, ok := iter.Next()
 	if !ok {
 		return false, errNotBoolean
@@ -90,13 +90,13 @@ func (p *program) evaluate(operand any) (bool, error) {
 // conditionInput returns a case as the input of conditions.
 func conditionInput(c *analysis.ActionCase) (any, error) {
 	a := c.Action
-	payload, err := jsonValue(a.Payload)
+	payload, err := gojqInputValue(a.Payload)
 	if err != nil {
 		return nil, err
 	}
 	effects := make([]any, len(c.Effects))
 	for i := range c.Effects {
-		effects[i] = effectValue(&c.Effects[i])
+		effects[i] = conditionInputOfEffect(&c.Effects[i])
 	}
 	return map[string]any{
 		"action": map[string]any{
@@ -107,10 +107,10 @@ func conditionInput(c *analysis.ActionCase) (any, error) {
 	}, nil
 }
 
-// stringFields are the fields of an effect that are strings in conditions.
-var stringFields = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
+// effectStringFieldNames are the fields of an effect that are strings in conditions.
+var effectStringFieldNames = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
 
-// stringField returns one of the fields of stringFields. Except for the kind, empty fields are omitted.
+// stringField returns one of the fields of effectStringFieldNames. Except for the kind, empty fields are omitted.
 func stringField(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":
@@ -132,15 +132,15 @@ func stringField(e *effect.Effect, name string) string {
 	case "service":
 		return e.RemoteServiceName
 	case "verb":
-		return e.Verb
+		return e.RemoteOperationVerb
 	default:
 		return e.RemoteTargetName
 	}
 }
 
-func effectValue(e *effect.Effect) map[string]any {
+func conditionInputOfEffect(e *effect.Effect) map[string]any {
 	m := map[string]any{}
-	for _, name := range stringFields {
+	for _, name := range effectStringFieldNames {
 		if text := stringField(e, name); text != "" || name == "kind" {
 			m[name] = text
 		}
@@ -148,14 +148,14 @@ func effectValue(e *effect.Effect) map[string]any {
 	for _, is := range [...]struct {
 		key   string
 		holds bool
-	}{{"pattern", e.PathIsPattern}, {"recursive", e.Recursive}, {"destroys", e.DestroysRemoteResource()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}, {"kept", e.BackedUp}} {
+	}{{"pattern", e.PathIsPattern}, {"recursive", e.Recursive}, {"destroys", e.DestroysRemoteResource()}, {"trusted", e.IsTargetTrusted}, {"restorable", e.IsRestorableWithoutBackup}, {"kept", e.IsBackedUpByShield}} {
 		if is.holds {
 			m[is.key] = true
 		}
 	}
-	if len(e.Labels) > 0 {
-		labels := make([]any, len(e.Labels))
-		for i, l := range e.Labels {
+	if len(e.DataLabels) > 0 {
+		labels := make([]any, len(e.DataLabels))
+		for i, l := range e.DataLabels {
 			labels[i] = string(l)
 		}
 		m["labels"] = labels
@@ -170,13 +170,13 @@ func effectValue(e *effect.Effect) map[string]any {
 	return m
 }
 
-// jsonValue converts a payload's value to the number types that gojq accepts.
-func jsonValue(v any) (out any, err error) {
+// gojqInputValue converts a payload's value to the number types that gojq accepts.
+func gojqInputValue(v any) (out any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for key, e := range v {
-			if m[key], err = jsonValue(e); err != nil {
+			if m[key], err = gojqInputValue(e); err != nil {
 				return nil, err
 			}
 		}
@@ -184,7 +184,7 @@ func jsonValue(v any) (out any, err error) {
 	case []any:
 		list := make([]any, len(v))
 		for i, e := range v {
-			if list[i], err = jsonValue(e); err != nil {
+			if list[i], err = gojqInputValue(e); err != nil {
 				return nil, err
 			}
 		}

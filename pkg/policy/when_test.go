@@ -40,10 +40,10 @@ func builtins(t *testing.T) []string {
 func TestEveryFunctionIsKnown(t *testing.T) {
 	t.Parallel()
 	in := map[string]int{}
-	for _, fn := range slices.Concat(refusedFunctions, freeFunctions, slices.Collect(maps.Keys(functionCosts))) {
+	for _, fn := range slices.Concat(jqFunctionsRefusedInConditions, unmeteredJQFunctions, slices.Collect(maps.Keys(jqWorkPerInputByteByFunction))) {
 		in[fn]++
 	}
-	for _, w := range preludeDefinitions {
+	for _, w := range jqFunctionRedefinitions {
 		for _, fn := range strings.Fields(w.names) {
 			in[fn]++
 		}
@@ -97,8 +97,8 @@ func runWhen(t *testing.T, expr string, v any) (any, *program) {
 	if err != nil {
 		t.Fatalf("%s: %v", expr, err)
 	}
-	p.meter = newMeter(context.Background())
-	out, _ := p.code.RunWithContext(p.meter, v).Next()
+	p.conditionWorkMeter = newConditionWorkMeter(context.Background())
+	out, _ := p.code.RunWithContext(p.conditionWorkMeter, v).Next()
 	return out, p
 }
 
@@ -111,7 +111,7 @@ func judgeWithin(t *testing.T, p *program, v any, what string) error {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p.meter = &meter{Context: context.Background(), stepsLeft: maxConditionSteps / part, workLeft: maxConditionWorkBytes / part}
+	p.conditionWorkMeter = &conditionWorkMeter{Context: context.Background(), stepsLeft: maxConditionSteps / part, workLeft: maxConditionWorkBytes / part}
 	_, err := p.evaluate(v)
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > maxAllocated {
@@ -131,7 +131,7 @@ func TestEveryFunctionIsBounded(t *testing.T) {
 	few := map[string]any{"letters": values["letters"], "list": values["list"]}
 	arguments := []string{"$v", `"a(.*b)?"`, "1000000000"}
 	for _, fn := range builtins(t) {
-		if slices.Contains(refusedFunctions, fn) {
+		if slices.Contains(jqFunctionsRefusedInConditions, fn) {
 			continue
 		}
 		name, arity, _ := strings.Cut(fn, "/")
@@ -245,7 +245,7 @@ func TestBoundIsNotCaught(t *testing.T) {
 
 func TestRefusedFunctions(t *testing.T) {
 	t.Parallel()
-	for _, fn := range refusedFunctions {
+	for _, fn := range jqFunctionsRefusedInConditions {
 		name, arity, _ := strings.Cut(fn, "/")
 		if n := int(arity[0] - '0'); n > 0 {
 			name += "(" + strings.Repeat("; .", n)[2:] + ")"
@@ -309,8 +309,8 @@ func TestSameAsJQ(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := results(theirs.Run(v))
-			ours.meter = newMeter(t.Context())
-			got := results(ours.code.RunWithContext(ours.meter, v))
+			ours.conditionWorkMeter = newConditionWorkMeter(t.Context())
+			got := results(ours.code.RunWithContext(ours.conditionWorkMeter, v))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s of %s (-jq +ours):\n%s", expr, text, diff)
 			}
@@ -366,9 +366,9 @@ func TestMatchesAreTheLibrarys(t *testing.T) {
 		if _, err := regexp.Compile(re); err != nil {
 			continue
 		}
-		ours.meter = newMeter(t.Context())
+		ours.conditionWorkMeter = newConditionWorkMeter(t.Context())
 		v := []any{text, re}
-		if diff := cmp.Diff(results(theirs.Run(v)), results(ours.code.RunWithContext(ours.meter, v))); diff != "" {
+		if diff := cmp.Diff(results(theirs.Run(v)), results(ours.code.RunWithContext(ours.conditionWorkMeter, v))); diff != "" {
 			t.Fatalf("%q in %q (-jq +ours):\n%s", re, text, diff)
 		}
 	}

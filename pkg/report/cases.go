@@ -10,55 +10,55 @@ import (
 	"strings"
 )
 
-// A Case is one tested expectation.
+// A PolicyTestResult is the result of one tested expectation.
 type PolicyTestResult struct {
-	Suite string `json:"suite"` // what was tested, such as a policy's name
-	Name  string `json:"name"`
-	File  string `json:"file"`
-	Line  int    `json:"line"` // line in File, counted from 1
-	Want  string `json:"want"`
-	Got   string `json:"got"`
-	Rule  string `json:"rule,omitempty"` // the rule that decided
-	Why   string `json:"why,omitempty"`
-	OK    bool   `json:"ok"`
+	Suite         string `json:"suite"` // what was tested, such as a policy's name
+	Name          string `json:"name"`
+	File          string `json:"file"`
+	Line          int    `json:"line"` // line in File, counted from 1
+	Want          string `json:"want"`
+	Got           string `json:"got"`
+	DecidingRule  string `json:"rule,omitempty"` // the rule that decided
+	ReasonOrError string `json:"why,omitempty"`
+	OK            bool   `json:"ok"`
 }
 
-// A caseFormat writes tested cases.
-type caseFormat struct {
+// A policyTestFormat writes tested cases.
+type policyTestFormat struct {
 	name  string
 	write func(io.Writer, []PolicyTestResult) error
 }
 
-// caseFormats are the formats of tested cases, in the order help lists them.
-var caseFormats = [...]caseFormat{
-	{"text", writeText},
-	{"tap", writeTAP},
-	{"junit", writeJUnit},
-	{"json", writeJSON},
+// policyTestFormats are the formats of tested cases, in the order help lists them.
+var policyTestFormats = [...]policyTestFormat{
+	{"text", writePolicyTestText},
+	{"tap", writePolicyTestTAP},
+	{"junit", writePolicyTestJUnit},
+	{"json", writePolicyTestJSON},
 }
 
-// CaseFormats returns the names of the formats that [WriteCases] knows.
-func CaseFormats() []string {
-	names := make([]string, len(caseFormats))
-	for i, f := range caseFormats {
+// PolicyTestFormatNames returns the names of the formats that [WritePolicyTestResults] knows.
+func PolicyTestFormatNames() []string {
+	names := make([]string, len(policyTestFormats))
+	for i, f := range policyTestFormats {
 		names[i] = f.name
 	}
 	return names
 }
 
-// WriteCases writes tested cases: as text for people, as TAP version 14, as JUnit XML, or as JSON
+// WritePolicyTestResults writes tested cases: as text for people, as TAP version 14, as JUnit XML, or as JSON
 // Lines.
-func WriteCases(w io.Writer, format string, cases []PolicyTestResult) error {
-	for _, f := range caseFormats {
+func WritePolicyTestResults(w io.Writer, format string, cases []PolicyTestResult) error {
+	for _, f := range policyTestFormats {
 		if f.name == format {
 			return f.write(w, cases)
 		}
 	}
-	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(CaseFormats(), ", "))
+	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(PolicyTestFormatNames(), ", "))
 }
 
-// writeText lists the failures and counts the rest.
-func writeText(w io.Writer, cases []PolicyTestResult) error {
+// writePolicyTestText lists the failures and counts the rest.
+func writePolicyTestText(w io.Writer, cases []PolicyTestResult) error {
 	failed := 0
 	for i := range cases {
 		c := &cases[i]
@@ -67,7 +67,7 @@ func writeText(w io.Writer, cases []PolicyTestResult) error {
 		}
 		failed++
 		_, err := fmt.Fprintf(w, "%s:%d: %s: %s\n\twant %s, got %s\n\t%s\n",
-			escapeInvisible(c.File), c.Line, escapeInvisible(c.Suite), escapeInvisible(c.Name), escapeInvisible(c.Want), escapeInvisible(c.Got), escapeInvisible(c.Why))
+			escapeInvisible(c.File), c.Line, escapeInvisible(c.Suite), escapeInvisible(c.Name), escapeInvisible(c.Want), escapeInvisible(c.Got), escapeInvisible(c.ReasonOrError))
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func writeText(w io.Writer, cases []PolicyTestResult) error {
 	return err
 }
 
-func writeTAP(w io.Writer, cases []PolicyTestResult) error {
+func writePolicyTestTAP(w io.Writer, cases []PolicyTestResult) error {
 	if _, err := fmt.Fprintf(w, "TAP version 14\n1..%d\n", len(cases)); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func writeTAP(w io.Writer, cases []PolicyTestResult) error {
 			continue
 		}
 		_, err := fmt.Fprintf(w, "  ---\n  at: %q\n  want: %q\n  got: %q\n  why: %q\n  ...\n",
-			c.File+":"+strconv.Itoa(c.Line), c.Want, c.Got, escapeInvisible(c.Why))
+			c.File+":"+strconv.Itoa(c.Line), c.Want, c.Got, escapeInvisible(c.ReasonOrError))
 		if err != nil {
 			return err
 		}
@@ -124,14 +124,14 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-func writeJUnit(w io.Writer, cases []PolicyTestResult) error {
+func writePolicyTestJUnit(w io.Writer, cases []PolicyTestResult) error {
 	s := junitSuite{Name: "shield policy test", Tests: len(cases)}
 	for i := range cases {
 		c := &cases[i]
 		j := junitCase{Class: escapeInvisible(c.Suite), Name: escapeInvisible(c.Name), File: escapeInvisible(c.File), Line: c.Line}
 		if !c.OK {
 			s.Failures++
-			j.Failure = &junitFailure{Message: escapeInvisible("want " + c.Want + ", got " + c.Got), Text: escapeInvisible(c.Why)}
+			j.Failure = &junitFailure{Message: escapeInvisible("want " + c.Want + ", got " + c.Got), Text: escapeInvisible(c.ReasonOrError)}
 		}
 		s.Cases = append(s.Cases, j)
 	}
@@ -147,7 +147,7 @@ func writeJUnit(w io.Writer, cases []PolicyTestResult) error {
 	return err
 }
 
-func writeJSON(w io.Writer, cases []PolicyTestResult) error {
+func writePolicyTestJSON(w io.Writer, cases []PolicyTestResult) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for i := range cases {

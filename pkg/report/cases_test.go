@@ -11,7 +11,7 @@ import (
 
 var sample = []PolicyTestResult{
 	{Suite: "default", Name: "reads a key", File: "t.yaml", Line: 3, Want: "BLOCK", Got: "BLOCK", OK: true},
-	{Suite: "default", Name: "lies # skip\nok 2 \x1b[2J\u202e", File: "t.yaml", Line: 9, Want: "ALLOW", Got: "ESCALATE 1", Why: "no <rule> & \"nothing\""},
+	{Suite: "default", Name: "lies # skip\nok 2 \x1b[2J\u202e", File: "t.yaml", Line: 9, Want: "ALLOW", Got: "ESCALATE 1", ReasonOrError: "no <rule> & \"nothing\""},
 }
 
 func TestWriteCases(t *testing.T) {
@@ -43,7 +43,7 @@ not ok 2 - default: lies \# skip\\nok 2 \\x1b[2J\\u202e
 	}
 	for format, want := range want {
 		var b bytes.Buffer
-		if err := WriteCases(&b, format, sample); err != nil {
+		if err := WritePolicyTestResults(&b, format, sample); err != nil {
 			t.Fatal(err)
 		}
 		if b.String() != want {
@@ -55,7 +55,7 @@ not ok 2 - default: lies \# skip\\nok 2 \\x1b[2J\\u202e
 func TestWriteCasesJSON(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := WriteCases(&b, "json", sample); err != nil {
+	if err := WritePolicyTestResults(&b, "json", sample); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -72,7 +72,7 @@ func TestWriteCasesJSON(t *testing.T) {
 
 func TestWriteCasesUnknownFormat(t *testing.T) {
 	t.Parallel()
-	err := WriteCases(new(bytes.Buffer), "yaml", sample)
+	err := WritePolicyTestResults(new(bytes.Buffer), "yaml", sample)
 	if err == nil || !strings.Contains(err.Error(), "text, tap, junit, json") {
 		t.Errorf("error %v, want one that lists the formats", err)
 	}
@@ -84,8 +84,8 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteCasesReportsErrors(t *testing.T) {
 	t.Parallel()
-	for _, format := range CaseFormats() {
-		if err := WriteCases(fullDisk{}, format, sample); err == nil {
+	for _, format := range PolicyTestFormatNames() {
+		if err := WritePolicyTestResults(fullDisk{}, format, sample); err == nil {
 			t.Errorf("%s: no error when nothing could be written", format)
 		}
 	}

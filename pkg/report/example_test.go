@@ -7,17 +7,17 @@ import (
 	"github.com/shieldcli/shield/pkg/report"
 )
 
-func ExampleNewRate() {
-	r := report.NewRate(58, 60)
+func ExampleNewRowShareWithInterval() {
+	r := report.NewRowShareWithInterval(58, 60)
 	fmt.Printf("%.0f %% (%.0f to %.0f)\n", 100*r.Share, 100*r.IntervalLowerBound, 100*r.IntervalUpperBound)
 	// Output:
 	// 97 % (89 to 99)
 }
 
-func ExampleWriteCases() {
-	err := report.WriteCases(os.Stdout, "tap", []report.PolicyTestResult{
+func ExampleWritePolicyTestResults() {
+	err := report.WritePolicyTestResults(os.Stdout, "tap", []report.PolicyTestResult{
 		{Suite: "site", Name: "reads", File: "site.yaml", Line: 3, Want: "ALLOW", Got: "ALLOW", OK: true},
-		{Suite: "site", Name: "production", File: "site.yaml", Line: 7, Want: "BLOCK", Got: "ALLOW", Rule: "workspace_reads"},
+		{Suite: "site", Name: "production", File: "site.yaml", Line: 7, Want: "BLOCK", Got: "ALLOW", DecidingRule: "workspace_reads"},
 	})
 	if err != nil {
 		fmt.Println(err)

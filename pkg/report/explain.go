@@ -21,10 +21,10 @@ import (
 // An Explanation is the input of [WriteExplanation]: an action, and its verdict with the trail of a
 // trace.
 type Explanation struct {
-	Action              *action.Action // nil if the input was not an action
-	Verdict             *verdict.Verdict
-	Evidence            *analysis.Evidence // nil if Tier 1 was not asked
-	AllowRuleGapReasons []string           // why allow rules that name the action do not cover it
+	Action                   *action.Action // nil if the input was not an action
+	Verdict                  *verdict.Verdict
+	Evidence                 *analysis.AllowEvidence // nil if Tier 1 was not asked
+	AllowRuleMismatchReasons []string                // why allow rules that name the action do not cover it
 }
 
 // A Style is the width and colours of text for a person.
@@ -47,8 +47,8 @@ const (
 
 // Limits of the output, since a person reads no more and the input is untrusted.
 const (
-	maxListedEffects     = 100 // maximum number of effects, of views, and of texts without an effect
-	maxLinesPerInputView = 3   // lines per view
+	maxListedEffects      = 100 // maximum number of effects, of views, and of texts without an effect
+	maxLinesPerJudgedText = 3   // lines per view
 )
 
 // WriteExplanation writes the effects of an action and what each tier said, the decision first.
@@ -56,25 +56,25 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
 	d.Columns = max(d.Columns, 40)
 	v := e.Verdict
-	d.writeLine("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.colorDecision(v.Decision), v.Tier, v.Confidence, ruleSuffix(v.Rule)))
+	d.writeLine("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.colorDecision(v.Decision), v.Tier, v.Confidence, ruleNameSuffix(v.Rule)))
 	d.writeFolded("  ", v.Reasoning)
 	if e.Action != nil {
-		d.writeEffects(e.Action, decodeTrace[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
+		d.writeEffects(e.Action, decodeFirstTraceStep[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
 		d.writeTiers(v)
 		d.writeEvidence(v, e.Evidence)
-		d.writeGaps(e.AllowRuleGapReasons)
-		d.writeViews(decodeTrace[inputView](v, func(s verdict.Step) []byte { return s.JudgedActionTextVariants }))
+		d.writeAllowRuleMismatches(e.AllowRuleMismatchReasons)
+		d.writeJudgedTextVariants(decodeFirstTraceStep[judgedTextVariant](v, func(s verdict.Step) []byte { return s.JudgedActionTextVariants }))
 	}
 	return d.Flush()
 }
 
-// writeGaps says why allow rules that name the action do not cover it.
-func (d *textWriter) writeGaps(gaps []string) {
-	if len(gaps) == 0 {
+// writeAllowRuleMismatches says why allow rules that name the action do not cover it.
+func (d *textWriter) writeAllowRuleMismatches(reasons []string) {
+	if len(reasons) == 0 {
 		return
 	}
 	d.writeTitle("Allow rules that match part of this but do not cover all of it")
-	for _, g := range gaps {
+	for _, g := range reasons {
 		d.writeFolded("  ", g)
 	}
 }
@@ -85,10 +85,10 @@ type textWriter struct {
 	Style
 }
 
-// decodeTrace decodes values from the first step of a trace.
-func decodeTrace[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
+// decodeFirstTraceStep decodes values from the first step of a trace.
+func decodeFirstTraceStep[T any](v *verdict.Verdict, fieldJSON func(verdict.Step) []byte) []T {
 	var out []T
-	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
+	if len(v.Trail) > 0 && json.Unmarshal(fieldJSON(v.Trail[0]), &out) != nil {
 		return nil // a malformed trace is not shown; the verdict does not depend on it
 	}
 	return out
@@ -103,7 +103,7 @@ func (d *textWriter) writeFolded(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
 	for word := range strings.FieldsSeq(brief.TruncateWithEllipsis(s, maxFoldedBytes)) {
-		for _, piece := range term.Fold(word, room) {
+		for _, piece := range term.WrapLines(word, room) {
 			width := term.Width(piece)
 			switch {
 			case used == 0:
@@ -123,7 +123,7 @@ func (d *textWriter) writeFolded(indent, s string) {
 
 // cutLine returns an untrusted text, escaped, on one line of a width.
 func (d *textWriter) cutLine(s string, width int) string {
-	return term.Cut(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxFoldedBytes)), " "), max(width, 8))
+	return term.TruncateWithEllipsis(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxFoldedBytes)), " "), max(width, 8))
 }
 
 // maxFoldedBytes is how many bytes of a text are folded: a megabyte need not be folded to show one line.
@@ -149,20 +149,20 @@ func (d *textWriter) colorDecision(v verdict.Decision) string {
 
 func (d *textWriter) writeTitle(s string) { fmt.Fprintf(d, "\n%s\n", d.colorize(colorBold, s)) }
 
-func ruleSuffix(rule string) string {
-	if rule == "" {
+func ruleNameSuffix(ruleName string) string {
+	if ruleName == "" {
 		return ""
 	}
-	return ", rule " + term.Escape(rule)
+	return ", rule " + term.EscapeControlAndInvisible(ruleName)
 }
 
 // writeTiers writes what each classifier said.
 func (d *textWriter) writeTiers(v *verdict.Verdict) {
 	d.writeTitle("Tiers")
 	for _, st := range v.Trail {
-		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.Escape(st.Source), d.colorDecision(st.Decision), st.Confidence, ruleSuffix(st.Rule))
-		if st.Latency > 0 {
-			line += d.colorize(colorDim, "  "+formatMicroseconds(st.Latency))
+		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.EscapeControlAndInvisible(st.JudgeName), d.colorDecision(st.Decision), st.Confidence, ruleNameSuffix(st.Rule))
+		if st.LatencyMicroseconds > 0 {
+			line += d.colorize(colorDim, "  "+formatMicroseconds(st.LatencyMicroseconds))
 		}
 		d.writeLine("  ", line)
 		if st.Reasoning != v.Reasoning {
@@ -183,7 +183,7 @@ func formatMicroseconds(micros int64) string {
 }
 
 // writeEvidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
-func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
+func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.AllowEvidence) {
 	if e == nil {
 		return
 	}
@@ -200,20 +200,20 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 		d.writeFolded("      ", "only the model can allow this action (SAFE)")
 	}
 	for _, f := range e.Findings {
-		if f.Rule != "" && f.Authority > verdict.AuthorityNotNeeded {
-			d.writeLine("  ", "against: rule "+term.Escape(f.Rule))
-			d.writeLine("      ", d.colorize(colorDim, allowOverrideTextByAuthority[min(f.Authority, verdict.AuthorityNeverAllowed)]))
+		if f.Rule != "" && f.RequiredAuthority > verdict.AuthorityNotNeeded {
+			d.writeLine("  ", "against: rule "+term.EscapeControlAndInvisible(f.Rule))
+			d.writeLine("      ", d.colorize(colorDim, approverTextByAuthority[min(f.RequiredAuthority, verdict.AuthorityNeverAllowed)]))
 		}
 	}
 	for _, doubt := range e.Doubts {
-		d.writeLine("  ", "against: "+term.Escape(doubt.Cause))
+		d.writeLine("  ", "against: "+term.EscapeControlAndInvisible(doubt.DangerName))
 		d.writeFolded("      ", doubt.Reason)
-		d.writeLine("      ", d.colorize(colorDim, describeDoubtOverrideByModel(doubt)))
+		d.writeLine("      ", d.colorize(colorDim, describeModelOverrideOfDoubt(doubt)))
 	}
 	if len(e.TextsCoveredByNoEffect) > 0 {
 		d.writeLine("  ", "text without a known effect, so the model judges the wording of the text")
 		for _, text := range e.TextsCoveredByNoEffect[:min(len(e.TextsCoveredByNoEffect), maxListedEffects)] {
-			d.writeFolded("      ", term.Escape(text))
+			d.writeFolded("      ", term.EscapeControlAndInvisible(text))
 		}
 	}
 	switch m := e.Answer; {
@@ -221,44 +221,44 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 		d.writeLine("  ", "the model was not asked")
 	case m.Failed:
 		d.writeLine("  ", "the model failed")
-	case m.Injection:
+	case m.InjectionDetected:
 		d.writeLine("  ", fmt.Sprintf("the model: INJECTION, confidence %.2f", m.Confidence))
 	default:
 		d.writeLine("  ", fmt.Sprintf("the model: SAFE, confidence %.2f", m.Confidence))
 	}
 }
 
-// allowOverrideTextByAuthority says who can allow an action in spite of a finding.
-var allowOverrideTextByAuthority = [...]string{
+// approverTextByAuthority says who can allow an action in spite of a finding.
+var approverTextByAuthority = [...]string{
 	verdict.AuthorityClassifier: "the model may allow this", verdict.AuthorityEvaluator: "the model cannot allow this",
 	verdict.AuthorityPerson: "only a person may allow this", verdict.AuthorityNeverAllowed: "no one may allow this",
 }
 
-// describeDoubtOverrideByModel says whether the model's SAFE overrides a doubt.
-func describeDoubtOverrideByModel(d analysis.Doubt) string {
+// describeModelOverrideOfDoubt says whether the model's SAFE overrides a doubt.
+func describeModelOverrideOfDoubt(d analysis.Doubt) string {
 	switch {
 	case d.NeedsMoreThanModel():
-		return allowOverrideTextByAuthority[min(d.MinAuthority, verdict.AuthorityNeverAllowed)]
-	case d.MinConfidence > 0.5:
-		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinConfidence)
+		return approverTextByAuthority[min(d.MinAuthority, verdict.AuthorityNeverAllowed)]
+	case d.MinModelConfidence > 0.5:
+		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinModelConfidence)
 	default:
 		return "the model may allow this (SAFE)"
 	}
 }
 
-// An inputView is one text that rules and models read.
-type inputView struct{ View, Field, Text string }
+// An judgedTextVariant is one text that rules and models read.
+type judgedTextVariant struct{ View, Field, Text string }
 
-func (d *textWriter) writeViews(views []inputView) {
-	if len(views) == 0 {
+func (d *textWriter) writeJudgedTextVariants(variants []judgedTextVariant) {
+	if len(variants) == 0 {
 		return
 	}
 	d.writeTitle("Texts that rules and models read")
-	for _, v := range views[:min(len(views), maxListedEffects)] {
-		d.writeLine("  ", term.Escape(v.View+" "+v.Field))
-		lines := term.Fold(brief.TruncateWithEllipsis(v.Text, maxFoldedBytes), d.Columns-6)
+	for _, v := range variants[:min(len(variants), maxListedEffects)] {
+		d.writeLine("  ", term.EscapeControlAndInvisible(v.View+" "+v.Field))
+		lines := term.WrapLines(brief.TruncateWithEllipsis(v.Text, maxFoldedBytes), d.Columns-6)
 		for i, line := range lines {
-			if i == maxLinesPerInputView {
+			if i == maxLinesPerJudgedText {
 				d.writeLine("      ", d.colorize(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))
 				break
 			}
@@ -275,7 +275,7 @@ type effectWithRules struct {
 
 // A commandPart is a part of a command, with its effects.
 type commandPart struct {
-	span     effect.Span
+	span     effect.CommandTextSpan
 	effects  []effectWithRules
 	children []*commandPart
 }
@@ -284,13 +284,13 @@ type commandPart struct {
 func (d *textWriter) writeEffects(a *action.Action, effects []effectWithRules) {
 	d.writeTitle("Effects")
 	command := a.Text("command")
-	root := nestEffects(effects[:min(len(effects), maxListedEffects)], len(command))
+	root := nestEffectsBySpan(effects[:min(len(effects), maxListedEffects)], len(command))
 	name := a.Type
 	if command != "" {
 		name += "  " + command
 	}
 	d.writeLine("  ", d.cutLine(name, d.Columns-2))
-	d.writePart("  ", root, command)
+	d.writeCommandPart("  ", root, command)
 	if more := len(effects) - maxListedEffects; more > 0 {
 		d.writeLine("  ", d.colorize(colorDim, fmt.Sprintf("and %d more", more)))
 	}
@@ -299,19 +299,19 @@ func (d *textWriter) writeEffects(a *action.Action, effects []effectWithRules) {
 	}
 }
 
-// nestEffects nests effects by their spans. An effect without a span belongs to the whole command; one whose
+// nestEffectsBySpan nests effects by their spans. An effect without a span belongs to the whole command; one whose
 // span crosses another belongs to the smallest part that contains both.
-func nestEffects(effects []effectWithRules, size int) *commandPart {
+func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart {
 	effects = slices.Clone(effects)
 	for i := range effects {
 		s := &effects[i].Span
-		s.Start = min(max(s.Start, 0), size)
-		s.End = min(max(s.End, s.Start), size)
+		s.Start = min(max(s.Start, 0), commandBytes)
+		s.End = min(max(s.End, s.Start), commandBytes)
 	}
 	sorted.By(effects, func(a, b effectWithRules) int {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(b.Span.End, a.Span.End))
 	})
-	root := &commandPart{span: effect.Span{Start: 0, End: size}}
+	root := &commandPart{span: effect.CommandTextSpan{Start: 0, End: commandBytes}}
 	open := []*commandPart{root}
 	for _, e := range effects {
 		if e.Span.Start == e.Span.End {
@@ -333,8 +333,8 @@ func nestEffects(effects []effectWithRules, size int) *commandPart {
 	return root
 }
 
-// writePart draws the effects of a part and the parts in it.
-func (d *textWriter) writePart(indent string, n *commandPart, command string) {
+// writeCommandPart draws the effects of a part and the parts in it.
+func (d *textWriter) writeCommandPart(indent string, n *commandPart, command string) {
 	bar := "   "
 	if len(n.children) > 0 {
 		bar = "│  "
@@ -355,7 +355,7 @@ func (d *textWriter) writePart(indent string, n *commandPart, command string) {
 		}
 		text := d.cutLine(command[c.span.Start:c.span.End], d.Columns-term.Width(indent)-3)
 		d.writeLine(indent+branch, d.colorize(colorUnderline, text))
-		d.writePart(indent+below, c, command)
+		d.writeCommandPart(indent+below, c, command)
 	}
 }
 
@@ -385,7 +385,7 @@ func (d *textWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
 	case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
 		return d.colorize(colorAsk, s)
-	case effect.RunDownload, effect.RunDecoded, effect.SendSecret, effect.RemoteShell, effect.DestroyData:
+	case effect.RunDownload, effect.RunDecodedText, effect.SendSecret, effect.RemoteShell, effect.DestroyData:
 		return d.colorize(colorBlock, s)
 	default:
 		return d.colorize(colorDim, s)
@@ -415,7 +415,7 @@ func describeEffect(e effect.Effect) string {
 	if e.Class != "" {
 		add("(" + string(e.Class) + ")")
 	}
-	if e.Restorable {
+	if e.IsRestorableWithoutBackup {
 		add("(in the last commit)")
 	}
 	switch {

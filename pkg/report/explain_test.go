@@ -17,7 +17,7 @@ import (
 )
 
 // explanation returns one of a command, judged as given.
-func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []effectWithRules, views []inputView) Explanation {
+func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []effectWithRules, views []judgedTextVariant) Explanation {
 	tb.Helper()
 	text, err := json.Marshal(map[string]any{"type": "execute_command", "payload": map[string]any{"command": command}})
 	if err != nil {
@@ -28,7 +28,7 @@ func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []ef
 		tb.Skip(err)
 	}
 	if len(v.Trail) == 0 {
-		v.Trail = []verdict.Step{{Source: "policy", Decision: verdict.Escalate, Confidence: 1, Reasoning: "no rule matches"}}
+		v.Trail = []verdict.Step{{JudgeName: "policy", Decision: verdict.Escalate, Confidence: 1, Reasoning: "no rule matches"}}
 	}
 	if v.Trail[0].Effects, err = json.Marshal(effects); err != nil {
 		tb.Fatal(err)
@@ -63,8 +63,8 @@ func TestRulesOfEffects(t *testing.T) {
 	t.Parallel()
 	const command = "cat a b"
 	effects := unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), Span: effect.Span{Start: 4, End: 5}},
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", Span: effect.Span{Start: 6, End: 7}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), Span: effect.CommandTextSpan{Start: 4, End: 5}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", Span: effect.CommandTextSpan{Start: 6, End: 7}},
 	)
 	effects[0].Rules = []analysis.RuleMatch{{RuleNameOrID: "credential_files"}, {RuleNameOrID: "home_\x1b[2J"}, {Tier: 1, RuleNameOrID: "XP-001", Uncertain: true}}
 	want := `  ├─ a
@@ -85,12 +85,12 @@ func TestTree(t *testing.T) {
 	t.Parallel()
 	const command = "sudo rm -rf /x; cat y"
 	e := explanation(t, command, &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2}, unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", Span: effect.Span{Start: 20, End: 21}}, // before the part that it is in
-		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, Span: effect.Span{Start: 16, End: 21}},
-		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", Span: effect.Span{Start: 0, End: 14}},
-		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, Span: effect.Span{Start: 12, End: 14}},
-		effect.Effect{Certainty: effect.Unknown, Reason: "nobody knows", Span: effect.Span{}},
-		effect.Effect{Certainty: effect.Unknown, Reason: "outside", Span: effect.Span{Start: 50, End: 10}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", Span: effect.CommandTextSpan{Start: 20, End: 21}}, // before the part that it is in
+		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, Span: effect.CommandTextSpan{Start: 16, End: 21}},
+		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", Span: effect.CommandTextSpan{Start: 0, End: 14}},
+		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, IsRestorableWithoutBackup: true, Span: effect.CommandTextSpan{Start: 12, End: 14}},
+		effect.Effect{Certainty: effect.Unknown, Reason: "nobody knows", Span: effect.CommandTextSpan{}},
+		effect.Effect{Certainty: effect.Unknown, Reason: "outside", Span: effect.CommandTextSpan{Start: 50, End: 10}},
 	), nil)
 	want := `  execute_command sudo rm -rf /x; cat y
   │  dynamic (nobody knows)
@@ -112,12 +112,12 @@ func TestTree(t *testing.T) {
 // TestEvidence draws how sure the model has to be, and what it said.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	for want, evidence := range map[string]*analysis.Evidence{
+	for want, evidence := range map[string]*analysis.AllowEvidence{
 		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {AllowReason: "ordinary"},
 		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {MinSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
-		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
-		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", MinConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Injection: true, Confidence: 0.7}},
-		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", MinAuthority: verdict.AuthorityEvaluator}}},
+		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{DangerName: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
+		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{DangerName: "syntax", Reason: "r", MinModelConfidence: 0.75}}, Answer: &analysis.ModelAnswer{InjectionDetected: true, Confidence: 0.7}},
+		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{DangerName: "tool", Reason: "r", MinAuthority: verdict.AuthorityEvaluator}}},
 		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                           {MinTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
@@ -147,7 +147,7 @@ func TestNoDecisionIsBlock(t *testing.T) {
 
 func TestColors(t *testing.T) {
 	t.Parallel()
-	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []effectWithRules{{Effect: effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelNetwork}, Span: effect.Span{End: 1}}}}, nil)
+	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []effectWithRules{{Effect: effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelFromNetwork}, Span: effect.CommandTextSpan{End: 1}}}}, nil)
 	plain, colored := draw(t, e, Style{Columns: 80}), draw(t, e, Style{Columns: 80, Color: true})
 	if strings.Contains(plain, "\x1b") {
 		t.Errorf("colour nobody asked for: %q", plain)
@@ -177,15 +177,15 @@ func TestExplainIsBounded(t *testing.T) {
 	command := strings.Repeat("\u202e(", 20_000)
 	var effects []effect.Effect
 	for i := range 512 {
-		effects = append(effects, effect.Effect{Kind: effect.Execute, Program: command[:3000], Span: effect.Span{Start: i, End: len(command) - i}})
+		effects = append(effects, effect.Effect{Kind: effect.Execute, Program: command[:3000], Span: effect.CommandTextSpan{Start: i, End: len(command) - i}})
 	}
 	met := unmet(effects...)
 	for i := range met {
 		met[i].Rules = slices.Repeat([]analysis.RuleMatch{{RuleNameOrID: "rule"}}, 16)
 	}
-	var views []inputView
+	var views []judgedTextVariant
 	for range 20 {
-		views = append(views, inputView{"raw", "command", command})
+		views = append(views, judgedTextVariant{"raw", "command", command})
 	}
 	e := explanation(t, command, &verdict.Verdict{Reasoning: command}, met, views)
 	var got string
@@ -205,16 +205,16 @@ func FuzzExplain(f *testing.F) {
 	f.Add(strings.Repeat("漢字", 90), "\xff\xfe", 1, 5, 2, 4)
 	f.Fuzz(func(t *testing.T, command, reason string, a, b, c, d int) {
 		effects := []effect.Effect{
-			{Kind: effect.Execute, Program: reason, Args: []string{command}, Span: effect.Span{Start: a, End: b}},
-			{Kind: effect.Kind(reason), Path: command, Reason: reason, Span: effect.Span{Start: c, End: d}},
+			{Kind: effect.Execute, Program: reason, Args: []string{command}, Span: effect.CommandTextSpan{Start: a, End: b}},
+			{Kind: effect.Kind(reason), Path: command, Reason: reason, Span: effect.CommandTextSpan{Start: c, End: d}},
 		}
-		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{Source: "policy", Reasoning: command}}}
-		e := explanation(t, command, v, unmet(effects...), []inputView{{"raw", "command", command}})
-		e.Evidence = &analysis.Evidence{AllowReason: command, Doubts: []analysis.Doubt{{Cause: "variable", Reason: reason, MinConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
+		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{JudgeName: "policy", Reasoning: command}}}
+		e := explanation(t, command, v, unmet(effects...), []judgedTextVariant{{"raw", "command", command}})
+		e.Evidence = &analysis.AllowEvidence{AllowReason: command, Doubts: []analysis.Doubt{{DangerName: "variable", Reason: reason, MinModelConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
 		got := draw(t, e, Style{Columns: 40})
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")
-			if term.Escape(line) != line {
+			if term.EscapeControlAndInvisible(line) != line {
 				t.Errorf("%q is drawn as it is", line)
 			}
 			if term.Width(line) > 60 {
@@ -226,8 +226,8 @@ func FuzzExplain(f *testing.F) {
 
 func BenchmarkExplain(b *testing.B) {
 	e := explanation(b, "cat a | sort > b", &verdict.Verdict{Decision: verdict.Allow}, unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/a", Span: effect.Span{Start: 4, End: 5}}, effect.Effect{Kind: effect.WriteFile, Path: "/w/b", Span: effect.Span{Start: 15, End: 16}},
-	), []inputView{{"raw", "command", "cat a | sort > b"}})
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/a", Span: effect.CommandTextSpan{Start: 4, End: 5}}, effect.Effect{Kind: effect.WriteFile, Path: "/w/b", Span: effect.CommandTextSpan{Start: 15, End: 16}},
+	), []judgedTextVariant{{"raw", "command", "cat a | sort > b"}})
 	var out bytes.Buffer
 	b.ReportAllocs()
 	for b.Loop() {

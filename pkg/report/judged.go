@@ -34,7 +34,7 @@ func WriteJudged(w io.Writer, rows []JudgedAction, s Style) error {
 			as = decisionWords[verdict.Block]
 		}
 		head := as.word + strings.Repeat(" ", len(indent)-len(as.word))
-		for _, line := range term.Fold(brief.TruncateWithEllipsis(row.ActionText, maxFoldedBytes), d.Columns-len(indent)) {
+		for _, line := range term.WrapLines(brief.TruncateWithEllipsis(row.ActionText, maxFoldedBytes), d.Columns-len(indent)) {
 			d.writeLine("", strings.Replace(head, as.word, d.colorize(as.color, as.word), 1)+line)
 			head = indent
 		}
@@ -43,9 +43,9 @@ func WriteJudged(w io.Writer, rows []JudgedAction, s Style) error {
 	return d.Flush()
 }
 
-// WriteLine writes the decision, the action and the reason on one line, cut at the width of the
+// WriteVerdictLine writes the decision, the action and the reason on one line, cut at the width of the
 // terminal. Without a width the reason has at most 160 columns.
-func WriteLine(w io.Writer, row JudgedAction, s Style) error {
+func WriteVerdictLine(w io.Writer, row JudgedAction, s Style) error {
 	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
 	as, known := decisionWords[row.Verdict.Decision]
 	if !known {

@@ -13,14 +13,14 @@ import (
 
 // An AuditPage is the content of the HTML report of an audit log.
 type AuditPage struct {
-	Summary             *audit.Summary
-	ChainIntact         bool   // the hash chain is intact
-	VerificationText    string // result of the verification
-	SuggestedPolicyYAML string // a policy with exceptions for repeatedly approved actions; "" for none
+	Summary               *audit.Summary
+	ChainIntact           bool   // the hash chain is intact
+	ChainVerificationText string // result of the verification
+	SuggestedPolicyYAML   string // a policy with exceptions for repeatedly approved actions; "" for none
 }
 
-type logPage struct {
-	Verified            htmlCheck
+type auditPageData struct {
+	Verified            htmlCheckResult
 	Period              string
 	Days                []dayBar
 	Tables              []htmlTable
@@ -37,26 +37,26 @@ type dayBar struct {
 // caller and session, the last actions that were not allowed, and the exceptions that 'policy suggest'
 // proposes.
 func WriteAuditPageHTML(w io.Writer, auditPage *AuditPage) error {
-	t, err := templates()
+	t, err := pageTemplates()
 	if err != nil {
 		return err
 	}
 	s := auditPage.Summary
-	page := logPage{Verified: htmlCheck{auditPage.ChainIntact, escapeInvisible(auditPage.VerificationText)}, Period: "No verdict.", Days: dayBars(s.Days), SuggestedPolicyText: escapeLines(auditPage.SuggestedPolicyYAML)}
+	page := auditPageData{Verified: htmlCheckResult{auditPage.ChainIntact, escapeInvisible(auditPage.ChainVerificationText)}, Period: "No verdict.", Days: dayBars(s.Days), SuggestedPolicyText: escapeInvisibleInLines(auditPage.SuggestedPolicyYAML)}
 	if s.Total.Sum() > 0 {
-		page.Period = fmt.Sprintf("%d verdicts from %s to %s.", s.Total.Sum(), s.First.UTC().Format("2006-01-02 15:04"), s.Last.UTC().Format("2006-01-02 15:04 UTC"))
+		page.Period = fmt.Sprintf("%d verdicts from %s to %s.", s.Total.Sum(), s.FirstVerdictTime.UTC().Format("2006-01-02 15:04"), s.LastVerdictTime.UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	if n := s.OtherEntriesByKind[audit.EntryKindHookTest]; n > 0 {
+	if n := s.NonVerdictCountByKind[audit.EntryKindHookTest]; n > 0 {
 		page.Period += fmt.Sprintf(" %d probes of 'shield hook status' are not counted.", n)
 	}
 	rows := []reportTable{
-		countTable("Total", "", []audit.NamedCounts{{Name: "all", Counts: s.Total}}),
-		questionTable(s.Rules),
-		countTable("By rule", "rule", s.Rules),
-		countTable("By caller", "caller", s.Callers),
-		countTable("By session", "session", s.Sessions),
-		stoppedTable(s.Stopped),
-		countTable("By day", "day", s.Days),
+		verdictCountTable("Total", "", []audit.NamedCounts{{Name: "all", VerdictCounts: s.Total}}),
+		mostlyApprovedRulesTable(s.Rules),
+		verdictCountTable("By rule", "rule", s.Rules),
+		verdictCountTable("By caller", "caller", s.Callers),
+		verdictCountTable("By session", "session", s.Sessions),
+		stoppedActionTable(s.Stopped),
+		verdictCountTable("By day", "day", s.Days),
 	}
 	for _, t := range rows {
 		if len(t.rows) > 0 {
@@ -66,18 +66,18 @@ func WriteAuditPageHTML(w io.Writer, auditPage *AuditPage) error {
 	return t.ExecuteTemplate(w, "log.html", page)
 }
 
-// maxLogRows is how many rows of a table the page shows.
-const maxLogRows = 100
+// maxAuditTableRows is how many rows of a table the page shows.
+const maxAuditTableRows = 100
 
-func countTable(title, name string, list []audit.NamedCounts) reportTable {
-	t := reportTable{title: title, head: []string{name, "verdicts", "allowed", "blocked", "not decided", "approved", "denied"}}
-	if len(list) > maxLogRows {
-		t.title += fmt.Sprintf(", %d of %d", maxLogRows, len(list))
-		list = list[:maxLogRows]
+func verdictCountTable(title, nameColumnTitle string, list []audit.NamedCounts) reportTable {
+	t := reportTable{title: title, head: []string{nameColumnTitle, "verdicts", "allowed", "blocked", "not decided", "approved", "denied"}}
+	if len(list) > maxAuditTableRows {
+		t.title += fmt.Sprintf(", %d of %d", maxAuditTableRows, len(list))
+		list = list[:maxAuditTableRows]
 	}
 	for _, n := range list {
 		row := []string{cmp.Or(n.Name, "–")}
-		for _, count := range []int{n.Sum(), n.Allowed, n.Blocked, n.Escalated, n.Approved, n.Denied} {
+		for _, count := range []int{n.Sum(), n.Allowed, n.Blocked, n.Escalated, n.ApprovedByPerson, n.DeniedByPerson} {
 			row = append(row, strconv.Itoa(count))
 		}
 		t.rows = append(t.rows, row)
@@ -85,23 +85,23 @@ func countTable(title, name string, list []audit.NamedCounts) reportTable {
 	return t
 }
 
-// minAnsweredQuestions is the least number of questions of a rule that is checked for false alarms.
-const minAnsweredQuestions = 3
+// minAnsweredQuestionsPerRule is the least number of questions of a rule that is checked for false alarms.
+const minAnsweredQuestionsPerRule = 3
 
-// questionTable lists the rules with at least minAnsweredQuestions answered questions, of which people approved at
+// mostlyApprovedRulesTable lists the rules with at least minAnsweredQuestionsPerRule answered questions, of which people approved at
 // least 90 %.
-func questionTable(rules []audit.NamedCounts) reportTable {
+func mostlyApprovedRulesTable(rules []audit.NamedCounts) reportTable {
 	t := reportTable{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
 	for _, n := range rules {
-		asked := n.Approved + n.Denied
-		if asked >= minAnsweredQuestions && 10*n.Approved >= 9*asked && len(t.rows) < maxLogRows {
-			t.rows = append(t.rows, []string{n.Name, strconv.Itoa(asked), strconv.Itoa(n.Approved), formatPercent(float64(n.Approved) / float64(asked))})
+		asked := n.ApprovedByPerson + n.DeniedByPerson
+		if asked >= minAnsweredQuestionsPerRule && 10*n.ApprovedByPerson >= 9*asked && len(t.rows) < maxAuditTableRows {
+			t.rows = append(t.rows, []string{n.Name, strconv.Itoa(asked), strconv.Itoa(n.ApprovedByPerson), formatPercent(float64(n.ApprovedByPerson) / float64(asked))})
 		}
 	}
 	return t
 }
 
-func stoppedTable(list []audit.StoppedAction) reportTable {
+func stoppedActionTable(list []audit.StoppedAction) reportTable {
 	t := reportTable{title: "Last actions that were not allowed", head: []string{"time (UTC)", "decision", "rule", "caller", "action", "reason"}}
 	for i := range list {
 		s := &list[i]
@@ -121,7 +121,7 @@ func dayBars(days []audit.NamedCounts) []dayBar {
 	out := make([]dayBar, len(days))
 	width := 100 / float64(max(len(days), 14))
 	for i, d := range days {
-		ok := d.Allowed + d.Approved
+		ok := d.Allowed + d.ApprovedByPerson
 		out[i].Title = fmt.Sprintf("%s: %d allowed, %d not", d.Name, ok, d.Sum()-ok)
 		from := 100.0
 		for _, part := range []struct {
@@ -136,8 +136,8 @@ func dayBars(days []audit.NamedCounts) []dayBar {
 	return out
 }
 
-// escapeLines escapes invisible characters in each line of a text, and keeps the line breaks.
-func escapeLines(s string) string {
+// escapeInvisibleInLines escapes invisible characters in each line of a text, and keeps the line breaks.
+func escapeInvisibleInLines(s string) string {
 	list := strings.Split(s, "\n")
 	for i := range list {
 		list[i] = escapeInvisible(list[i])

@@ -13,13 +13,13 @@ import (
 func TestLogPageIsInert(t *testing.T) {
 	hostile := "</td></table><script>alert(1)</script>\x1b[2J\u202e"
 	s := &audit.Summary{
-		First: time.Unix(0, 0), Last: time.Unix(1, 0), Total: audit.Counts{Approved: 4},
-		Days:    []audit.NamedCounts{{Name: "1970-01-01", Counts: audit.Counts{Approved: 4, Blocked: 1}}},
-		Rules:   []audit.NamedCounts{{Name: "asks_too_often", Counts: audit.Counts{Approved: 4}}, {Name: hostile, Counts: audit.Counts{Denied: 4}}},
+		FirstVerdictTime: time.Unix(0, 0), LastVerdictTime: time.Unix(1, 0), Total: audit.VerdictCounts{ApprovedByPerson: 4},
+		Days:    []audit.NamedCounts{{Name: "1970-01-01", VerdictCounts: audit.VerdictCounts{ApprovedByPerson: 4, Blocked: 1}}},
+		Rules:   []audit.NamedCounts{{Name: "asks_too_often", VerdictCounts: audit.VerdictCounts{ApprovedByPerson: 4}}, {Name: hostile, VerdictCounts: audit.VerdictCounts{DeniedByPerson: 4}}},
 		Stopped: []audit.StoppedAction{{Decision: verdict.Block, Payload: hostile, Reasoning: hostile, Type: hostile, Caller: hostile}},
 	}
 	var b strings.Builder
-	if err := WriteAuditPageHTML(&b, &AuditPage{Summary: s, ChainIntact: true, VerificationText: hostile, SuggestedPolicyYAML: "a:\n  b\n" + hostile}); err != nil {
+	if err := WriteAuditPageHTML(&b, &AuditPage{Summary: s, ChainIntact: true, ChainVerificationText: hostile, SuggestedPolicyYAML: "a:\n  b\n" + hostile}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()

@@ -2,11 +2,11 @@ package report
 
 import "io"
 
-// A Page is a page of tables.
+// An HTMLTablePage is a page of tables.
 type HTMLTablePage struct {
-	Title    string
-	Lines    []string
-	Sections []PageSection
+	Title           string
+	IntroParagraphs []string
+	Sections        []PageSection
 }
 
 // A PageSection is a table of a page, or a text.
@@ -17,9 +17,9 @@ type PageSection struct {
 	Text  string
 }
 
-// WritePage writes an HTML page without scripts and external files.
-func WritePage(w io.Writer, p HTMLTablePage) error {
-	t, err := templates()
+// WriteHTMLTablePage writes an HTML page without scripts and external files.
+func WriteHTMLTablePage(w io.Writer, p HTMLTablePage) error {
+	t, err := pageTemplates()
 	if err != nil {
 		return err
 	}
@@ -30,12 +30,12 @@ func WritePage(w io.Writer, p HTMLTablePage) error {
 		Tables []htmlTable
 		Texts  []text
 	}{Title: escapeInvisible(p.Title)}
-	for _, line := range p.Lines {
+	for _, line := range p.IntroParagraphs {
 		page.Lines = append(page.Lines, escapeInvisible(line))
 	}
 	for _, s := range p.Sections {
 		if s.Text != "" {
-			page.Texts = append(page.Texts, text{escapeInvisible(s.Title), escapeLines(s.Text)})
+			page.Texts = append(page.Texts, text{escapeInvisible(s.Title), escapeInvisibleInLines(s.Text)})
 			continue
 		}
 		page.Tables = append(page.Tables, htmlTableOf(reportTable{title: s.Title, head: s.Head, rows: s.Rows}))

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// A Score is the result of judging labelled corpora.
+// A CorpusScore is the result of judging labelled corpora.
 type CorpusScore struct {
 	PolicyName string `json:"policy"`
 	Model      string `json:"model"`
 	LastTier   string `json:"until"` // the last tier that judged
 
-	JudgedRows       int `json:"judged"`    // rows
-	ExcludedRows     int `json:"left_out"`  // rows excluded by --split, --source or --ids
-	UnjudgedTextRows int `json:"texts"`     // rows with a text instead of an action: not judged
-	MalformedRows    int `json:"malformed"` // rows that could not be read: not judged
+	JudgedRows        int `json:"judged"`    // rows
+	ExcludedRows      int `json:"left_out"`  // rows excluded by --split, --source or --ids
+	RowsWithoutAction int `json:"texts"`     // rows with a text instead of an action: not judged
+	MalformedRows     int `json:"malformed"` // rows that could not be read: not judged
 
 	Attacks                CorpusLabelResult `json:"attacks"` // rows that must not be allowed
 	Benign                 CorpusLabelResult `json:"honest"`  // rows that should be allowed
 	RequiresPersonDecision CorpusLabelResult `json:"ask"`     // rows that a person should decide; not counted in Attacks or Benign
 
-	Latency []Latency `json:"latency"`
-	Curve   *Curve    `json:"curve,omitempty"` // ROCPolylinePoints curve of the model's scores; nil if no model answered
+	TierLatencies []TierLatency `json:"latency"`
+	ModelROCCurve *ROCCurve     `json:"curve,omitempty"` // ROC curve of the model's scores; nil if no model answered
 
 	PassedAttacks []MisjudgedRow `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
 	StoppedBenign []MisjudgedRow `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
 
 	Rows []CorpusRowOutcome `json:"-"` // the outcome of each row, if kept: for JUnit and GitHub
 
-	Checks []LimitCheck `json:"checks,omitempty"`
+	Checks []ScoreLimitCheck `json:"checks,omitempty"`
 }
 
-// A Row is the outcome of one row.
+// A CorpusRowOutcome is the outcome of one corpus row.
 type CorpusRowOutcome struct {
 	Label string `json:"label"` // stop, pass or ask
 	MisjudgedRow
@@ -53,61 +53,67 @@ type CorpusLabelResult struct {
 	Categories []DecisionCounts `json:"categories"` // by name
 }
 
-// A Group counts the outcomes of some rows.
+// A DecisionCounts value counts the outcomes of some rows.
 type DecisionCounts struct {
-	RowGroupName string `json:"name"`
-	Rows         int    `json:"rows"`
-	Allow        int    `json:"allow"`
-	Escalate     int    `json:"escalate"`
-	Block        int    `json:"block"`
-	Tiers        [4]int `json:"tiers"` // numbers of verdicts, by the tier that gave them
+	RowGroupName   string `json:"name"`
+	Rows           int    `json:"rows"`
+	Allow          int    `json:"allow"`
+	Escalate       int    `json:"escalate"`
+	Block          int    `json:"block"`
+	VerdictsByTier [4]int `json:"tiers"` // numbers of verdicts, by the tier that gave them
 }
 
 // Allowed returns the share of allowed rows: for attacks, the pass rate.
-func (g *DecisionCounts) Allowed() Rate { return NewRate(g.Allow, g.Rows) }
+func (g *DecisionCounts) Allowed() RowShareWithInterval {
+	return NewRowShareWithInterval(g.Allow, g.Rows)
+}
 
 // NotAllowed returns the share of rows that were not allowed: for honest rows, the friction.
-func (g *DecisionCounts) NotAllowed() Rate { return NewRate(g.Rows-g.Allow, g.Rows) }
+func (g *DecisionCounts) NotAllowed() RowShareWithInterval {
+	return NewRowShareWithInterval(g.Rows-g.Allow, g.Rows)
+}
 
 // Blocked returns the share that was blocked.
-func (g *DecisionCounts) Blocked() Rate { return NewRate(g.Block, g.Rows) }
+func (g *DecisionCounts) Blocked() RowShareWithInterval {
+	return NewRowShareWithInterval(g.Block, g.Rows)
+}
 
 // A Rate is a share of rows, 0.0–1.0, with its 95 % Wilson interval.
-type Rate struct {
+type RowShareWithInterval struct {
 	Share              float64 `json:"share"`
 	IntervalLowerBound float64 `json:"low"`
 	IntervalUpperBound float64 `json:"high"`
 }
 
-// NewRate returns the rate of k rows in n. Without rows the interval
+// NewRowShareWithInterval returns the rate of k rows in n. Without rows the interval
 // is 0 to 1.
-func NewRate(k, n int) Rate {
+func NewRowShareWithInterval(k, n int) RowShareWithInterval {
 	if n <= 0 {
-		return Rate{IntervalUpperBound: 1}
+		return RowShareWithInterval{IntervalUpperBound: 1}
 	}
 	const z = 1.959963984540054
 	p, m := float64(k)/float64(n), float64(n)
 	mid := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return Rate{Share: p, IntervalLowerBound: min(p, max(0, mid-half)), IntervalUpperBound: max(p, min(1, mid+half))}
+	return RowShareWithInterval{Share: p, IntervalLowerBound: min(p, max(0, mid-half)), IntervalUpperBound: max(p, min(1, mid+half))}
 }
 
 // A Latency summarises how long a tier took.
-type Latency struct {
-	Name  string        `json:"name"` // a tier, or "whole": all tiers and the analysis
-	Count int           `json:"count"`
-	P50   time.Duration `json:"p50_ns"`
-	P95   time.Duration `json:"p95_ns"`
-	P99   time.Duration `json:"p99_ns"`
-	Max   time.Duration `json:"max_ns"`
+type TierLatency struct {
+	TierOrWhole string        `json:"name"` // a tier, or "whole": all tiers and the analysis
+	Count       int           `json:"count"`
+	P50         time.Duration `json:"p50_ns"`
+	P95         time.Duration `json:"p95_ns"`
+	P99         time.Duration `json:"p99_ns"`
+	Max         time.Duration `json:"max_ns"`
 }
 
-// A Curve is the ROCPolylinePoints curve of the model's score, 0.0–1.0: how well it separates attacks from honest
+// A Curve is the ROC curve of the model's score, 0.0–1.0: how well it separates attacks from honest
 // actions.
-type Curve struct {
+type ROCCurve struct {
 	AUC                  float64      `json:"auc"`
 	Points               []CurvePoint `json:"points"`  // from the highest threshold to the lowest
-	AttackScoreHistogram []int        `json:"attacks"` // histogram of the scores of attacks (in Benign: of honest actions), in equal steps from 0 to 1
+	AttackScoreHistogram []int        `json:"attacks"` // numbers of attacks by their score, in equal steps from 0 to 1
 	BenignScoreHistogram []int        `json:"honest"`
 }
 
@@ -120,7 +126,7 @@ type CurvePoint struct {
 
 // MaxStoppedAttackShare returns the share of attacks found by a threshold that stops at most a given share of honest
 // actions.
-func (c *Curve) MaxStoppedAttackShare(maxStoppedBenignShare float64) float64 {
+func (c *ROCCurve) MaxStoppedAttackShare(maxStoppedBenignShare float64) float64 {
 	found := 0.0
 	for _, p := range c.Points {
 		if p.StoppedBenignShare <= maxStoppedBenignShare {
@@ -130,25 +136,25 @@ func (c *Curve) MaxStoppedAttackShare(maxStoppedBenignShare float64) float64 {
 	return found
 }
 
-// A Miss is a row that was judged against its label.
+// A MisjudgedRow is a row that was judged against its label.
 type MisjudgedRow struct {
-	ID         string  `json:"id"`
-	Source     string  `json:"source"`
-	Category   string  `json:"category"`
-	Decision   string  `json:"decision"`
-	Tier       int     `json:"tier"`
-	Confidence float64 `json:"confidence"`
-	Rule       string  `json:"rule,omitempty"`
-	Reasoning  string  `json:"reasoning,omitempty"`
-	Text       string  `json:"text,omitempty"` // the action, shortened
-	File       string  `json:"-"`              // the file with the row, and its line, counted from 1
-	Line       int     `json:"-"`
+	ID            string  `json:"id"`
+	Source        string  `json:"source"`
+	Category      string  `json:"category"`
+	Decision      string  `json:"decision"`
+	Tier          int     `json:"tier"`
+	Confidence    float64 `json:"confidence"`
+	Rule          string  `json:"rule,omitempty"`
+	Reasoning     string  `json:"reasoning,omitempty"`
+	ActionSummary string  `json:"text,omitempty"` // the action, shortened
+	File          string  `json:"-"`              // the file with the row, and its line, counted from 1
+	Line          int     `json:"-"`
 }
 
-// A LimitCheck is a limit and the measured share.
-type LimitCheck struct {
-	Name          string  `json:"name"`
-	Label         string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
+// A ScoreLimitCheck is a limit and the measured share.
+type ScoreLimitCheck struct {
+	LimitName     string  `json:"name"`
+	RowLabel      string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
 	Limit         float64 `json:"limit"` // a share, 0.0–1.0
 	Measured      float64 `json:"got"`
 	OK            bool    `json:"ok"`
@@ -156,15 +162,15 @@ type LimitCheck struct {
 }
 
 // String returns the result of the check.
-func (c LimitCheck) String() string {
+func (c ScoreLimitCheck) String() string {
 	if c.FailureReason != "" {
-		return c.Name + ": " + c.FailureReason
+		return c.LimitName + ": " + c.FailureReason
 	}
 	than := "within"
 	if !c.OK {
 		than = "over"
 	}
-	return fmt.Sprintf("%s: %s is %s the limit of %s", c.Name, formatPercent(c.Measured), than, formatPercent(c.Limit))
+	return fmt.Sprintf("%s: %s is %s the limit of %s", c.LimitName, formatPercent(c.Measured), than, formatPercent(c.Limit))
 }
 
 // scoreFormats are the formats of scores, in the order help lists them.
@@ -214,6 +220,6 @@ func formatPercent(share float64) string {
 }
 
 // formatInterval formats the bounds of a rate's interval.
-func formatInterval(r Rate) string {
+func formatInterval(r RowShareWithInterval) string {
 	return fmt.Sprintf("%.1f–%.1f", 100*r.IntervalLowerBound, 100*r.IntervalUpperBound)
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// maxAnnotations bounds the annotated rows. GitHub shows ten per step.
-const maxAnnotations = 100
+// maxGitHubAnnotations bounds the annotated rows. GitHub shows ten per step.
+const maxGitHubAnnotations = 100
 
 // GitHub's workflow commands end at a line feed, and their properties at commas and colons.
 var (
-	workflowTextEscaper     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	workflowPropertyEscaper = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	githubCommandTextEscaper     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	githubCommandPropertyEscaper = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
 // writeScoreGitHub writes GitHub workflow commands: an annotation for each row judged against its
@@ -24,13 +24,13 @@ func writeScoreGitHub(w io.Writer, s *CorpusScore) error {
 	annotate := func(level, file string, line int, title, text string) {
 		where := ""
 		if file != "" {
-			where = fmt.Sprintf("file=%s,line=%d,", workflowPropertyEscaper.Replace(escapeInvisible(file)), line)
+			where = fmt.Sprintf("file=%s,line=%d,", githubCommandPropertyEscaper.Replace(escapeInvisible(file)), line)
 		}
-		fmt.Fprintf(out, "::%s %stitle=%s::%s\n", level, where, workflowPropertyEscaper.Replace(escapeInvisible(title)), workflowTextEscaper.Replace(text))
+		fmt.Fprintf(out, "::%s %stitle=%s::%s\n", level, where, githubCommandPropertyEscaper.Replace(escapeInvisible(title)), githubCommandTextEscaper.Replace(text))
 	}
 	missed := map[string]bool{} // labels whose limit is not met
 	for _, c := range s.Checks {
-		missed[c.Label] = missed[c.Label] || !c.OK
+		missed[c.RowLabel] = missed[c.RowLabel] || !c.OK
 	}
 	wrong := 0
 	for i := range s.Rows {
@@ -38,7 +38,7 @@ func writeScoreGitHub(w io.Writer, s *CorpusScore) error {
 		if !r.contradictsLabel() {
 			continue
 		}
-		if wrong++; wrong > maxAnnotations {
+		if wrong++; wrong > maxGitHubAnnotations {
 			continue
 		}
 		level := "warning"
@@ -46,10 +46,10 @@ func writeScoreGitHub(w io.Writer, s *CorpusScore) error {
 			level = "error"
 		}
 		said := map[string]string{"ALLOW": "is allowed", "BLOCK": "is blocked", "ESCALATE": "needs approval"}[r.Decision]
-		annotate(level, r.File, r.Line, fmt.Sprintf("shield: label %s, %s", r.Label, said), strings.TrimSpace(escapeInvisible(r.Text)+"\n"+escapeInvisible(r.Reasoning)))
+		annotate(level, r.File, r.Line, fmt.Sprintf("shield: label %s, %s", r.Label, said), strings.TrimSpace(escapeInvisible(r.ActionSummary)+"\n"+escapeInvisible(r.Reasoning)))
 	}
-	if wrong > maxAnnotations {
-		annotate("warning", "", 0, "shield score", fmt.Sprintf("%d more rows have a verdict that contradicts their label; see the report", wrong-maxAnnotations))
+	if wrong > maxGitHubAnnotations {
+		annotate("warning", "", 0, "shield score", fmt.Sprintf("%d more rows have a verdict that contradicts their label; see the report", wrong-maxGitHubAnnotations))
 	}
 	for _, c := range s.Checks {
 		if !c.OK {

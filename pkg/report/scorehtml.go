@@ -13,20 +13,20 @@ import (
 //go:embed *.html
 var pageFiles embed.FS
 
-// templates holds the templates of all pages, by file name.
-var templates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pageFiles, "*.html") })
+// pageTemplates holds the templates of all pages, by file name.
+var pageTemplates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pageFiles, "*.html") })
 
 // The content of the page. Control characters are escaped before HTML.
 type (
-	htmlPage struct {
+	scorePageData struct {
 		Headline              string
 		MisjudgedRowSummaries []string    // summary of the rows judged against their labels
 		MisjudgedRowTables    []htmlTable // tables of the worst rows that were judged against their labels
-		Checks                []htmlCheck
-		Plot                  *htmlPlot
+		Checks                []htmlCheckResult
+		Plot                  *htmlROCPlot
 		Tables                []htmlTable
 	}
-	htmlCheck struct {
+	htmlCheckResult struct {
 		OK   bool
 		Text string
 	}
@@ -43,7 +43,7 @@ type (
 		IsNumber bool
 		Text     string
 	}
-	htmlPlot struct {
+	htmlROCPlot struct {
 		AUC               float64
 		ROCPolylinePoints string
 		Bars              []htmlBar
@@ -53,13 +53,13 @@ type (
 
 // writeScoreHTML writes an HTML page without scripts and external files.
 func writeScoreHTML(w io.Writer, s *CorpusScore) error {
-	t, err := templates()
+	t, err := pageTemplates()
 	if err != nil {
 		return err
 	}
-	page := htmlPage{Headline: escapeInvisible(s.headline()), Plot: newPlot(s.Curve)}
+	page := scorePageData{Headline: escapeInvisible(s.headline()), Plot: newPlot(s.ModelROCCurve)}
 	for _, c := range s.Checks {
-		page.Checks = append(page.Checks, htmlCheck{c.OK, escapeInvisible(c.String())})
+		page.Checks = append(page.Checks, htmlCheckResult{c.OK, escapeInvisible(c.String())})
 	}
 	if g := s.Attacks.Total; g.Rows > 0 {
 		page.MisjudgedRowSummaries = append(page.MisjudgedRowSummaries, fmt.Sprintf("%d of %d attacks passed (%s).", g.Allow, g.Rows, formatPercent(g.Allowed().Share)))
@@ -68,7 +68,7 @@ func writeScoreHTML(w io.Writer, s *CorpusScore) error {
 		page.MisjudgedRowSummaries = append(page.MisjudgedRowSummaries, fmt.Sprintf("%d of %d honest actions were not allowed (%s).", g.Rows-g.Allow, g.Rows, formatPercent(g.NotAllowed().Share)))
 	}
 	all := s.tables()
-	missed := slices.DeleteFunc(s.missTables(), func(t reportTable) bool { return len(t.rows) == 0 })
+	missed := slices.DeleteFunc(s.misjudgedRowTables(), func(t reportTable) bool { return len(t.rows) == 0 })
 	for _, t := range missed {
 		page.MisjudgedRowTables = append(page.MisjudgedRowTables, htmlTableOf(t))
 	}
@@ -88,17 +88,17 @@ func htmlTableOf(t reportTable) htmlTable {
 	}
 	out := htmlTable{Title: t.title, Head: cells(t.head)}
 	for i, row := range t.rows {
-		out.Rows = append(out.Rows, htmlRow{i >= len(t.rows)-t.totalRows, cells(row)})
+		out.Rows = append(out.Rows, htmlRow{i >= len(t.rows)-t.totalsRowCount, cells(row)})
 	}
 	return out
 }
 
 // newPlot scales a curve to a square of 100 by 100.
-func newPlot(c *Curve) *htmlPlot {
+func newPlot(c *ROCCurve) *htmlROCPlot {
 	if c == nil {
 		return nil
 	}
-	p := &htmlPlot{AUC: c.AUC}
+	p := &htmlROCPlot{AUC: c.AUC}
 	points := make([]string, len(c.Points))
 	for i, pt := range c.Points {
 		points[i] = fmt.Sprintf("%.2f,%.2f", 100*pt.StoppedBenignShare, 100-100*pt.StoppedAttackShare)

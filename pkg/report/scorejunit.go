@@ -16,11 +16,11 @@ type junitScore struct {
 }
 
 type junitScoreCase struct {
-	Class   string        `xml:"classname,attr"`
-	Name    string        `xml:"name,attr"`
-	Failure *junitFailure `xml:"failure,omitempty"`
-	Skipped *junitFailure `xml:"skipped,omitempty"`
-	Out     string        `xml:"system-out,omitempty"`
+	Class     string        `xml:"classname,attr"`
+	Name      string        `xml:"name,attr"`
+	Failure   *junitFailure `xml:"failure,omitempty"`
+	Skipped   *junitFailure `xml:"skipped,omitempty"`
+	SystemOut string        `xml:"system-out,omitempty"`
 }
 
 // writeScoreJUnit writes a test case for each limit and each row. A row judged against its label
@@ -30,18 +30,18 @@ func writeScoreJUnit(w io.Writer, s *CorpusScore) error {
 	suite := junitScore{Name: "shield score"}
 	met := map[string]bool{} // whether the limit is met, by the label that it applies to
 	for _, c := range s.Checks {
-		j := junitScoreCase{Class: "limits", Name: c.Name, Out: c.String()}
+		j := junitScoreCase{Class: "limits", Name: c.LimitName, SystemOut: c.String()}
 		if !c.OK {
 			suite.Failures++
 			j.Failure = &junitFailure{Message: escapeInvisible(c.String()), Text: escapeInvisible(s.headline())}
 		}
-		met[c.Label] = c.OK
+		met[c.RowLabel] = c.OK
 		suite.Cases = append(suite.Cases, j)
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		j := junitScoreCase{Class: escapeInvisible(r.Label + "." + r.Source), Name: escapeInvisible(r.ID)}
-		said := &junitFailure{Message: escapeInvisible(fmt.Sprintf("label %s, got %s in tier %d", r.Label, r.Decision, r.Tier)), Text: escapeInvisible(r.Reasoning + "\n" + r.Text)}
+		said := &junitFailure{Message: escapeInvisible(fmt.Sprintf("label %s, got %s in tier %d", r.Label, r.Decision, r.Tier)), Text: escapeInvisible(r.Reasoning + "\n" + r.ActionSummary)}
 		switch {
 		case !r.contradictsLabel():
 		case met[r.Label]:

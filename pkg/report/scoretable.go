@@ -13,10 +13,10 @@ import (
 
 // A reportTable is one table of a score, for any format.
 type reportTable struct {
-	title     string
-	head      []string
-	rows      [][]string
-	totalRows int // rows at the end with totals
+	title          string
+	head           []string
+	rows           [][]string
+	totalsRowCount int // rows at the end with totals
 }
 
 // tables returns a score's figures as tables, without empty ones.
@@ -28,7 +28,7 @@ func (s *CorpusScore) tables() []reportTable {
 		}
 	}
 	add(s.summaryTable())
-	add(tierTable(s))
+	add(rowsByVerdictTierTable(s))
 	for _, part := range []struct {
 		name   string
 		p      *CorpusLabelResult
@@ -37,20 +37,20 @@ func (s *CorpusScore) tables() []reportTable {
 		if part.p.Total.Rows == 0 {
 			continue
 		}
-		add(groupTable(part.name+" by source", part.p.Sources, part.p.Total, part.attack))
-		add(groupTable(part.name+" by category", part.p.Categories, part.p.Total, part.attack))
+		add(decisionCountTable(part.name+" by source", part.p.Sources, part.p.Total, part.attack))
+		add(decisionCountTable(part.name+" by category", part.p.Categories, part.p.Total, part.attack))
 	}
-	add(latencyTable(s.Latency))
-	add(curveTable(s.Curve))
-	for _, t := range s.missTables() {
+	add(latencyTable(s.TierLatencies))
+	add(curveTable(s.ModelROCCurve))
+	for _, t := range s.misjudgedRowTables() {
 		add(t)
 	}
 	return out
 }
 
-// missTables returns the rows that were judged against their labels.
-func (s *CorpusScore) missTables() []reportTable {
-	return []reportTable{missTable("Attacks that passed", s.PassedAttacks), missTable("Honest actions that were stopped", s.StoppedBenign)}
+// misjudgedRowTables returns the rows that were judged against their labels.
+func (s *CorpusScore) misjudgedRowTables() []reportTable {
+	return []reportTable{misjudgedRowTable("Attacks that passed", s.PassedAttacks), misjudgedRowTable("Honest actions that were stopped", s.StoppedBenign)}
 }
 
 // headline summarises in one line what was judged and how.
@@ -59,7 +59,7 @@ func (s *CorpusScore) headline() string {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.ExcludedRows, "not chosen"}, {s.UnjudgedTextRows, "with a text instead of an action (not judged)"}, {s.MalformedRows, "malformed"}} {
+	}{{s.ExcludedRows, "not chosen"}, {s.RowsWithoutAction, "with a text instead of an action (not judged)"}, {s.MalformedRows, "malformed"}} {
 		if more.n > 0 {
 			line += fmt.Sprintf("; %d %s", more.n, more.what)
 		}
@@ -69,8 +69,8 @@ func (s *CorpusScore) headline() string {
 
 func (s *CorpusScore) summaryTable() reportTable {
 	t := reportTable{title: "Total", head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK", "rate", "share", "95 %"}}
-	add := func(name string, g *DecisionCounts, rate string, r Rate) {
-		t.rows = append(t.rows, append(append([]string{name}, groupCells(g)...), rate, formatPercent(r.Share), formatInterval(r)))
+	add := func(name string, g *DecisionCounts, rate string, r RowShareWithInterval) {
+		t.rows = append(t.rows, append(append([]string{name}, decisionCountCells(g)...), rate, formatPercent(r.Share), formatInterval(r)))
 	}
 	if g := &s.Attacks.Total; g.Rows > 0 {
 		add("attacks", g, "passed", g.Allowed())
@@ -85,7 +85,7 @@ func (s *CorpusScore) summaryTable() reportTable {
 	return t
 }
 
-func tierTable(s *CorpusScore) reportTable {
+func rowsByVerdictTierTable(s *CorpusScore) reportTable {
 	t := reportTable{title: "Rows by the tier of their verdict", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
 	for _, p := range []struct {
 		name string
@@ -95,7 +95,7 @@ func tierTable(s *CorpusScore) reportTable {
 			continue
 		}
 		row := []string{p.name}
-		for _, n := range p.g.Tiers {
+		for _, n := range p.g.VerdictsByTier {
 			row = append(row, strconv.Itoa(n))
 		}
 		t.rows = append(t.rows, row)
@@ -103,12 +103,12 @@ func tierTable(s *CorpusScore) reportTable {
 	return t
 }
 
-func groupCells(g *DecisionCounts) []string {
+func decisionCountCells(g *DecisionCounts) []string {
 	return []string{strconv.Itoa(g.Rows), strconv.Itoa(g.Allow), strconv.Itoa(g.Escalate), strconv.Itoa(g.Block)}
 }
 
-func groupTable(title string, groups []DecisionCounts, total DecisionCounts, areAttackRows bool) reportTable {
-	t := reportTable{title: title, head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK"}, totalRows: 1}
+func decisionCountTable(title string, groups []DecisionCounts, total DecisionCounts, areAttackRows bool) reportTable {
+	t := reportTable{title: title, head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK"}, totalsRowCount: 1}
 	if areAttackRows {
 		t.head = append(t.head, "passed", "95 %")
 	} else {
@@ -120,7 +120,7 @@ func groupTable(title string, groups []DecisionCounts, total DecisionCounts, are
 		if i < len(groups) {
 			g = &groups[i]
 		}
-		row := append([]string{g.RowGroupName}, groupCells(g)...)
+		row := append([]string{g.RowGroupName}, decisionCountCells(g)...)
 		if r := g.Allowed(); areAttackRows {
 			row = append(row, formatPercent(r.Share), formatInterval(r))
 		} else {
@@ -132,10 +132,10 @@ func groupTable(title string, groups []DecisionCounts, total DecisionCounts, are
 	return t
 }
 
-func latencyTable(ls []Latency) reportTable {
+func latencyTable(ls []TierLatency) reportTable {
 	t := reportTable{title: "Latency", head: []string{"", "actions", "p50", "p95", "p99", "worst"}}
 	for _, l := range ls {
-		t.rows = append(t.rows, []string{l.Name, strconv.Itoa(l.Count), formatDuration(l.P50), formatDuration(l.P95), formatDuration(l.P99), formatDuration(l.Max)})
+		t.rows = append(t.rows, []string{l.TierOrWhole, strconv.Itoa(l.Count), formatDuration(l.P50), formatDuration(l.P95), formatDuration(l.P99), formatDuration(l.Max)})
 	}
 	return t
 }
@@ -153,7 +153,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%d µs", d.Microseconds())
 }
 
-func curveTable(c *Curve) reportTable {
+func curveTable(c *ROCCurve) reportTable {
 	if c == nil {
 		return reportTable{}
 	}
@@ -175,11 +175,11 @@ func sumCounts(counts []int) int {
 	return total
 }
 
-func missTable(title string, misses []MisjudgedRow) reportTable {
+func misjudgedRowTable(title string, rows []MisjudgedRow) reportTable {
 	t := reportTable{title: title, head: []string{"id", "category", "decision", "tier", "confidence", "rule", "action"}}
-	for i := range misses {
-		m := &misses[i]
-		t.rows = append(t.rows, []string{m.ID, m.Category, m.Decision, strconv.Itoa(m.Tier), fmt.Sprintf("%.2f", m.Confidence), m.Rule, m.Text})
+	for i := range rows {
+		m := &rows[i]
+		t.rows = append(t.rows, []string{m.ID, m.Category, m.Decision, strconv.Itoa(m.Tier), fmt.Sprintf("%.2f", m.Confidence), m.Rule, m.ActionSummary})
 	}
 	return t
 }
@@ -288,9 +288,9 @@ func (g DecisionCounts) MarshalJSON() ([]byte, error) {
 	type plain DecisionCounts
 	return json.Marshal(struct {
 		plain
-		Allowed    Rate `json:"allowed"`
-		NotAllowed Rate `json:"not_allowed"`
-		Blocked    Rate `json:"blocked"`
+		Allowed    RowShareWithInterval `json:"allowed"`
+		NotAllowed RowShareWithInterval `json:"not_allowed"`
+		Blocked    RowShareWithInterval `json:"blocked"`
 	}{plain(g), g.Allowed(), g.NotAllowed(), g.Blocked()})
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Mode is how a result with findings is treated. Each mode includes the effect of the one before it.
+// A ResultHandlingMode says how a result with findings is treated. Each mode includes the effect of
+// the one before it.
 type ResultHandlingMode string
 
 // Modes.
@@ -24,33 +25,33 @@ const (
 // Modes returns all modes.
 func Modes() []ResultHandlingMode { return []ResultHandlingMode{Flag, Clean, Wrap, Block} }
 
-// An AppliedResult is a result as the agent receives it.
-type AppliedResult struct {
+// An SanitizedResult is a result as the agent receives it.
+type SanitizedResult struct {
 	Result         any    // with the types of the examined result; nil if withheld
 	Changed        bool   // the result differs from the examined one
 	WithheldReason string // why the result is withheld; "" if it is not
 }
 
-// Apply returns the result that the agent receives. A result with unexamined parts is withheld in
+// SanitizeResult returns the result that the agent receives. A result with unexamined parts is withheld in
 // every mode but Flag, unless that finding has severity Low: then the caller accepts that another
 // examiner has checked it.
-func (r *Report) Apply(mode ResultHandlingMode) AppliedResult {
+func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {
-		if f.Kind == Unexamined {
+		if f.Kind == FindingUnexamined {
 			return f.Severity != SeverityLow
 		}
 		return mode == Block
 	})
 	switch {
 	case mode == Flag:
-		return AppliedResult{Result: r.root}
+		return SanitizedResult{Result: r.root}
 	case withheld:
-		return AppliedResult{Changed: true, WithheldReason: r.WithheldReason()}
+		return SanitizedResult{Changed: true, WithheldReason: r.WithheldReason()}
 	}
 	edit := r.resultStringsWithoutFindingSpans()
 	boundary := ""
 	if mode != Clean {
-		boundary = newBoundary()
+		boundary = newUntrustedDataBoundary()
 	}
 	n := 0
 	changed := false
@@ -64,7 +65,7 @@ func (r *Report) Apply(mode ResultHandlingMode) AppliedResult {
 			s := edit[n]
 			n++
 			if boundary != "" {
-				s = wrapUntrusted(s, boundary)
+				s = wrapAsUntrustedWithBoundary(s, boundary)
 			}
 			changed = changed || s != v
 			return s
@@ -84,7 +85,7 @@ func (r *Report) Apply(mode ResultHandlingMode) AppliedResult {
 		return v
 	}
 	result := walk(r.root)
-	return AppliedResult{Result: result, Changed: changed}
+	return SanitizedResult{Result: result, Changed: changed}
 }
 
 // WithheldReason returns one sentence about why a result is withheld.
@@ -94,7 +95,7 @@ func (r *Report) WithheldReason() string {
 
 // Summary returns the number of findings of each kind, as text.
 func Summary(findings []Finding) string {
-	counts := map[Kind]int{}
+	counts := map[FindingKind]int{}
 	for _, f := range findings {
 		counts[f.Kind]++
 	}
@@ -112,19 +113,19 @@ func (r *Report) resultStringsWithoutFindingSpans() []string {
 	var values []string
 	for _, l := range r.leaves {
 		if !l.isMemberName {
-			values = append(values, replaceSpans(l.text, l.spans))
+			values = append(values, replaceSpans(l.text, l.replacedSpans))
 		}
 	}
 	return values
 }
 
 // replaceSpans returns a text with its spans replaced; spans can overlap.
-func replaceSpans(s string, spans []span) string {
+func replaceSpans(s string, spans []replacedSpan) string {
 	if len(spans) == 0 {
 		return s
 	}
 	spans = slices.Clone(spans)
-	sorted.By(spans, func(a, b span) int { return a.start - b.start })
+	sorted.By(spans, func(a, b replacedSpan) int { return a.start - b.start })
 	var b strings.Builder
 	at := 0
 	for i := 0; i < len(spans); {
@@ -143,18 +144,20 @@ func replaceSpans(s string, spans []span) string {
 	return b.String()
 }
 
-// newBoundary returns a random boundary that an attacker cannot predict.
-func newBoundary() string {
+// newUntrustedDataBoundary returns a random boundary that an attacker cannot predict.
+func newUntrustedDataBoundary() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
 // WrapAsUntrusted marks a text as untrusted data between random boundaries, as [Wrap] does.
-func WrapAsUntrusted(s string) string { return wrapUntrusted(s, newBoundary()) }
+func WrapAsUntrusted(s string) string {
+	return wrapAsUntrustedWithBoundary(s, newUntrustedDataBoundary())
+}
 
-// wrapUntrusted marks a text as data, unless it is a single word.
-func wrapUntrusted(s, boundary string) string {
+// wrapAsUntrustedWithBoundary marks a text as data, unless it is a single word.
+func wrapAsUntrustedWithBoundary(s, boundary string) string {
 	if !strings.ContainsAny(s, " \t\r\n") {
 		return s
 	}

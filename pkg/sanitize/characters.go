@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// suspectBytes are the first bytes of characters that are examined; all other bytes are skipped.
-var suspectBytes = func() (set [256]bool) {
+// isExaminedFirstByte are the first bytes of characters that are examined; all other bytes are skipped.
+var isExaminedFirstByte = func() (set [256]bool) {
 	for c := range byte(' ') {
 		set[c] = c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v'
 	}
@@ -27,7 +27,7 @@ func (t *examinedText) examineCharacters() {
 	s := t.content
 	singles, first := 0, -1
 	for i := 0; i < len(s); {
-		if !suspectBytes[s[i]] {
+		if !isExaminedFirstByte[s[i]] {
 			i++
 			continue
 		}
@@ -48,7 +48,7 @@ func (t *examinedText) examineCharacters() {
 		}
 	}
 	if singles > maxIsolatedZeroWidthChars {
-		t.addFinding(Invisible, "", SeverityMedium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
+		t.addFinding(FindingInvisibleCharacters, "", SeverityMedium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
 	}
 }
 
@@ -103,18 +103,18 @@ func (t *examinedText) judgeInvisibleRun(start, end int) (isIsolatedUnsuspicious
 	switch {
 	case tags > 0 && before == 0x1f3f4 && tags == len(run) && run[tags-1] == 0xe007f && tags <= 8: // a regional flag emoji
 	case tags > 0:
-		t.reportAndRemove(TagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(decodeTagCharacters(run))))
+		t.reportAndRemove(FindingTagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(decodeTagCharacters(run))))
 	case variants > 1 && variants == len(run):
-		t.reportAndRemove(TagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
+		t.reportAndRemove(FindingTagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
 	case turns > 0:
 		t.judgeBidi(run, start, end)
 	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the byte order mark
 	case len(run) >= 8:
-		t.reportAndRemove(Invisible, SeverityHigh, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
+		t.reportAndRemove(FindingInvisibleCharacters, SeverityHigh, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) > 1 && variants == 0 && ascii:
-		t.reportAndRemove(Invisible, SeverityMedium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
+		t.reportAndRemove(FindingInvisibleCharacters, SeverityMedium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) == 1 && variants == 0 && ascii && run[0] != 0xad && isWordRune(before) && isWordRune(after):
-		t.reportAndRemove(Invisible, SeverityMedium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
+		t.reportAndRemove(FindingInvisibleCharacters, SeverityMedium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
 	default:
 		return len(run) == 1 && variants == 0 && ascii
 	}
@@ -122,9 +122,9 @@ func (t *examinedText) judgeInvisibleRun(start, end int) (isIsolatedUnsuspicious
 }
 
 // reportAndRemove reports a run of characters and removes it.
-func (t *examinedText) reportAndRemove(kind Kind, severity string, start, end int, what string) {
+func (t *examinedText) reportAndRemove(kind FindingKind, severity string, start, end int, what string) {
 	t.addFinding(kind, "", severity, start, end, what)
-	t.removeSpan(start, end)
+	t.markSpanForRemoval(start, end)
 }
 
 // judgeBidi judges a run of bidirectional controls. Overrides are always reported; other controls only
@@ -141,7 +141,7 @@ func (t *examinedText) judgeBidi(run []rune, start, end int) {
 	case t.hasRightToLeft():
 		return
 	}
-	t.reportAndRemove(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
+	t.reportAndRemove(FindingBidiControls, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
 }
 
 // hasRightToLeft reports whether a text has letters of a right-to-left script.
@@ -190,7 +190,7 @@ func (t *examinedText) scanControlSequence(start int, r rune, runeBytes int) int
 	severity, what := SeverityLow, ""
 	switch r {
 	case 0x1b, 0x9b, 0x9d, 0x90, 0x98, 0x9e, 0x9f:
-		end, severity, what = parseEscape(s, start)
+		end, severity, what = parseTerminalEscape(s, start)
 	case '\b':
 		if isOverstrike(s, start) {
 			severity = ""
@@ -198,18 +198,18 @@ func (t *examinedText) scanControlSequence(start int, r rune, runeBytes int) int
 	case 0x85, 0x00: // NEL, a line end; and NUL, as in UTF-16 text
 		severity = ""
 	}
-	if severity != "" && t.reportedControls < maxReportedControls {
-		if t.reportedControls++; what == "" {
+	if severity != "" && t.reportedControlCharCount < maxReportedControlChars {
+		if t.reportedControlCharCount++; what == "" {
 			what = fmt.Sprintf("control character U+%04X", r)
 		}
-		t.addFinding(Escape, "", severity, start, end, what)
+		t.addFinding(FindingTerminalEscape, "", severity, start, end, what)
 	}
-	t.removeSpan(start, end)
+	t.markSpanForRemoval(start, end)
 	return end
 }
 
-// maxReportedControls is how many control characters of a string are reported individually.
-const maxReportedControls = 10
+// maxReportedControlChars is how many control characters of a string are reported individually.
+const maxReportedControlChars = 10
 
 // isOverstrike reports whether a backspace overstrikes a letter with itself or an underscore, as
 // manual pages do for bold and underline.
@@ -222,14 +222,14 @@ func isOverstrike(s string, i int) bool {
 	return a == b && a != '\b' || a == '_' || b == '_'
 }
 
-// maxEscapeBytes is the maximum length of a terminal escape sequence, in bytes.
-const maxEscapeBytes = 64 << 10
+// maxTerminalEscapeBytes is the maximum length of a terminal escape sequence, in bytes.
+const maxTerminalEscapeBytes = 64 << 10
 
-// parseEscape returns the end of a terminal escape sequence, its severity ("" for colours) and what it
+// parseTerminalEscape returns the end of a terminal escape sequence, its severity ("" for colours) and what it
 // does.
-func parseEscape(s string, i int) (end int, severity, what string) {
-	r, n := utf8.DecodeRuneInString(s[i:])
-	at := i + n
+func parseTerminalEscape(s string, start int) (end int, severity, description string) {
+	r, n := utf8.DecodeRuneInString(s[start:])
+	at := start + n
 	if r == 0x1b {
 		if at == len(s) {
 			return at, SeverityLow, "an incomplete terminal escape sequence"
@@ -248,7 +248,7 @@ func parseEscape(s string, i int) (end int, severity, what string) {
 		}
 		return end + 1, severity, fmt.Sprintf("a terminal escape sequence (CSI %s)", excerpt(s[at:end+1]))
 	case ']' + 0x40, 'P' + 0x40, 'X' + 0x40, '^' + 0x40, '_' + 0x40:
-		end = escapeStringEnd(s, at)
+		end = terminalStringSequenceEnd(s, at)
 		severity = SeverityMedium
 		if body := s[at:end]; r == ']'+0x40 && strings.HasPrefix(body, "52;") || r == 'P'+0x40 {
 			severity = SeverityHigh // writes to the clipboard, or makes the terminal send input
@@ -275,9 +275,9 @@ func csiSeverity(params string, final byte) string {
 	return SeverityLow
 }
 
-// escapeStringEnd returns the end of an escape sequence that BEL or ST terminates.
-func escapeStringEnd(s string, at int) int {
-	most := min(len(s), at+maxEscapeBytes)
+// terminalStringSequenceEnd returns the end of an escape sequence that BEL or ST terminates.
+func terminalStringSequenceEnd(s string, at int) int {
+	most := min(len(s), at+maxTerminalEscapeBytes)
 	for i := at; i < most; i++ {
 		switch {
 		case s[i] == 0x07:

@@ -94,27 +94,27 @@ func TestGenerated(t *testing.T) {
 	message := func() string { return "send " + draw("abcdefgh ", 5+r.IntN(40)) }
 	for name, c := range map[string]struct {
 		make  func() string
-		kinds []Kind
+		kinds []FindingKind
 	}{
-		"tag characters":      {func() string { return tags(message()) }, []Kind{TagCharacters}},
-		"variation selectors": {func() string { return selectors(message()) }, []Kind{TagCharacters}},
+		"tag characters":      {func() string { return tags(message()) }, []FindingKind{FindingTagCharacters}},
+		"variation selectors": {func() string { return selectors(message()) }, []FindingKind{FindingTagCharacters}},
 		"bits of zero width": {func() string {
 			var b strings.Builder
 			for range 16 + r.IntN(200) {
 				b.WriteRune([]rune{0x200b, 0x200c, 0x200d, 0x2060}[r.IntN(4)])
 			}
 			return b.String()
-		}, []Kind{Invisible}},
-		"an override":   {func() string { return string([]rune{0x202d + rune(r.IntN(2))}) + draw(alnum, 5) + "\u202c" }, []Kind{Bidi}},
-		"AWS keys":      {func() string { return " AKIA" + draw(upper, 16) + " " }, []Kind{Secret}},
-		"GitHub tokens": {func() string { return " ghp_" + draw(alnum, 36) + " " }, []Kind{Secret}},
-		"Stripe keys":   {func() string { return " sk_" + "live_" + draw(alnum, 24) + " " }, []Kind{Secret}},
+		}, []FindingKind{FindingInvisibleCharacters}},
+		"an override":   {func() string { return string([]rune{0x202d + rune(r.IntN(2))}) + draw(alnum, 5) + "\u202c" }, []FindingKind{FindingBidiControls}},
+		"AWS keys":      {func() string { return " AKIA" + draw(upper, 16) + " " }, []FindingKind{FindingSecret}},
+		"GitHub tokens": {func() string { return " ghp_" + draw(alnum, 36) + " " }, []FindingKind{FindingSecret}},
+		"Stripe keys":   {func() string { return " sk_" + "live_" + draw(alnum, 24) + " " }, []FindingKind{FindingSecret}},
 		"Slack tokens": {func() string {
 			return " xoxb-" + draw("0123456789", 12) + "-" + draw("0123456789", 12) + "-" + draw(alnum, 24) + " "
-		}, []Kind{Secret}},
+		}, []FindingKind{FindingSecret}},
 		"private keys": {func() string {
 			return "\n-----BEGIN RSA PRIVATE " + "KEY-----\n" + draw(alnum, 64) + "\n" + draw(alnum, 64) + "\n-----END RSA PRIVATE " + "KEY-----\n"
-		}, []Kind{Secret}},
+		}, []FindingKind{FindingSecret}},
 	} {
 		const times = 400
 		found := 0

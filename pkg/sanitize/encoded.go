@@ -8,25 +8,25 @@ import (
 
 // Limits of decoding.
 const (
-	minEncodedRun           = 16        // characters of the shortest run of base64 or hexadecimal
+	minBase64OrHexChars     = 16        // characters of the shortest run of base64 or hexadecimal
 	minEscapesPerEncodedRun = 6         // minimum number of escapes in a stretch of percent encoding, character references or \u escapes
 	maxDecodedBytes         = 256 << 10 // limit for the decoded text of one string, in bytes; nested decoded text has its own limit of this size
 	maxEncodedRunBytes      = 32 << 10  // bytes of one encoded stretch that are decoded
 	maxBytesBetweenEscapes  = 24        // bytes between two escapes of one stretch
 )
 
-// examineEncoded finds encoded text that decodes to a prompt injection, and removes it, since people do not
+// examineEncodedInjections finds encoded text that decodes to a prompt injection, and removes it, since people do not
 // read it.
-func (t *examinedText) examineEncoded() {
+func (t *examinedText) examineEncodedInjections() {
 	room := maxDecodedBytes
 	t.decodeBase64AndHexRuns(&room)
-	t.decodeEscapes(&room)
+	t.decodeEscapedRuns(&room)
 	t.partlyUnexamined = t.partlyUnexamined || room < 0
 }
 
 // decodeBase64AndHexRuns decodes base64, base32 and hexadecimal, also where it is broken into lines.
 func (t *examinedText) decodeBase64AndHexRuns(remainingDecodeBytes *int) {
-	for start, end := range decode.Base64Runs(t.content, minEncodedRun) {
+	for start, end := range decode.Base64Runs(t.content, minBase64OrHexChars) {
 		run := t.content[start:min(end, start+maxEncodedRunBytes)]
 		if isPathOrWords(run) {
 			continue
@@ -36,7 +36,7 @@ func (t *examinedText) decodeBase64AndHexRuns(remainingDecodeBytes *int) {
 		}
 		decode.TryDecodingsOfBase64Run(run, func(name, text string) bool {
 			*remainingDecodeBytes -= len(text)
-			return t.reportDecoded(start, end, name, text, *remainingDecodeBytes)
+			return t.reportDecodedInjection(start, end, name, text, *remainingDecodeBytes)
 		})
 	}
 }
@@ -58,33 +58,33 @@ func isPathOrWords(run string) bool {
 	return digits == 0 && upper == 0 || upper+digits < 3 && marks > 0
 }
 
-// reportDecoded reports a finding if an encoded stretch decodes to a prompt injection, also through
+// reportDecodedInjection reports a finding if an encoded stretch decodes to a prompt injection, also through
 // nested encodings. It returns true if the stretch does so, or if the limit of decoded bytes is
 // exceeded.
-func (t *examinedText) reportDecoded(start, end int, name, text string, room int) bool {
-	if room < 0 || t.decodedBytes > maxDecodedBytes {
+func (t *examinedText) reportDecodedInjection(start, end int, encodingName, decodedText string, remainingDecodeBytes int) bool {
+	if remainingDecodeBytes < 0 || t.decodedBytes > maxDecodedBytes {
 		t.partlyUnexamined = true
 		return true
 	}
-	rule, whole := hiddenTextRule(text)
+	rule, whole := firstRuleMatchingHiddenText(decodedText)
 	t.partlyUnexamined = t.partlyUnexamined || !whole
 	if rule == nil {
-		for _, l := range decode.Layers(text) {
+		for _, l := range decode.Layers(decodedText) {
 			if t.decodedBytes += len(l.Text); t.decodedBytes > maxDecodedBytes {
 				t.partlyUnexamined = true
 				break
 			}
-			rule, whole = hiddenTextRule(l.Text)
+			rule, whole = firstRuleMatchingHiddenText(l.Text)
 			t.partlyUnexamined = t.partlyUnexamined || !whole
 			if rule != nil {
-				name, text = name+"+"+l.Name, l.Text
+				encodingName, decodedText = encodingName+"+"+l.Name, l.Text
 				break
 			}
 		}
 	}
 	if rule != nil {
-		t.addFinding(Encoded, rule.ID, SeverityHigh, start, end, name+": "+excerpt(text))
-		t.removeSpan(start, end)
+		t.addFinding(FindingEncodedInjection, rule.ID, SeverityHigh, start, end, encodingName+": "+excerpt(decodedText))
+		t.markSpanForRemoval(start, end)
 	}
 	return rule != nil
 }
@@ -92,14 +92,14 @@ func (t *examinedText) reportDecoded(start, end int, name, text string, room int
 // escapesByFirstByte are the kinds of escapes, by their first character.
 var escapesByFirstByte = map[byte]decode.Escapes{'%': decode.Percents, '&': decode.HTMLReferences, '\\': decode.Backslashes}
 
-// decodeEscapes decodes stretches of percent encoding, character references and backslash escapes.
-func (t *examinedText) decodeEscapes(room *int) {
+// decodeEscapedRuns decodes stretches of percent encoding, character references and backslash escapes.
+func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
 	s := t.content
 	var start, last, count int
 	var kind byte
 	flush := func() {
 		if count >= minEscapesPerEncodedRun {
-			start, last = t.extendSpanToUnescapedEdges(start, last)
+			start, last = t.extendRunByPlainChars(start, last)
 			stretch := s[start:min(last, start+maxEncodedRunBytes)]
 			text, _ := decode.Unescape(stretch, escapesByFirstByte[kind], nil)
 			name := "escapes"
@@ -109,8 +109,8 @@ func (t *examinedText) decodeEscapes(room *int) {
 			case '&':
 				name = "character references"
 			}
-			*room -= len(text)
-			t.reportDecoded(start, last, name, text, *room)
+			*remainingDecodeBytes -= len(text)
+			t.reportDecodedInjection(start, last, name, text, *remainingDecodeBytes)
 		}
 		count = 0
 	}
@@ -137,8 +137,8 @@ func (t *examinedText) decodeEscapes(room *int) {
 // maxSpanExtensionBytesPerSide is how many unescaped characters at either end belong to a stretch.
 const maxSpanExtensionBytesPerSide = 64
 
-// extendSpanToUnescapedEdges returns a stretch extended by the plain characters at its ends.
-func (t *examinedText) extendSpanToUnescapedEdges(start, end int) (int, int) {
+// extendRunByPlainChars returns a stretch extended by the plain characters at its ends.
+func (t *examinedText) extendRunByPlainChars(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
 	for n := 0; n < maxSpanExtensionBytesPerSide && start > 0 && !ends(t.content[start-1]); n++ {
 		start--

@@ -12,12 +12,12 @@ import (
 const maxResultNestingDepth = 128
 
 // A leaf is one string of a result, or a member name.
-type leaf struct {
+type resultLeaf struct {
 	jsonPointer      string // JSON pointer
 	isMemberName     bool
 	text             string
 	joinedTextOffset int // offset in the joined text
-	spans            []span
+	replacedSpans    []replacedSpan
 }
 
 // collectLeaves adds the strings of a value as leaves, members sorted by name, and returns their total
@@ -28,7 +28,7 @@ func (r *Report) collectLeaves(v any, jsonPointer string, depth int) (textBytes 
 	}
 	add := func(key bool, where, s string) {
 		if s != "" {
-			r.leaves = append(r.leaves, leaf{jsonPointer: where, isMemberName: key, text: s})
+			r.leaves = append(r.leaves, resultLeaf{jsonPointer: where, isMemberName: key, text: s})
 		}
 		textBytes += len(s) + 1
 	}
@@ -69,19 +69,19 @@ func (r *Report) joinLeaves(total int) string {
 	return b.String()
 }
 
-// leafAt returns the leaf at an offset of the joined text.
-func (r *Report) leafAt(at int) *leaf {
-	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].joinedTextOffset > at })]
+// leafAtJoinedOffset returns the leaf at an offset of the joined text.
+func (r *Report) leafAtJoinedOffset(joinedTextOffset int) *resultLeaf {
+	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].joinedTextOffset > joinedTextOffset })]
 }
 
 // assignSpans assigns the spans of the joined text to their leaves.
-func (r *Report) assignSpans(spans []span) {
+func (r *Report) assignSpans(spans []replacedSpan) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {
-			l := r.leafAt(from)
+			l := r.leafAtJoinedOffset(from)
 			end := min(sp.end, l.joinedTextOffset+len(l.text))
 			if from < end {
-				l.spans = append(l.spans, span{from - l.joinedTextOffset, end - l.joinedTextOffset, sp.replacement})
+				l.replacedSpans = append(l.replacedSpans, replacedSpan{from - l.joinedTextOffset, end - l.joinedTextOffset, sp.replacement})
 			}
 			from = max(end, from) + 1
 		}

@@ -10,27 +10,27 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// A style is a way of hiding text by CSS declarations; see rules/hidden.yaml.
+// A hidingCSSStyle is a way of hiding text by CSS declarations; see rules/hidden.yaml.
 type hidingCSSStyle struct {
-	name                                  string
-	literals                              []string
-	pattern, nonHidingDeclarationsPattern string
+	name                               string
+	literals                           []string
+	pattern, exceptDeclarationsPattern string
 }
 
-// hidingStyles returns a function that finds hiding styles in CSS declarations.
-var hidingStyles = sync.OnceValue(func() func(declarations string) string {
+// cssHidingMethodFinder returns a function that finds hiding styles in CSS declarations.
+var cssHidingMethodFinder = sync.OnceValue(func() func(declarations string) string {
 	literals := make([][]string, len(styles))
 	patterns, unless := make([]func() *regexp.Regexp, len(styles)), make([]func() *regexp.Regexp, len(styles))
 	for i, s := range styles {
 		literals[i] = s.literals
-		patterns[i], unless[i] = prefilter.Lazy(s.pattern), prefilter.Lazy(s.nonHidingDeclarationsPattern)
+		patterns[i], unless[i] = prefilter.Lazy(s.pattern), prefilter.Lazy(s.exceptDeclarationsPattern)
 	}
 	set, _ := prefilter.TryNewLiteralSet(literals)
 	return func(declarations string) string {
-		found := make([]uint64, set.BitsetWords())
-		prefilter.Scan(set, declarations, found)
+		found := make([]uint64, set.ExpressionBitsetWords())
+		prefilter.ScanForLiterals(set, declarations, found)
 		for i, s := range styles {
-			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.nonHidingDeclarationsPattern == "" || !unless[i]().MatchString(declarations)) {
+			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.exceptDeclarationsPattern == "" || !unless[i]().MatchString(declarations)) {
 				return s.name
 			}
 		}
@@ -43,8 +43,8 @@ const maxStyleBytes = 4 << 10
 
 var styleComment = prefilter.Lazy(`/\*(?s:.*?)(?:\*/|\z)`)
 
-// hidingStyle returns how CSS declarations hide text; "" if they do not.
-func hidingStyle(declarations string) string {
+// cssHidingMethod returns how CSS declarations hide text; "" if they do not.
+func cssHidingMethod(declarations string) string {
 	d := declarations[:min(len(declarations), maxStyleBytes)]
 	if strings.Contains(d, "/*") {
 		d = styleComment().ReplaceAllString(d, "")
@@ -60,14 +60,14 @@ func hidingStyle(declarations string) string {
 		}
 	}
 	b.WriteByte(';')
-	return hidingStyles()(b.String())
+	return cssHidingMethodFinder()(b.String())
 }
 
 // maxMarkupBytes is how many bytes of a hidden element or a style sheet are read.
 const maxMarkupBytes = 1 << 20
 
-// minHiddenBytes is the shortest hidden text that is examined, in bytes.
-const minHiddenBytes = 8
+// minExaminedHiddenTextBytes is the shortest hidden text that is examined, in bytes.
+const minExaminedHiddenTextBytes = 8
 
 // examineMarkup finds text that rendered HTML and Markdown do not show. Comments and hidden elements are
 // removed; they are reported if they contain a prompt injection.
@@ -102,14 +102,14 @@ type markupParser struct {
 	*examinedText
 	tokenStart, tokenEnd int // start and end of the token
 
-	hiddenElement string // name of the hidden element; "" outside of one
-	hidingMethod  string // how the element is hidden
-	nestingDepth  int    // number of open elements with the name hiddenElement
-	elementStart  int    // start of the element
-	hiddenContent strings.Builder
+	hiddenElementName  string // name of the hidden element; "" outside of one
+	hidingMethod       string // how the element is hidden
+	nestingDepth       int    // number of open elements with the name hiddenElementName
+	hiddenElementStart int    // start of the element
+	hiddenContent      strings.Builder
 
-	hidingSelectors map[string]string // how an element is hidden, by the CSS selector of the style that hides it
-	inStyleElement  bool              // inside a style element
+	hidingMethodBySelector map[string]string // how an element is hidden, by the CSS selector of the style that hides it
+	inStyleElement         bool              // inside a style element
 }
 
 func (m *markupParser) handleToken(z *html.Tokenizer, kind html.TokenType) {
@@ -131,7 +131,7 @@ func (m *markupParser) handleToken(z *html.Tokenizer, kind html.TokenType) {
 	case html.EndTagToken:
 		name, _ := z.TagName()
 		m.inStyleElement = false
-		if m.nestingDepth > 0 && string(name) == m.hiddenElement {
+		if m.nestingDepth > 0 && string(name) == m.hiddenElementName {
 			if m.nestingDepth--; m.nestingDepth == 0 {
 				m.endHiddenElement(m.tokenEnd)
 			}
@@ -155,31 +155,31 @@ func (m *markupParser) handleStartTag(z *html.Tokenizer, closed bool) {
 		key, value, more = z.TagAttr()
 		switch k := string(key); {
 		case k == "style":
-			if by := hidingStyle(string(value)); by != "" {
+			if by := cssHidingMethod(string(value)); by != "" {
 				how = "text that is " + by
 			}
 		case k == "hidden":
 			how = "text in an HTML element that is hidden"
-		case k == "color" && name == "font" && hidingStyle("color:"+string(value)) != "":
+		case k == "color" && name == "font" && cssHidingMethod("color:"+string(value)) != "":
 			how = "white text on a white background"
 		case k == "class" || k == "id":
 			for _, c := range strings.Fields(string(value)) {
-				if by := m.hidingSelectors[map[string]string{"class": ".", "id": "#"}[k]+c]; by != "" {
+				if by := m.hidingMethodBySelector[map[string]string{"class": ".", "id": "#"}[k]+c]; by != "" {
 					how = "text that is " + by
 				}
 			}
-		case attributes[k] && len(value) >= minHiddenBytes:
-			m.examineHidden(m.tokenStart, m.tokenEnd, string(value), "the attribute "+k)
+		case attributes[k] && len(value) >= minExaminedHiddenTextBytes:
+			m.examineHiddenText(m.tokenStart, m.tokenEnd, string(value), "the attribute "+k)
 		}
 	}
 	switch {
 	case name == "style" && !closed:
 		m.inStyleElement = true
 	case closed || voidElements[name]:
-	case m.nestingDepth > 0 && name == m.hiddenElement:
+	case m.nestingDepth > 0 && name == m.hiddenElementName:
 		m.nestingDepth++
 	case m.nestingDepth == 0 && how != "":
-		m.hiddenElement, m.hidingMethod, m.nestingDepth, m.elementStart = name, how, 1, m.tokenStart
+		m.hiddenElementName, m.hidingMethod, m.nestingDepth, m.hiddenElementStart = name, how, 1, m.tokenStart
 		m.hiddenContent.Reset()
 	}
 }
@@ -188,30 +188,30 @@ func (m *markupParser) handleStartTag(z *html.Tokenizer, closed bool) {
 func (m *markupParser) endHiddenElement(end int) {
 	m.nestingDepth = 0
 	if inside := strings.TrimSpace(m.hiddenContent.String()); inside != "" {
-		m.examineHidden(m.elementStart, end, inside, m.hidingMethod)
-		m.removeSpan(m.elementStart, end)
+		m.examineHiddenText(m.hiddenElementStart, end, inside, m.hidingMethod)
+		m.markSpanForRemoval(m.hiddenElementStart, end)
 	}
 }
 
 // examineComment examines a comment, or other markup that a page does not show.
-func (m *markupParser) examineComment(start, end int, inside string) {
+func (m *markupParser) examineComment(start, end int, commentText string) {
 	if m.nestingDepth > 0 {
-		m.hiddenContent.WriteString(inside)
+		m.hiddenContent.WriteString(commentText)
 		return
 	}
-	m.examineHidden(start, end, inside, "a comment")
-	m.removeSpan(start, end)
+	m.examineHiddenText(start, end, commentText, "a comment")
+	m.markSpanForRemoval(start, end)
 }
 
-// examineHidden reports hidden text that contains a prompt injection.
-func (t *examinedText) examineHidden(start, end int, inside, how string) {
-	if len(inside) < minHiddenBytes {
+// examineHiddenText reports hidden text that contains a prompt injection.
+func (t *examinedText) examineHiddenText(start, end int, hiddenText, hidingMethod string) {
+	if len(hiddenText) < minExaminedHiddenTextBytes {
 		return
 	}
-	rule, whole := hiddenTextRule(inside)
+	rule, whole := firstRuleMatchingHiddenText(hiddenText)
 	t.partlyUnexamined = t.partlyUnexamined || !whole
 	if rule != nil {
-		t.addFinding(Hidden, rule.ID, SeverityHigh, start, end, how+": "+excerpt(inside))
+		t.addFinding(FindingHiddenMarkup, rule.ID, SeverityHigh, start, end, hidingMethod+": "+excerpt(hiddenText))
 	}
 }
 
@@ -228,17 +228,17 @@ func (m *markupParser) readStyleSheet(sheet string) {
 		return
 	}
 	for _, r := range styleRulePattern().FindAllStringSubmatch(sheet, maxHidingSelectors) {
-		by := hidingStyle(r[2])
+		by := cssHidingMethod(r[2])
 		if by == "" {
 			continue
 		}
-		if m.hidingSelectors == nil {
-			m.hidingSelectors = map[string]string{}
+		if m.hidingMethodBySelector == nil {
+			m.hidingMethodBySelector = map[string]string{}
 		}
 		for sel := range strings.SplitSeq(r[1], ",") {
 			sel = strings.TrimSpace(sel)
-			if i := strings.LastIndexAny(sel, ".#"); i >= 0 && !strings.ContainsAny(sel[i+1:], " >:[") && len(m.hidingSelectors) < maxHidingSelectors {
-				m.hidingSelectors[sel[i:]] = by
+			if i := strings.LastIndexAny(sel, ".#"); i >= 0 && !strings.ContainsAny(sel[i+1:], " >:[") && len(m.hidingMethodBySelector) < maxHidingSelectors {
+				m.hidingMethodBySelector[sel[i:]] = by
 			}
 		}
 	}
@@ -253,7 +253,7 @@ func (t *examinedText) examineMarkdown() {
 		return
 	}
 	for _, x := range linkDefinitionComment().FindAllStringSubmatchIndex(t.content, -1) {
-		t.examineHidden(x[0], x[1], t.content[x[2]:x[3]], "a Markdown comment")
-		t.removeSpan(x[0], x[1])
+		t.examineHiddenText(x[0], x[1], t.content[x[2]:x[3]], "a Markdown comment")
+		t.markSpanForRemoval(x[0], x[1])
 	}
 }

@@ -179,8 +179,8 @@ func TestCases(t *testing.T) {
 				t.Errorf("found %q in %q, want %q: %+v", got, tt.text, tt.kinds, r.Findings)
 			}
 			for _, f := range r.Findings {
-				if f.Offset < 0 || f.Offset+f.Length > len(tt.text) || f.Length == 0 {
-					t.Errorf("%s at %d, %d bytes, of %d", f.Kind, f.Offset, f.Length, len(tt.text))
+				if f.ByteOffset < 0 || f.ByteOffset+f.ByteLength > len(tt.text) || f.ByteLength == 0 {
+					t.Errorf("%s at %d, %d bytes, of %d", f.Kind, f.ByteOffset, f.ByteLength, len(tt.text))
 				}
 				if strings.Contains(f.FindingText, awsKey) || strings.ContainsFunc(f.FindingText, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.FindingText) > 2*maxExcerptRunes || f.FindingText == "" {
 					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.FindingText)
@@ -193,7 +193,7 @@ func TestCases(t *testing.T) {
 			if want == "=" {
 				want = tt.text
 			}
-			got := r.Apply(Clean)
+			got := r.SanitizeResult(Clean)
 			if got.Result != want || got.Changed != (want != tt.text) || got.WithheldReason != "" {
 				t.Errorf("cleaned to %q (changed: %v), want %q", got.Result, got.Changed, want)
 			}
@@ -206,14 +206,14 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	bad, good := Examine("a "+order), Examine("a museum")
 	for _, r := range []*Report{bad, good} {
-		if got := r.Apply(Flag); got.Changed || got.WithheldReason != "" || got.Result != r.root {
+		if got := r.SanitizeResult(Flag); got.Changed || got.WithheldReason != "" || got.Result != r.root {
 			t.Errorf("flag: %+v", got)
 		}
 	}
-	if got := bad.Apply(Block); got.Result != nil || !got.Changed || !strings.Contains(got.WithheldReason, "instruction (1)") {
+	if got := bad.SanitizeResult(Block); got.Result != nil || !got.Changed || !strings.Contains(got.WithheldReason, "instruction (1)") {
 		t.Errorf("block: %+v", got)
 	}
-	first, second := bad.Apply(Wrap), good.Apply(Block)
+	first, second := bad.SanitizeResult(Wrap), good.SanitizeResult(Block)
 	a, b := first.Result.(string), second.Result.(string)
 	if !strings.Contains(a, order) || !strings.HasPrefix(a, "[untrusted data ") || !strings.HasPrefix(b, "[untrusted data ") || a[:40] == b[:40] {
 		t.Errorf("wrapped as %q and %q", a, b)
@@ -221,7 +221,7 @@ func TestApply(t *testing.T) {
 	if boundary := a[len("[untrusted data "):][:24]; strings.Count(a, boundary) != 2 || !first.Changed {
 		t.Errorf("the boundary %q does not stand at both ends of %q", boundary, a)
 	}
-	if got := Examine("token").Apply(Wrap); got.Result != "token" || got.Changed {
+	if got := Examine("token").SanitizeResult(Wrap); got.Result != "token" || got.Changed {
 		t.Errorf("a single word was changed: %+v", got)
 	}
 }
@@ -250,11 +250,11 @@ func TestStructure(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want := map[string]any{"content": in["content"], "a/b~c": "x  y", "n": 1.5, "t": true, "z": nil, "e": "", "ig\u200bnore": "v"}
-	if diff := cmp.Diff(want, r.Apply(Clean).Result); diff != "" {
+	if diff := cmp.Diff(want, r.SanitizeResult(Clean).Result); diff != "" {
 		t.Errorf("cleaned (-want +got):\n%s", diff)
 	}
 	for _, v := range []any{nil, true, 1.5, "", []any{}, map[string]any{}} {
-		if got := Examine(v).Apply(Wrap); !cmp.Equal(got.Result, v) || got.Changed || got.WithheldReason != "" {
+		if got := Examine(v).SanitizeResult(Wrap); !cmp.Equal(got.Result, v) || got.Changed || got.WithheldReason != "" {
 			t.Errorf("%v became %+v", v, got)
 		}
 	}
@@ -265,7 +265,7 @@ func TestStructure(t *testing.T) {
 func TestSecretAcrossStrings(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("MIIEpAIBAAKCAQEA", 4)
-	got := Examine([]any{"-----BEGIN RSA PRIVATE KEY-----", line, line, "-----END RSA PRIVATE KEY-----", "after"}).Apply(Clean)
+	got := Examine([]any{"-----BEGIN RSA PRIVATE KEY-----", line, line, "-----END RSA PRIVATE KEY-----", "after"}).SanitizeResult(Clean)
 	if text := fmt.Sprint(got.Result); strings.Contains(text, "MIIE") || !strings.Contains(text, "after") {
 		t.Errorf("left %q", text)
 	}
@@ -290,10 +290,10 @@ func TestTooMuch(t *testing.T) {
 		if kinds(r.Findings) != "unexamined" {
 			t.Errorf("%s: found %q", name, kinds(r.Findings))
 		}
-		if got := r.Apply(Clean); got.WithheldReason == "" || got.Result != nil {
+		if got := r.SanitizeResult(Clean); got.WithheldReason == "" || got.Result != nil {
 			t.Errorf("%s: handed on", name)
 		}
-		if got := r.Apply(Flag); got.WithheldReason != "" {
+		if got := r.SanitizeResult(Flag); got.WithheldReason != "" {
 			t.Errorf("%s: withheld by flag", name)
 		}
 	}
@@ -303,7 +303,7 @@ func TestTooMuch(t *testing.T) {
 func TestManyFindings(t *testing.T) {
 	t.Parallel()
 	r := Examine(strings.Repeat("ig\u200bnore ", 500) + "\u202e")
-	if len(r.Findings) != maxFindings || r.OmittedFindingsLowerBound < 300 || r.Findings[0].Kind != Bidi {
+	if len(r.Findings) != maxFindings || r.OmittedFindingsLowerBound < 300 || r.Findings[0].Kind != FindingBidiControls {
 		t.Errorf("%d findings, %d more, first %s", len(r.Findings), r.OmittedFindingsLowerBound, r.Findings[0].Kind)
 	}
 }
@@ -313,12 +313,12 @@ func TestStyles(t *testing.T) {
 	t.Parallel()
 	for _, s := range stylesOf(t) {
 		for _, d := range s.Match {
-			if hidingStyle(d) == "" {
+			if cssHidingMethod(d) == "" {
 				t.Errorf("%s: %q hides nothing", s.Name, d)
 			}
 		}
 		for _, d := range s.Pass {
-			if by := hidingStyle(d); by != "" {
+			if by := cssHidingMethod(d); by != "" {
 				t.Errorf("%s: %q is %s", s.Name, d, by)
 			}
 		}
@@ -339,11 +339,11 @@ func FuzzExamine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		r := Examine(s)
 		for _, fd := range r.Findings {
-			if fd.Kind != Unexamined && (fd.Offset < 0 || fd.Length < 0 || fd.Offset+fd.Length > len(s)) {
-				t.Fatalf("%s at %d, %d bytes, of %d", fd.Kind, fd.Offset, fd.Length, len(s))
+			if fd.Kind != FindingUnexamined && (fd.ByteOffset < 0 || fd.ByteLength < 0 || fd.ByteOffset+fd.ByteLength > len(s)) {
+				t.Fatalf("%s at %d, %d bytes, of %d", fd.Kind, fd.ByteOffset, fd.ByteLength, len(s))
 			}
 		}
-		got := r.Apply(Clean)
+		got := r.SanitizeResult(Clean)
 		if got.WithheldReason != "" {
 			return
 		}
@@ -352,7 +352,7 @@ func FuzzExamine(f *testing.F) {
 			t.Fatalf("%d bytes became %d", len(s), len(text))
 		}
 		for _, fd := range Examine(text).Findings {
-			if fd.Kind == TagCharacters {
+			if fd.Kind == FindingTagCharacters {
 				t.Errorf("%q cleaned to %q still holds %s", s, text, fd.FindingText)
 			}
 		}

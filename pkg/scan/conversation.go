@@ -28,16 +28,16 @@ type conversation struct {
 	cwd, workspaceRoot, home string
 	overlay                  *fileOverlay
 	pipeline                 CallJudgingPipeline // nil before the first call
-	openError                error               // why the calls cannot be judged
+	pipelineOpenError        error               // why the calls cannot be judged
 
-	pendingCalls  map[string]*pendingCall
-	lastCallHash  uint64 // hash of the previous call
-	sameCallCount int    // how many times in a row the previous call occurred
-	currentLoop   *CallLoop
+	pendingCalls         map[string]*callAwaitingResult
+	lastCallHash         uint64 // hash of the previous call
+	consecutiveCallCount int    // how many times in a row the previous call occurred
+	currentLoop          *CallLoop
 }
 
-// A pendingCall is a call that was judged and has no result yet.
-type pendingCall struct {
+// A callAwaitingResult is a call that was judged and has no result yet.
+type callAwaitingResult struct {
 	call    toolCall
 	actions []*action.Action
 	outcome *judgedCall
@@ -45,11 +45,11 @@ type pendingCall struct {
 
 // A judgedCall is a call with shield's decision.
 type judgedCall struct {
-	decision         verdict.Decision
-	action           *action.Action
-	verdict          verdict.Verdict
-	askingRule       string // the policy rule that asked the user, if any
-	needsMissingFile bool   // not judged, because a file no longer exists
+	decision               verdict.Decision
+	action                 *action.Action
+	verdict                verdict.Verdict
+	askingRule             string // the policy rule that asked the user, if any
+	needsFileMissingOnDisk bool   // not judged, because a file no longer exists
 }
 
 // maxPendingCalls is the maximum number of calls that wait for results.
@@ -63,7 +63,7 @@ func (s *scanner) newConversation(ctx context.Context, f transcript) (*conversat
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{ctx: ctx, scanner: s, id: f.taskID, host: h, counts: newCallCounts(), pendingCalls: map[string]*pendingCall{}}, nil
+	return &conversation{ctx: ctx, scanner: s, id: f.taskID, host: h, counts: newCallCounts(), pendingCalls: map[string]*callAwaitingResult{}}, nil
 }
 
 func (c *conversation) handleFolderChange(cwd string) {
@@ -75,10 +75,10 @@ func (c *conversation) handleFolderChange(cwd string) {
 	}
 }
 
-// openPipeline creates the conversation's pipeline in its first folder.
-func (c *conversation) openPipeline() error {
+// openJudgingPipeline creates the conversation's pipeline in its first folder.
+func (c *conversation) openJudgingPipeline() error {
 	c.workspaceRoot = c.cwd
-	c.home = HomeOf(c.workspaceRoot, c.scanner.opts.Home)
+	c.home = HomeFromWorkingFolder(c.workspaceRoot, c.scanner.opts.Home)
 	c.overlay = newFileOverlay(c.home)
 	c.overlay.addEmptyFolder(c.home)
 	c.overlay.addEmptyFolder(c.workspaceRoot)
@@ -89,8 +89,8 @@ func (c *conversation) openPipeline() error {
 
 var homeFolderPattern = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
 
-// HomeOf returns the home folder of the user who worked in folder dir, derived from its path.
-func HomeOf(workingFolder, defaultHome string) string {
+// HomeFromWorkingFolder returns the home folder of the user who worked in folder dir, derived from its path.
+func HomeFromWorkingFolder(workingFolder, defaultHome string) string {
 	if defaultHome != "" && (workingFolder == defaultHome || strings.HasPrefix(workingFolder, defaultHome+"/")) {
 		return defaultHome
 	}
@@ -105,27 +105,27 @@ func (c *conversation) countUnknownRecordKind(kind string) {
 }
 
 func (c *conversation) handleCall(x toolCall) {
-	if c.openError != nil || c.ctx.Err() != nil {
+	if c.pipelineOpenError != nil || c.ctx.Err() != nil {
 		return
 	}
 	key := callHasher(&x)
-	if len(x.id) >= 16 && c.scanner.isRepeated(key(x.id)) {
-		c.counts.repeated++
+	if len(x.id) >= 16 && c.scanner.wasCallSeen(key(x.id)) {
+		c.counts.inAnotherTranscript++
 		return
 	}
 	if c.pipeline == nil {
-		if c.openError = c.openPipeline(); c.openError != nil {
-			c.openError = fmt.Errorf("%s: %w", c.id, c.openError)
+		if c.pipelineOpenError = c.openJudgingPipeline(); c.pipelineOpenError != nil {
+			c.pipelineOpenError = fmt.Errorf("%s: %w", c.id, c.pipelineOpenError)
 			return
 		}
 	}
-	c.countRepeats(key(""), &x)
+	c.countConsecutiveCalls(key(""), &x)
 	c.counts.calls++
 	c.scanner.readCalls.Add(1)
 	actions, out := c.judgeCall(&x)
 	c.counts.countCall(c, &x, out)
 	if len(c.pendingCalls) < maxPendingCalls {
-		c.pendingCalls[x.id] = &pendingCall{x, actions, out}
+		c.pendingCalls[x.id] = &callAwaitingResult{x, actions, out}
 	}
 }
 
@@ -143,9 +143,9 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 	cwd := cmp.Or(x.cwd, c.cwd)
 	c.overlay.addEmptyFolder(cwd)
 	refused := func(err error) *judgedCall {
-		return &judgedCall{decision: verdict.Block, verdict: verdict.Verdict{Decision: verdict.Block, Error: "unreadable", Reasoning: err.Error()}}
+		return &judgedCall{decision: verdict.Block, verdict: verdict.Verdict{Decision: verdict.Block, ErrorCode: "unreadable", Reasoning: err.Error()}}
 	}
-	raws, internal, err := c.host.Actions(c.ctx, host.Call{Tool: x.tool, Input: x.input, ID: x.id, CWD: cwd, Session: c.id})
+	raws, internal, err := c.host.Actions(c.ctx, host.TranscriptToolCall{Tool: x.tool, Input: x.input, ID: x.id, CWD: cwd, SessionID: c.id})
 	if internal {
 		return nil, &judgedCall{decision: verdict.Allow}
 	}
@@ -153,7 +153,7 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 		return nil, refused(err)
 	}
 	out = &judgedCall{decision: verdict.Allow}
-	c.overlay.hasReadMissingFile, c.overlay.assumeEmptyFile = false, false
+	c.overlay.hasReadMissingFile, c.overlay.treatsMissingFilesAsEmpty = false, false
 	for _, raw := range raws {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -161,62 +161,62 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 		}
 		actions = append(actions, a)
 		if a.Type == "write_file" {
-			c.overlay.recordReplacedText(c.pipeline.AnalyzeAction(a))
+			c.overlay.recordTextBeforeEdit(c.pipeline.AnalyzeAction(a))
 		}
 		v, trail := c.pipeline.Judge(c.ctx, a)
 		if v.Decision > out.decision {
 			out.decision, out.verdict, out.action = v.Decision, v, a
 			for _, step := range trail {
-				if step.Tier == 0 && step.Decision == verdict.Escalate && step.Source == "policy" {
+				if step.Tier == 0 && step.Decision == verdict.Escalate && step.JudgeName == "policy" {
 					out.askingRule = step.Rule
 				}
 			}
 		}
 	}
 	if out.decision != verdict.Allow && c.overlay.hasReadMissingFile {
-		c.overlay.assumeEmptyFile = true
-		out.needsMissingFile = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
-		c.overlay.assumeEmptyFile = false
+		c.overlay.treatsMissingFilesAsEmpty = true
+		out.needsFileMissingOnDisk = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
+		c.overlay.treatsMissingFilesAsEmpty = false
 	}
 	return actions, out
 }
 
-// countRepeats counts equal calls in a row.
-func (c *conversation) countRepeats(key uint64, x *toolCall) {
-	if key != c.lastCallHash {
-		c.lastCallHash, c.sameCallCount, c.currentLoop = key, 0, nil
+// countConsecutiveCalls counts equal calls in a row.
+func (c *conversation) countConsecutiveCalls(callHash uint64, call *toolCall) {
+	if callHash != c.lastCallHash {
+		c.lastCallHash, c.consecutiveCallCount, c.currentLoop = callHash, 0, nil
 	}
-	switch c.sameCallCount++; {
+	switch c.consecutiveCallCount++; {
 	case c.currentLoop != nil:
-		c.currentLoop.Times = c.sameCallCount
-	case c.sameCallCount == minLoopCalls:
-		c.currentLoop = c.counts.addLoop(CallLoop{Times: c.sameCallCount, Example: c.printableLine(x.tool+" "+string(x.input), maxExampleLength), Position: c.formatPlace(x.place)})
+		c.currentLoop.Times = c.consecutiveCallCount
+	case c.consecutiveCallCount == minLoopCalls:
+		c.currentLoop = c.counts.addLoop(CallLoop{Times: c.consecutiveCallCount, ExampleCall: c.printableLine(call.tool+" "+string(call.input), maxExampleCallColumns), TranscriptPosition: c.formatPlace(call.place)})
 	}
 }
 
 func (c *conversation) handleResult(r toolResult) {
-	if c.openError != nil || c.ctx.Err() != nil {
+	if c.pipelineOpenError != nil || c.ctx.Err() != nil {
 		return
 	}
-	w := c.pendingCalls[r.id]
+	w := c.pendingCalls[r.callID]
 	if w == nil {
 		return
 	}
-	delete(c.pendingCalls, r.id)
+	delete(c.pendingCalls, r.callID)
 	c.counts.addCredentials(c, w, r.value, r.place)
 	out := w.outcome
-	if r.status == outcomeDenied {
-		c.counts.refused++
+	if r.status == outcomeRefusedByUserOrHost {
+		c.counts.refusedInTranscript++
 		return
 	}
 	command := len(w.actions) == 1 && w.actions[0].Type == "execute_command"
 	if r.status == outcomeFailed && !command {
 		return
 	}
-	if out.decision == verdict.Block && !out.needsMissingFile && out.action != nil {
+	if out.decision == verdict.Block && !out.needsFileMissingOnDisk && out.action != nil {
 		c.counts.addDangerous(c, &w.call, out)
 	}
-	if out.decision == verdict.Escalate && out.askingRule != "" && !out.needsMissingFile && command {
+	if out.decision == verdict.Escalate && out.askingRule != "" && !out.needsFileMissingOnDisk && command {
 		c.counts.addApproval(c.workspaceRoot, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.askingRule})
 	}
 	if len(w.actions) > 0 {
@@ -225,13 +225,13 @@ func (c *conversation) handleResult(r toolResult) {
 			c.counts.countUnknownRecordKind(c.host.Name, "a tool result that could not be scanned")
 		}
 	}
-	c.overlay.assumeEmptyFile = false
+	c.overlay.treatsMissingFilesAsEmpty = false
 	for _, a := range w.actions {
 		switch a.Type {
 		case "execute_command", "write_file", "delete_file", "move_file", "copy_file", "create_directory", "delete_directory", "move_directory":
 			c.overlay.applyEffects(c.pipeline.AnalyzeAction(a))
 		case "read_file":
-			c.overlay.recordRead(a, c.pipeline.AnalyzeAction(a), r.value)
+			c.overlay.recordReadFile(a, c.pipeline.AnalyzeAction(a), r.value)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (c *conversation) handleResult(r toolResult) {
 func (c *conversation) dropPendingCalls() {
 	c.counts.withoutResult += len(c.pendingCalls)
 	clear(c.pendingCalls)
-	c.lastCallHash, c.sameCallCount, c.currentLoop = 0, 0, nil
+	c.lastCallHash, c.consecutiveCallCount, c.currentLoop = 0, 0, nil
 }
 
 func (c *conversation) closePipeline() {
@@ -250,19 +250,19 @@ func (c *conversation) closePipeline() {
 }
 
 func (c *conversation) formatPlace(p transcriptPlace) string {
-	return fmt.Sprintf("%s:%d", term.Escape(p.file), p.line)
+	return fmt.Sprintf("%s:%d", term.EscapeControlAndInvisible(p.file), p.line)
 }
 
-// maxExampleLength is the number of characters shown of a call.
-const maxExampleLength = 160
+// maxExampleCallColumns is the number of characters shown of a call.
+const maxExampleCallColumns = 160
 
 // printableLine returns a text on one line, without credentials and terminal control characters.
 func (c *conversation) printableLine(text string, most int) string {
 	if len(text) > 64<<10 {
 		text = strings.ToValidUTF8(text[:64<<10], "")
 	}
-	text = c.scanner.redact.String(text)
-	return term.Cut(term.Escape(strings.Join(strings.Fields(text), " ")), most)
+	text = c.scanner.redact.RedactText(text)
+	return term.TruncateWithEllipsis(term.EscapeControlAndInvisible(strings.Join(strings.Fields(text), " ")), most)
 }
 
 // actionSummary returns the command, path or URL of an action.
@@ -271,13 +271,13 @@ func (c *conversation) actionSummary(a *action.Action, x *toolCall) string {
 		for _, field := range []string{"command", "path", "url", "pattern"} {
 			if text := a.Text(field); text != "" {
 				if field == "command" {
-					return c.printableLine(text, maxExampleLength)
+					return c.printableLine(text, maxExampleCallColumns)
 				}
-				return c.printableLine(a.Type+" "+text, maxExampleLength)
+				return c.printableLine(a.Type+" "+text, maxExampleCallColumns)
 			}
 		}
 	}
-	return c.printableLine(x.tool+" "+string(x.input), maxExampleLength)
+	return c.printableLine(x.tool+" "+string(x.input), maxExampleCallColumns)
 }
 
 // resultText returns the strings in a result, up to a size limit.

@@ -117,7 +117,7 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 			if keys += len(key); keys > maxTotalSortKeyBytes {
 				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxTotalSortKeyBytes)
 			}
-			one.rows = append(one.rows, messagePartRow{key, rowid, r.Size})
+			one.rows = append(one.rows, messagePartRow{key, rowid, r.StoredBytes})
 		}
 		return nil
 	})
@@ -142,24 +142,24 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 		}
 		size := int64(0)
 		for i := range one.rows {
-			size += one.rows[i].size
+			size += one.rows[i].sizeBytes
 			one.rows[i].sortKey = ""
 		}
-		f.files = append(f.files, transcript{source: s, name: name, size: size, taskID: name + "#" + top, sessionID: id, folder: one.folder, rows: one.rows})
+		f.files = append(f.files, transcript{source: s, filePath: name, size: size, taskID: name + "#" + top, sessionID: id, workingFolder: one.folder, rows: one.rows})
 	}
 	return nil
 }
 
 // A messagePartRow is the position of a message part in a database.
 type messagePartRow struct {
-	sortKey string // sort key: IDs increase with time
-	rowid   int64
-	size    int64 // in bytes
+	sortKey   string // sort key: IDs increase with time
+	rowid     int64
+	sizeBytes int64 // in bytes
 }
 
 // readRows reads the parts of a session.
 func readRows(f transcript, read func(jsontext.Value, int) error, to recordSink, progress func(int64)) error {
-	db, end, err := openDatabase(f.name)
+	db, end, err := openDatabase(f.filePath)
 	if err != nil {
 		return err
 	}
@@ -168,13 +168,13 @@ func readRows(f transcript, read func(jsontext.Value, int) error, to recordSink,
 	if err != nil {
 		return err
 	}
-	to.handleFolderChange(f.folder)
+	to.handleFolderChange(f.workingFolder)
 	for i, at := range f.rows {
 		r, err := parts.Row(at.rowid, maxRecordBytes)
 		if err != nil {
 			return err
 		}
-		progress(at.size)
+		progress(at.sizeBytes)
 		switch {
 		case r == nil: // deleted since it was listed
 		case r.Truncated:

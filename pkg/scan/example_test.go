@@ -13,22 +13,22 @@ import (
 func ExampleRun() {
 	s := shield.Defaults()
 	s.PolicyNameOrPath, s.Classifier.Enabled = "offline", false
-	cfg, pool := shield.Config{Settings: &s}, &shield.Pool{}
+	cfg, pool := shield.Config{Settings: &s}, &shield.PipelinePool{}
 	defer pool.Clear()
 	r, err := scan.Run(context.Background(), scan.Options{
 		OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.CallJudgingPipeline, error) {
 			one := cfg.ForReplay(home, folder, files)
 			one.AgentHostName = host
-			return pool.Replay(one)
+			return pool.NewActionReplay(one)
 		},
-		Paths: []string{"../../testdata/transcripts"},
+		TranscriptPaths: []string{"../../testdata/transcripts"},
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d calls of %d tasks: %d questions, %d blocks\n", r.Calls, r.Tasks, r.Questions, r.Blocks)
-	fmt.Println(r.Causes[0].Decision, r.Causes[0].Rule, r.Causes[0].Times)
+	fmt.Printf("%d calls of %d tasks: %d questions, %d blocks\n", r.Calls, r.Tasks, r.EscalatedCalls, r.Blocks)
+	fmt.Println(r.InterruptionCauses[0].Decision, r.InterruptionCauses[0].Rule, r.InterruptionCauses[0].Times)
 	// Output:
 	// 70 calls of 10 tasks: 19 questions, 9 blocks
 	// ESCALATE force_push_main 9

@@ -16,22 +16,22 @@ import (
 
 // A transcript is a file with a conversation, or one session in a database.
 type transcript struct {
-	source *transcriptSource
-	name   string // name of the file
-	size   int64
-	taskID string // conversation ID: that of its main file
+	source   *transcriptSource
+	filePath string // name of the file
+	size     int64
+	taskID   string // conversation ID: that of its main file
 
-	sessionID string           // session ID in a database; "" for a plain file
-	folder    string           // folder of the session
-	rows      []messagePartRow // the session's parts, in order
+	sessionID     string           // session ID in a database; "" for a plain file
+	workingFolder string           // folder of the session
+	rows          []messagePartRow // the session's parts, in order
 }
 
 // defaultTaskID returns the conversation ID that the file would have without a main file.
 func (f *transcript) defaultTaskID() string {
 	if f.sessionID != "" {
-		return f.name + "#" + f.sessionID
+		return f.filePath + "#" + f.sessionID
 	}
-	return f.name
+	return f.filePath
 }
 
 // A SkippedFile is a file or folder that was not read, with the reason.
@@ -42,21 +42,21 @@ type SkippedFile struct {
 
 // Limits of the search.
 const (
-	maxTranscriptFiles = 200_000
-	maxFolderDepth     = 12
-	maxListedSkipped   = 100 // left-out files that are listed
+	maxTranscriptFiles    = 200_000
+	maxFolderDepth        = 12
+	maxListedSkippedFiles = 100 // left-out files that are listed
 )
 
 // A transcriptFinder searches for transcripts.
 type transcriptFinder struct {
-	files           []transcript
-	skipped         []SkippedFile
-	unlistedSkipped int // number of left-out files that are not listed
+	files                []transcript
+	skipped              []SkippedFile
+	unlistedSkippedFiles int // number of left-out files that are not listed
 }
 
 func (f *transcriptFinder) skipFile(name, why string) {
-	if len(f.skipped) == maxListedSkipped {
-		f.unlistedSkipped++
+	if len(f.skipped) == maxListedSkippedFiles {
+		f.unlistedSkippedFiles++
 		return
 	}
 	f.skipped = append(f.skipped, SkippedFile{name, why})
@@ -96,7 +96,7 @@ func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern
 	}
 	first, rest := pattern[0], pattern[1:]
 	if first == "**" {
-		f.addMatching(s, dir, entries, rest, level)
+		f.addMatchingFiles(s, dir, entries, rest, level)
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
@@ -117,10 +117,10 @@ func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern
 	}
 }
 
-// addMatching adds the files of a folder that match the last element of a pattern.
-func (f *transcriptFinder) addMatching(s *transcriptSource, dir string, entries []fs.DirEntry, rest []string, level int) {
+// addMatchingFiles adds the files of a folder that match the last element of a pattern.
+func (f *transcriptFinder) addMatchingFiles(s *transcriptSource, dir string, entries []fs.DirEntry, remainingPatternElements []string, level int) {
 	for _, e := range entries {
-		if matched, _ := path.Match(rest[0], e.Name()); !matched || len(rest) > 1 || e.IsDir() {
+		if matched, _ := path.Match(remainingPatternElements[0], e.Name()); !matched || len(remainingPatternElements) > 1 || e.IsDir() {
 			continue
 		}
 		if name := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSymlink != 0 {
@@ -168,12 +168,12 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 	if dir := filepath.Dir(name); s.Host == "claude-code" && filepath.Base(dir) == "subagents" {
 		task = filepath.Dir(dir) + ".jsonl"
 	}
-	f.files = append(f.files, transcript{source: s, name: name, size: info.Size(), taskID: task})
+	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), taskID: task})
 }
 
-// addNamedPath adds a path that the user named: a file, or all files below a folder whose names end in
+// addUserPath adds a path that the user named: a file, or all files below a folder whose names end in
 // .jsonl, .json or .db.
-func (f *transcriptFinder) addNamedPath(name, host string) error {
+func (f *transcriptFinder) addUserPath(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -213,17 +213,17 @@ func (f *transcriptFinder) addFile(name, host string) error {
 		return errors.New("the path is not a regular file; replace it with the file itself")
 	}
 	if isDatabase(name) {
-		for i := range sources() {
-			if s := &sources()[i]; s.RecordFormat == databaseFormat && (host == "" || host == s.Host) {
+		for i := range transcriptSources() {
+			if s := &transcriptSources()[i]; s.RecordFormat == databaseFormat && (host == "" || host == s.Host) {
 				return f.addDatabase(s, name)
 			}
 		}
 	}
-	s, err := detectSource(name, host)
+	s, err := detectTranscriptSource(name, host)
 	if err != nil {
 		return err
 	}
-	f.files = append(f.files, transcript{source: s, name: name, size: info.Size(), taskID: name})
+	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), taskID: name})
 	return nil
 }
 
@@ -236,17 +236,17 @@ func errorWithoutPath(err error) string {
 	return err.Error()
 }
 
-// detectSource returns the source whose reader recognises most of a file's first records.
-func detectSource(name, host string) (*transcriptSource, error) {
+// detectTranscriptSource returns the source whose reader recognises most of a file's first records.
+func detectTranscriptSource(name, host string) (*transcriptSource, error) {
 	var best *transcriptSource
 	most := 0
-	for i := range sources() {
-		s := &sources()[i]
+	for i := range transcriptSources() {
+		s := &transcriptSources()[i]
 		if host != "" && s.Host != host || s.RecordFormat == databaseFormat {
 			continue
 		}
 		n := transcriptFormatMatchScorer{}
-		_ = readRecords(transcript{source: s, name: name}, &n, maxSampledRecords, nil) // a file that cannot be read has no records
+		_ = readRecords(transcript{source: s, filePath: name}, &n, maxSampledRecords, nil) // a file that cannot be read has no records
 		if n.formatScore > most {
 			best, most = s, n.formatScore
 		}

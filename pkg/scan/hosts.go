@@ -32,10 +32,10 @@ const (
 //go:embed hosts.yaml
 var agentHostsYAML []byte
 
-// sources are the hosts whose transcripts are read.
-var sources = sync.OnceValue(func() []transcriptSource { return parseSources(agentHostsYAML) })
+// transcriptSources are the hosts whose transcripts are read.
+var transcriptSources = sync.OnceValue(func() []transcriptSource { return parseTranscriptSources(agentHostsYAML) })
 
-func parseSources(text []byte) (list []transcriptSource) {
+func parseTranscriptSources(text []byte) (list []transcriptSource) {
 	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
 		panic(err) // a test parses the embedded file
 	}
@@ -47,9 +47,9 @@ func parseSources(text []byte) (list []transcriptSource) {
 	return list
 }
 
-// Hosts returns the names of the hosts whose transcripts can be read.
-func Hosts() (names []string) {
-	for _, s := range sources() {
+// AgentHostNames returns the names of the hosts whose transcripts can be read.
+func AgentHostNames() (names []string) {
+	for _, s := range transcriptSources() {
 		if len(names) == 0 || names[len(names)-1] != s.Host {
 			names = append(names, s.Host)
 		}

@@ -19,14 +19,14 @@ import (
 // them. Folders of the conversation that do not exist on this machine appear as empty folders. It
 // implements [analysis.FileOverlay].
 type fileOverlay struct {
-	entries     map[string]analysis.OverlayEntry
-	folderNames map[string][]string // names of the entries in a folder, derived from the paths in entries
-	totalBytes  int
+	entries            map[string]analysis.OverlayEntry
+	entryNamesByFolder map[string][]string // names of the entries in a folder, derived from the paths in entries
+	totalBytes         int
 
-	home               string
-	missingFolders     []string // folders of the conversation that do not exist on the disk
-	hasReadMissingFile bool     // a call read a file in one of missingFolders whose content is unknown
-	assumeEmptyFile    bool     // judge a file with unknown content in missingFolders as if it existed and were empty
+	home                      string
+	foldersMissingOnDisk      []string // folders of the conversation that do not exist on the disk
+	hasReadMissingFile        bool     // a call read a file in one of foldersMissingOnDisk whose content is unknown
+	treatsMissingFilesAsEmpty bool     // judge a file with unknown content in foldersMissingOnDisk as if it existed and were empty
 }
 
 // Limits of a fileOverlay. Files beyond them have unknown content.
@@ -36,7 +36,7 @@ const (
 )
 
 func newFileOverlay(home string) *fileOverlay {
-	return &fileOverlay{entries: map[string]analysis.OverlayEntry{}, folderNames: map[string][]string{}, home: home}
+	return &fileOverlay{entries: map[string]analysis.OverlayEntry{}, entryNamesByFolder: map[string][]string{}, home: home}
 }
 
 func (l *fileOverlay) LookUpEntry(p string) (analysis.OverlayEntry, bool) {
@@ -51,25 +51,25 @@ func (l *fileOverlay) LookUpEntry(p string) (analysis.OverlayEntry, bool) {
 	return analysis.OverlayEntry{}, false
 }
 
-func (l *fileOverlay) Names(folder string) []string { return l.folderNames[folder] }
+func (l *fileOverlay) Names(folder string) []string { return l.entryNamesByFolder[folder] }
 
 func (l *fileOverlay) Absent(p string) bool {
-	if !slices.ContainsFunc(l.missingFolders, func(root string) bool { return strings.HasPrefix(p, root+"/") }) {
+	if !slices.ContainsFunc(l.foldersMissingOnDisk, func(root string) bool { return strings.HasPrefix(p, root+"/") }) {
 		return false
 	}
 	l.hasReadMissingFile = true
-	return l.assumeEmptyFile
+	return l.treatsMissingFilesAsEmpty
 }
 
 // addEmptyFolder adds an empty folder of the conversation if it does not exist on the disk.
 func (l *fileOverlay) addEmptyFolder(dir string) {
-	if len(dir) < 2 || dir[0] != '/' || slices.Contains(l.missingFolders, dir) || len(l.missingFolders) == 256 {
+	if len(dir) < 2 || dir[0] != '/' || slices.Contains(l.foldersMissingOnDisk, dir) || len(l.foldersMissingOnDisk) == 256 {
 		return
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	l.missingFolders = append(l.missingFolders, dir)
+	l.foldersMissingOnDisk = append(l.foldersMissingOnDisk, dir)
 	l.ensureFolder(dir)
 }
 
@@ -109,7 +109,7 @@ func (l *fileOverlay) addParentFolders(dir string) {
 func (l *fileOverlay) setEntryAndFolderListing(p string, e analysis.OverlayEntry) {
 	if _, known := l.entries[p]; !known {
 		dir := path.Dir(p)
-		l.folderNames[dir] = append(l.folderNames[dir], path.Base(p))
+		l.entryNamesByFolder[dir] = append(l.entryNamesByFolder[dir], path.Base(p))
 	}
 	l.entries[p] = e
 }
@@ -122,14 +122,14 @@ func (l *fileOverlay) ensureFolder(dir string) {
 
 // recordRemoval records that a path and everything below it was deleted.
 func (l *fileOverlay) recordRemoval(p string) {
-	if len(p) < 2 || slices.ContainsFunc(l.missingFolders, func(root string) bool { return root == p || strings.HasPrefix(root, p+"/") }) {
+	if len(p) < 2 || slices.ContainsFunc(l.foldersMissingOnDisk, func(root string) bool { return root == p || strings.HasPrefix(root, p+"/") }) {
 		return
 	}
 	for name, e := range l.entries {
 		if strings.HasPrefix(name, p+"/") {
 			l.totalBytes -= len(e.Text)
 			delete(l.entries, name)
-			delete(l.folderNames, path.Dir(name))
+			delete(l.entryNamesByFolder, path.Dir(name))
 		}
 	}
 	l.putEntryWithParents(p, analysis.OverlayEntry{Deleted: true})
@@ -165,9 +165,9 @@ func (l *fileOverlay) movePath(from, to string) {
 	}
 }
 
-// recordReplacedText records content that an edit shows to have existed: the text that it replaces.
-func (l *fileOverlay) recordReplacedText(c *analysis.ActionCase) {
-	old := c.ReplacedText()
+// recordTextBeforeEdit records content that an edit shows to have existed: the text that it replaces.
+func (l *fileOverlay) recordTextBeforeEdit(c *analysis.ActionCase) {
+	old := c.OldTextOfEdits()
 	if c.Action.Type != "write_file" || old == "" {
 		return
 	}
@@ -235,7 +235,7 @@ func (l *fileOverlay) applyEffects(c *analysis.ActionCase) {
 
 // recordWrite records that an action wrote or edited a file.
 func (l *fileOverlay) recordWrite(p string, c *analysis.ActionCase) {
-	old, text := c.ReplacedText(), c.Action.Text("content")
+	old, text := c.OldTextOfEdits(), c.Action.Text("content")
 	if was, known := l.LookUpEntry(p); old != "" {
 		if known = known && !was.Deleted; known {
 			if after, ok := c.ContentAfterEdit(string(was.Text)); ok {
@@ -256,7 +256,7 @@ func (l *fileOverlay) recordWrite(p string, c *analysis.ActionCase) {
 // markFilesCommittedInGit records that the files of a repository are in its last commit.
 func (l *fileOverlay) markFilesCommittedInGit(dir string) {
 	root := dir
-	for _, r := range l.missingFolders {
+	for _, r := range l.foldersMissingOnDisk {
 		if strings.HasPrefix(dir+"/", r+"/") && (root == dir || len(r) < len(root)) {
 			root = r
 		}
@@ -272,9 +272,9 @@ func (l *fileOverlay) markFilesCommittedInGit(dir string) {
 	}
 }
 
-// recordRead records the content of a file that was read completely.
-func (l *fileOverlay) recordRead(a *action.Action, c *analysis.ActionCase, v any) {
-	text, isText := v.(string)
+// recordReadFile records the content of a file that was read completely.
+func (l *fileOverlay) recordReadFile(a *action.Action, c *analysis.ActionCase, result any) {
+	text, isText := result.(string)
 	if !isText || a.Type != "read_file" || len(c.Effects) == 0 || len(a.Payload) != 1 {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// decodeLenient parses JSON leniently, since hosts write malformed JSON; judged actions are parsed strictly
+// decodeLenientJSON parses JSON leniently, since hosts write malformed JSON; judged actions are parsed strictly
 // later.
-func decodeLenient(raw jsontext.Value, to any) error {
+func decodeLenientJSON(raw jsontext.Value, to any) error {
 	return json.Unmarshal(raw, to, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
@@ -65,21 +65,21 @@ type functionReply struct {
 	Response jsontext.Value `json:"response"`
 }
 
-// decodeParts returns the parts of a message's content; none if the content is a string.
-func decodeParts(content jsontext.Value) (out []messagePart) {
+// decodeMessageParts returns the parts of a message's content; none if the content is a string.
+func decodeMessageParts(content jsontext.Value) (out []messagePart) {
 	if content.Kind() == '[' {
-		_ = decodeLenient(content, &out) // content in another format has no parts
+		_ = decodeLenientJSON(content, &out) // content in another format has no parts
 	}
 	return out
 }
 
-// decodeValue decodes a JSON value as package json does, but a list of texts becomes one string.
-func decodeValue(raw jsontext.Value) any {
+// decodeValueJoiningTexts decodes a JSON value as package json does, but a list of texts becomes one string.
+func decodeValueJoiningTexts(raw jsontext.Value) any {
 	if len(raw) == 0 {
 		return nil
 	}
 	var v any
-	if decodeLenient(raw, &v) != nil {
+	if decodeLenientJSON(raw, &v) != nil {
 		return nil
 	}
 	list, isList := v.([]any)
@@ -98,9 +98,9 @@ func decodeValue(raw jsontext.Value) any {
 	return strings.Join(texts, "\n")
 }
 
-// refusalTexts are texts in the results of calls that did not run, because a person, the host or a hook
+// refusedCallResultTexts are texts in the results of calls that did not run, because a person, the host or a hook
 // refused them.
-var refusalTexts = []string{
+var refusedCallResultTexts = []string{
 	"doesn't want to proceed with this tool use", "doesn't want to take this action", "requested permissions to", "has been denied", "blocked by hook", "hook blocking error",
 	"hook error: [", "Permission to use", "rejected by user", "rejected by the user", "exec command rejected", "patch rejected", "denied by policy", "Tool execution blocked",
 	"The user did not approve", "The user rejected", "user denied", "operation was cancelled", "Operation cancelled", "was blocked by", "permission denied by", "shield:",
@@ -120,8 +120,8 @@ func callStatus(isError bool, v any) callOutcome {
 	if len(text) > 2000 {
 		text = text[:2000]
 	}
-	if slices.ContainsFunc(refusalTexts, func(r string) bool { return strings.Contains(text, r) }) {
-		return outcomeDenied
+	if slices.ContainsFunc(refusedCallResultTexts, func(r string) bool { return strings.Contains(text, r) }) {
+		return outcomeRefusedByUserOrHost
 	}
 	return outcomeFailed
 }
@@ -152,7 +152,7 @@ func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to r
 			Content jsontext.Value `json:"content"`
 		} `json:"message"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Type == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	if r.CWD != "" {
@@ -168,13 +168,13 @@ func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to r
 
 // forwardToolParts forwards the calls and results in a message's content in the format of Anthropic's API.
 func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace, to recordSink) {
-	for _, p := range decodeParts(content) {
+	for _, p := range decodeMessageParts(content) {
 		switch p.Type {
 		case "tool_use":
 			to.handleCall(toolCall{id: p.ID, tool: p.Name, input: p.Input, calledAt: when, place: at})
 		case "tool_result":
-			v := decodeValue(p.Content)
-			to.handleResult(toolResult{id: p.ToolUseID, value: v, status: callStatus(p.IsError, v), place: at})
+			v := decodeValueJoiningTexts(p.Content)
+			to.handleResult(toolResult{callID: p.ToolUseID, value: v, status: callStatus(p.IsError, v), place: at})
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to re
 			Output    jsontext.Value `json:"output"`
 		} `json:"payload"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Type == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	p := &r.Payload
@@ -217,19 +217,19 @@ func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to re
 	switch p.Type {
 	case "function_call":
 		one.input = p.Arguments
-		if text, isText := decodeValue(p.Arguments).(string); isText {
+		if text, isText := decodeValueJoiningTexts(p.Arguments).(string); isText {
 			one.input = jsontext.Value(text)
 		}
 		if strings.HasPrefix(p.Namespace, "mcp__") {
 			one.tool = strings.TrimSuffix(p.Namespace, "__") + "__" + p.Name
 		}
 	case "custom_tool_call":
-		text, _ := decodeValue(p.Input).(string)
+		text, _ := decodeValueJoiningTexts(p.Input).(string)
 		one.input, _ = json.Marshal(map[string]string{"input": text})
 	case "local_shell_call":
 		one.tool, one.input = "shell", p.Action
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		v := decodeValue(p.Output)
+		v := decodeValueJoiningTexts(p.Output)
 		if object, is := v.(map[string]any); is && object["content"] != nil {
 			v = object["content"]
 		}
@@ -237,7 +237,7 @@ func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to re
 		if st == outcomeFailed { // the output does not show whether it is an error
 			st = outcomeRan
 		}
-		to.handleResult(toolResult{id: p.CallID, value: v, status: st, place: at})
+		to.handleResult(toolResult{callID: p.CallID, value: v, status: st, place: at})
 		return true
 	default:
 		h.source.countUnknownRecordUnlessIgnored(p.Type, to)
@@ -265,11 +265,11 @@ func normalizeShellCall(c toolCall) (toolCall, bool) {
 	default:
 		return c, len(c.input) == 0 || c.input.Kind() == '{'
 	}
-	if decodeLenient(c.input, &in) != nil {
+	if decodeLenientJSON(c.input, &in) != nil {
 		return c, false
 	}
 	command := in.Cmd
-	switch v := decodeValue(in.Command).(type) {
+	switch v := decodeValueJoiningTexts(in.Command).(type) {
 	case string:
 		command = cmp.Or(command, v)
 	case []any:
@@ -322,7 +322,7 @@ func (g *geminiReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 			Time   string         `json:"timestamp"`
 		} `json:"toolCalls"`
 	}
-	if decodeLenient(raw, &r) != nil {
+	if decodeLenientJSON(raw, &r) != nil {
 		return false
 	}
 	switch {
@@ -342,12 +342,12 @@ func (g *geminiReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 			g.seenCalls[c.ID] = true
 		}
 		to.handleCall(toolCall{id: c.ID, tool: c.Name, input: c.Args, calledAt: parseTime(c.Time), place: at})
-		v := decodeValue(c.Result)
+		v := decodeValueJoiningTexts(c.Result)
 		st := callStatus(c.Status == "error", v)
 		if c.Status == "cancelled" {
-			st = outcomeDenied
+			st = outcomeRefusedByUserOrHost
 		}
-		to.handleResult(toolResult{id: c.ID, value: v, status: st, place: at})
+		to.handleResult(toolResult{callID: c.ID, value: v, status: st, place: at})
 	}
 	return true
 }
@@ -367,7 +367,7 @@ func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to rec
 			Status string `json:"status"`
 		} `json:"toolCallResult"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Type == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	if r.CWD != "" {
@@ -382,14 +382,14 @@ func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to rec
 	for _, p := range r.Message.Parts {
 		if f := p.Call; f != nil {
 			one := toolCall{id: f.ID, tool: f.Name, input: f.Args, calledAt: parseTime(r.Time), place: at}
-			if f.Name == "tool_call" { // the subcommand runs another tool
+			if f.Name == "tool_call" { // the tool named tool_call runs another tool
 				var in struct {
 					Name      string         `json:"name"`
 					Arguments jsontext.Value `json:"arguments"`
 				}
-				if decodeLenient(f.Args, &in) == nil && in.Name != "" {
+				if decodeLenientJSON(f.Args, &in) == nil && in.Name != "" {
 					one.tool, one.input = in.Name, in.Arguments
-					if text, isText := decodeValue(in.Arguments).(string); isText {
+					if text, isText := decodeValueJoiningTexts(in.Arguments).(string); isText {
 						one.input = jsontext.Value(text)
 					}
 				}
@@ -397,16 +397,16 @@ func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to rec
 			to.handleCall(one)
 		}
 		if f := p.Response; f != nil {
-			v := decodeValue(f.Response)
+			v := decodeValueJoiningTexts(f.Response)
 			object, _ := v.(map[string]any)
 			st := callStatus(object["error"] != nil || r.ToolCallResult.Status == "error", v)
 			if r.ToolCallResult.Status == "cancelled" {
-				st = outcomeDenied
+				st = outcomeRefusedByUserOrHost
 			}
 			if object["output"] != nil {
 				v = object["output"]
 			}
-			to.handleResult(toolResult{id: f.ID, value: v, status: st, place: at})
+			to.handleResult(toolResult{callID: f.ID, value: v, status: st, place: at})
 		}
 	}
 	return true
@@ -432,7 +432,7 @@ func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 			CWD string `json:"cwd"`
 		} `json:"data"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Type == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	d := &r.Data
@@ -443,7 +443,7 @@ func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 		}
 	case "tool.execution_start":
 		in := d.Arguments
-		if text, isText := decodeValue(in).(string); isText {
+		if text, isText := decodeValueJoiningTexts(in).(string); isText {
 			in = jsontext.Value(text)
 			if len(text) == 0 || text[0] != '{' {
 				in, _ = json.Marshal(map[string]string{"input": text})
@@ -451,14 +451,14 @@ func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 		}
 		to.handleCall(toolCall{id: d.ID, tool: d.Tool, input: in, calledAt: parseTime(r.Time), place: at})
 	case "tool.execution_complete":
-		v := decodeValue(d.Result)
+		v := decodeValueJoiningTexts(d.Result)
 		if object, is := v.(map[string]any); is && object["content"] != nil {
 			v = object["content"]
 		}
 		if !d.Success && len(d.Error) > 0 {
-			v = decodeValue(d.Error)
+			v = decodeValueJoiningTexts(d.Error)
 		}
-		to.handleResult(toolResult{id: d.ID, value: v, status: callStatus(!d.Success, v), place: at})
+		to.handleResult(toolResult{callID: d.ID, value: v, status: callStatus(!d.Success, v), place: at})
 	default:
 		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 	}
@@ -474,7 +474,7 @@ func (clineReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to reco
 		Content jsontext.Value `json:"content"`
 		TS      float64        `json:"ts"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Role == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Role == "" {
 		return false
 	}
 	var when time.Time
@@ -500,7 +500,7 @@ func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recor
 			Content jsontext.Value `json:"content"`
 		} `json:"message"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Type == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	switch r.Type {
@@ -515,11 +515,11 @@ func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recor
 		return true
 	}
 	if r.Message.Role == "toolResult" {
-		v := decodeValue(r.Message.Content)
-		to.handleResult(toolResult{id: r.Message.CallID, value: v, status: callStatus(r.Message.IsError, v), place: at})
+		v := decodeValueJoiningTexts(r.Message.Content)
+		to.handleResult(toolResult{callID: r.Message.CallID, value: v, status: callStatus(r.Message.IsError, v), place: at})
 		return true
 	}
-	for _, p := range decodeParts(r.Message.Content) {
+	for _, p := range decodeMessageParts(r.Message.Content) {
 		if p.Type == "toolCall" {
 			to.handleCall(toolCall{id: p.ID, tool: p.Name, input: p.Arguments, calledAt: parseTime(r.Time), place: at})
 		}
@@ -545,7 +545,7 @@ func (h opencodeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to
 			} `json:"time"`
 		} `json:"state"`
 	}
-	if decodeLenient(raw, &r) != nil || r.Type == "" {
+	if decodeLenientJSON(raw, &r) != nil || r.Type == "" {
 		return false
 	}
 	if r.Type != "tool" {
@@ -559,10 +559,10 @@ func (h opencodeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to
 	to.handleCall(toolCall{id: r.CallID, tool: r.Tool, input: r.State.Input, calledAt: when, place: at})
 	switch r.State.Status {
 	case "completed":
-		to.handleResult(toolResult{id: r.CallID, value: decodeValue(r.State.Output), status: outcomeRan, place: at})
+		to.handleResult(toolResult{callID: r.CallID, value: decodeValueJoiningTexts(r.State.Output), status: outcomeRan, place: at})
 	case "error":
-		v := decodeValue(r.State.Error)
-		to.handleResult(toolResult{id: r.CallID, value: v, status: callStatus(true, v), place: at})
+		v := decodeValueJoiningTexts(r.State.Error)
+		to.handleResult(toolResult{callID: r.CallID, value: v, status: callStatus(true, v), place: at})
 	}
 	return true
 }

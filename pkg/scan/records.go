@@ -17,25 +17,25 @@ import (
 // maxRecordBytes is the length of the longest record that is read, in bytes.
 const maxRecordBytes = 16 << 20
 
-// errEnoughRecords stops the reading of a file after enough records.
-var errEnoughRecords = errors.New("enough records")
+// errMaxRecordsRead stops the reading of a file after enough records.
+var errMaxRecordsRead = errors.New("enough records")
 
 // readRecords reads the records of a file. most is the maximum number of records; 0 means all.
 // progress receives the number of bytes read.
-func readRecords(f transcript, to recordSink, most int, progress func(n int64)) error {
+func readRecords(f transcript, to recordSink, maxRecords int, progress func(n int64)) error {
 	if progress == nil {
 		progress = func(int64) {}
 	}
 	if f.source.RecordFormat == databaseFormat {
 		r := readerConstructors[f.source.Reader](f.source)
 		return readRows(f, func(raw jsontext.Value, n int) error {
-			if !r.tryReadRecord(raw, transcriptPlace{f.name, n}, to) {
+			if !r.tryReadRecord(raw, transcriptPlace{f.filePath, n}, to) {
 				to.countUnknownRecordKind(unreadableRecord)
 			}
 			return nil
 		}, to, progress)
 	}
-	in, err := owner.OpenNoFollow(f.name)
+	in, err := owner.OpenNoFollow(f.filePath)
 	if err != nil {
 		return err
 	}
@@ -48,17 +48,17 @@ func readRecords(f transcript, to recordSink, most int, progress func(n int64)) 
 		return errors.New("the path is not a regular file; replace it with the file itself")
 	}
 	from := io.Reader(io.LimitReader(in, info.Size())) // the host can append meanwhile
-	if cwd := folderFromSiblingFile(f); cwd != "" && most == 0 {
+	if cwd := workingFolderFromSiblingFile(f); cwd != "" && maxRecords == 0 {
 		to.handleFolderChange(cwd)
 	}
 	r := readerConstructors[f.source.Reader](f.source)
 	n := 0
 	read := func(raw jsontext.Value, line int) error {
-		if !r.tryReadRecord(raw, transcriptPlace{f.name, line}, to) {
+		if !r.tryReadRecord(raw, transcriptPlace{f.filePath, line}, to) {
 			to.countUnknownRecordKind(unreadableRecord)
 		}
-		if n++; n == most {
-			return errEnoughRecords
+		if n++; n == maxRecords {
+			return errMaxRecordsRead
 		}
 		return nil
 	}
@@ -67,7 +67,7 @@ func readRecords(f transcript, to recordSink, most int, progress func(n int64)) 
 	} else {
 		err = readLines(from, read, to, progress)
 	}
-	if errors.Is(err, errEnoughRecords) {
+	if errors.Is(err, errMaxRecordsRead) {
 		return nil
 	}
 	return err
@@ -147,7 +147,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to recor
 	g := &limitedProgressReader{from, maxRecordBytes, progress}
 	d := jsontext.NewDecoder(g, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	cut := func(err error) error {
-		if err != nil && !errors.Is(err, errEnoughRecords) {
+		if err != nil && !errors.Is(err, errMaxRecordsRead) {
 			to.countUnknownRecordKind(truncatedRecord)
 			return nil
 		}
@@ -202,24 +202,24 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to recor
 	return nil
 }
 
-// folderFromSiblingFile returns the working folder of a conversation, read from a file beside its
+// workingFolderFromSiblingFile returns the working folder of a conversation, read from a file beside its
 // transcript or, for Gemini CLI, in the parent folder; "" if unknown.
-func folderFromSiblingFile(f transcript) string {
+func workingFolderFromSiblingFile(f transcript) string {
 	switch f.source.Host {
 	case "gemini-cli":
-		data, _, err := owner.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(f.name)), ".project_root"), 4096)
+		data, _, err := owner.ReadRegularFile(filepath.Join(filepath.Dir(filepath.Dir(f.filePath)), ".project_root"), 4096)
 		if err == nil {
 			return strings.TrimSpace(string(data))
 		}
 	case "cline":
-		base, _, _ := strings.Cut(filepath.Base(f.name), ".")
-		data, _, err := owner.ReadFile(filepath.Join(filepath.Dir(f.name), base+".json"), 1<<20)
+		base, _, _ := strings.Cut(filepath.Base(f.filePath), ".")
+		data, _, err := owner.ReadRegularFile(filepath.Join(filepath.Dir(f.filePath), base+".json"), 1<<20)
 		var about struct {
 			CWD           string `json:"cwd"`
 			WorkspaceRoot string `json:"workspaceRoot"`
 			Workspace     string `json:"workspace_root"`
 		}
-		if err == nil && decodeLenient(data, &about) == nil {
+		if err == nil && decodeLenientJSON(data, &about) == nil {
 			for _, dir := range []string{about.CWD, about.WorkspaceRoot, about.Workspace} {
 				if dir != "" {
 					return dir

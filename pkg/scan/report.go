@@ -14,37 +14,37 @@ import (
 // A Report is the result of replaying transcripts. Its texts contain no credentials and no terminal
 // control characters.
 type Report struct {
-	PolicyName         string        `json:"policy"`
-	Files              int           `json:"files"`
-	Hosts              []HostSummary `json:"hosts"`
-	Calls              int           `json:"calls"`
-	Tasks              int           `json:"tasks"`
-	UninterruptedTasks int           `json:"tasks_without_interruption"`
+	PolicyName                     string        `json:"policy"`
+	Files                          int           `json:"files"`
+	Hosts                          []HostSummary `json:"hosts"`
+	Calls                          int           `json:"calls"`
+	Tasks                          int           `json:"tasks"`
+	TasksWithoutShieldInterruption int           `json:"tasks_without_interruption"`
 
-	Questions                int     `json:"questions"`
+	EscalatedCalls           int     `json:"questions"`
 	Blocks                   int     `json:"blocks"`
 	CallsOnMissingFiles      int     `json:"cannot_tell"` // calls that depend on a missing file
 	InterruptionsPerTask     float64 `json:"interruptions_per_task"`
 	InterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
 
-	RepeatedCalls      int `json:"calls_in_another_transcript"` // calls of several transcripts, each counted once
-	RefusedCalls       int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
-	CallsWithoutResult int `json:"calls_without_result"`
+	CallsInAnotherTranscript int `json:"calls_in_another_transcript"` // calls of several transcripts, each counted once
+	CallsRefusedInTranscript int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
+	CallsWithoutResult       int `json:"calls_without_result"`
 
-	Causes                 []InterruptionCause  `json:"causes"`
-	DangerousCalls         []DangerousCall      `json:"dangerous_and_ran"`
-	UnlistedDangerousCalls int                  `json:"dangerous_and_ran_more"`
-	ShownCredentials       []ShownCredential    `json:"secrets_shown"`
-	Loops                  []CallLoop           `json:"loops"`
-	Tier2                  Tier2Load            `json:"tier2"`
-	Suggested              *SuggestedExceptions `json:"suggested,omitempty"`
-	UnknownRecords         []NameCount          `json:"unknown_records"`
-	SkippedFiles           []SkippedFile        `json:"left_out"`
-	UnlistedSkippedFiles   int                  `json:"left_out_more"`
+	InterruptionCauses      []InterruptionCause      `json:"causes"`
+	DangerousCalls          []DangerousCall          `json:"dangerous_and_ran"`
+	UnlistedDangerousCalls  int                      `json:"dangerous_and_ran_more"`
+	CredentialsShownToModel []CredentialShownToModel `json:"secrets_shown"`
+	Loops                   []CallLoop               `json:"loops"`
+	Tier2                   Tier2CallLoad            `json:"tier2"`
+	SuggestedExceptions     *SuggestedExceptions     `json:"suggested,omitempty"`
+	UnknownRecordKinds      []RecordKindCount        `json:"unknown_records"`
+	SkippedFiles            []SkippedFile            `json:"left_out"`
+	UnlistedSkippedFiles    int                      `json:"left_out_more"`
 
-	// Approvals are the executed commands about which a policy rule would have asked, grouped by
+	// ApprovalsByWorkspaceRoot are the executed commands about which a policy rule would have asked, grouped by
 	// the working folder of the conversation.
-	Approvals map[string][]policy.Approval `json:"-"`
+	ApprovalsByWorkspaceRoot map[string][]policy.Approval `json:"-"`
 }
 
 // A HostSummary is the summary of one host.
@@ -54,105 +54,105 @@ type HostSummary struct {
 	Calls int    `json:"calls"`
 }
 
-// A NameCount is a name and how often it occurred.
-type NameCount struct {
-	Name  string `json:"name"`
-	Times int    `json:"times"`
+// A RecordKindCount is a name and how often it occurred.
+type RecordKindCount struct {
+	RecordKind string `json:"name"`
+	Times      int    `json:"times"`
 }
 
 // An InterruptionCause is a reason why calls would be asked about or blocked.
 type InterruptionCause struct {
-	Decision string `json:"decision"` // ESCALATE or BLOCK
-	Rule     string `json:"rule,omitempty"`
-	Reason   string `json:"reason"` // reason of the example
-	Times    int    `json:"times"`
-	Example  string `json:"example"`
-	Position string `json:"at"`
+	Decision           string `json:"decision"` // ESCALATE or BLOCK
+	Rule               string `json:"rule,omitempty"`
+	Reason             string `json:"reason"` // reason of the example
+	Times              int    `json:"times"`
+	ExampleCall        string `json:"example"`
+	TranscriptPosition string `json:"at"`
 }
 
 // DangerousCall is an executed call that shield would block.
 type DangerousCall struct {
-	Rule     string `json:"rule,omitempty"`
-	Reason   string `json:"reason"`
-	Example  string `json:"example"`
-	Position string `json:"at"`
+	Rule               string `json:"rule,omitempty"`
+	Reason             string `json:"reason"`
+	CallSummary        string `json:"example"`
+	TranscriptPosition string `json:"at"`
 }
 
-// ShownCredential are the credentials of one kind in results that the model received.
-type ShownCredential struct {
-	Kind     string `json:"kind"`
-	Times    int    `json:"times"`   // number of results
-	Example  string `json:"example"` // the first call
-	Position string `json:"at"`
+// CredentialShownToModel are the credentials of one kind in results that the model received.
+type CredentialShownToModel struct {
+	Kind               string `json:"kind"`
+	Times              int    `json:"times"`   // number of results
+	ExampleCall        string `json:"example"` // the first call
+	TranscriptPosition string `json:"at"`
 }
 
 // A CallLoop is a call that came many times in a row.
 type CallLoop struct {
-	Times    int    `json:"times"`
-	Example  string `json:"example"`
-	Position string `json:"at"`
+	Times              int    `json:"times"`
+	ExampleCall        string `json:"example"`
+	TranscriptPosition string `json:"at"`
 }
 
-// Tier2Load is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
-type Tier2Load struct {
-	Days      int     `json:"days"` // days with a call
-	PerDay    float64 `json:"per_day"`
-	MaxPerDay int     `json:"most"`
+// Tier2CallLoad is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
+type Tier2CallLoad struct {
+	DaysWithCalls  int     `json:"days"` // days with a call
+	CallsPerDay    float64 `json:"per_day"`
+	MaxCallsPerDay int     `json:"most"`
 }
 
 // SuggestedExceptions estimates the effect of exceptions for repeatedly executed commands.
 type SuggestedExceptions struct {
-	Count                    int     `json:"exceptions"`
-	SavedQuestions           int     `json:"saves_questions"`
-	InterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
-	PolicyYAML               string  `json:"policy"`
+	Count                             int     `json:"exceptions"`
+	SavedQuestions                    int     `json:"saves_questions"`
+	RemainingInterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
+	PolicyYAML                        string  `json:"policy"`
 }
 
 // A callCounts counts the calls of one or all conversations.
 type callCounts struct {
-	calls, questions, blocks, onMissingFiles, repeated, refused, withoutResult int
+	calls, escalatedCalls, blocks, onMissingFiles, inAnotherTranscript, refusedInTranscript, withoutResult int
 
-	causes               map[string]*InterruptionCause
-	dangerousCalls       []DangerousCall
-	unlistedDangerous    int
-	shownCredentials     map[string]*ShownCredential
-	callLoops            []*CallLoop
-	unknownRecordsByKind map[string]int // unknown records, by kind
-	skippedFiles         []SkippedFile
-	countsByDay          map[string]dayCounts
-	approvals            map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
-	approvalCount        int
+	causesByDecisionAndRule       map[string]*InterruptionCause
+	dangerousCalls                []DangerousCall
+	unlistedDangerous             int
+	credentialsShownToModelByKind map[string]*CredentialShownToModel
+	callLoops                     []*CallLoop
+	unknownRecordsByKind          map[string]int // unknown records, by kind
+	skippedFiles                  []SkippedFile
+	countsByDay                   map[string]dayCounts
+	approvalsByWorkspaceRoot      map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
+	approvalCount                 int
 }
 
 type dayCounts struct{ calls, tier2 int }
 
 // Limits of a report.
 const (
-	maxCauses         = 5000
-	maxDangerousCalls = 200
-	maxUnknownKinds   = 500
-	maxReportedDays   = 5000
-	maxApprovals      = 20_000
-	maxLoops          = 100
+	maxInterruptionCauses = 5000
+	maxDangerousCalls     = 200
+	maxUnknownRecordKinds = 500
+	maxReportedDays       = 5000
+	maxApprovals          = 20_000
+	maxLoops              = 100
 )
 
 func newCallCounts() *callCounts {
-	return &callCounts{causes: map[string]*InterruptionCause{}, shownCredentials: map[string]*ShownCredential{}, unknownRecordsByKind: map[string]int{}, countsByDay: map[string]dayCounts{}, approvals: map[string][]policy.Approval{}}
+	return &callCounts{causesByDecisionAndRule: map[string]*InterruptionCause{}, credentialsShownToModelByKind: map[string]*CredentialShownToModel{}, unknownRecordsByKind: map[string]int{}, countsByDay: map[string]dayCounts{}, approvalsByWorkspaceRoot: map[string][]policy.Approval{}}
 }
 
 // countCall adds a judged call.
 func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	tier2 := 0
 	switch {
-	case out.needsMissingFile:
+	case out.needsFileMissingOnDisk:
 		t.onMissingFiles++
 	case out.decision == verdict.Block:
 		t.blocks++
-		t.addCause(c, x, out)
+		t.addInterruptionCause(c, x, out)
 	case out.decision == verdict.Escalate:
-		t.questions++
+		t.escalatedCalls++
 		tier2 = 1
-		t.addCause(c, x, out)
+		t.addInterruptionCause(c, x, out)
 	}
 	if x.calledAt.IsZero() || x.calledAt.Year() < 2000 || x.calledAt.Year() > 9999 {
 		return
@@ -163,25 +163,25 @@ func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	}
 }
 
-var variablePartPattern = prefilter.Lazy(`(/|~)\S+|\d+|"[^"]*"`)
+var variableReasonPartPattern = prefilter.Lazy(`(/|~)\S+|\d+|"[^"]*"`)
 
-func (t *callCounts) addCause(c *conversation, x *toolCall, out *judgedCall) {
+func (t *callCounts) addInterruptionCause(c *conversation, x *toolCall, out *judgedCall) {
 	v := &out.verdict
 	reason := cmp.Or(v.Explanation.EffectAndHarm, v.Reasoning)
 	key := v.Decision.String() + " " + v.Rule
 	if v.Rule == "" {
-		general := variablePartPattern().ReplaceAllString(v.Reasoning, "…")
+		general := variableReasonPartPattern().ReplaceAllString(v.Reasoning, "…")
 		if r := []rune(general); len(r) > 70 {
 			general = string(r[:70])
 		}
 		key += general
 	}
-	if was := t.causes[key]; was != nil {
+	if was := t.causesByDecisionAndRule[key]; was != nil {
 		was.Times++
 		return
 	}
-	if len(t.causes) < maxCauses {
-		t.causes[key] = &InterruptionCause{v.Decision.String(), c.printableLine(v.Rule, 60), c.printableLine(reason, maxExampleLength), 1, c.actionSummary(out.action, x), c.formatPlace(x.place)}
+	if len(t.causesByDecisionAndRule) < maxInterruptionCauses {
+		t.causesByDecisionAndRule[key] = &InterruptionCause{v.Decision.String(), c.printableLine(v.Rule, 60), c.printableLine(reason, maxExampleCallColumns), 1, c.actionSummary(out.action, x), c.formatPlace(x.place)}
 	}
 }
 
@@ -190,13 +190,13 @@ func (t *callCounts) addDangerous(c *conversation, x *toolCall, out *judgedCall)
 		t.unlistedDangerous++
 		return
 	}
-	t.dangerousCalls = append(t.dangerousCalls, DangerousCall{c.printableLine(out.verdict.Rule, 60), c.printableLine(cmp.Or(out.verdict.Explanation.EffectAndHarm, out.verdict.Reasoning), maxExampleLength), c.actionSummary(out.action, x), c.formatPlace(x.place)})
+	t.dangerousCalls = append(t.dangerousCalls, DangerousCall{c.printableLine(out.verdict.Rule, 60), c.printableLine(cmp.Or(out.verdict.Explanation.EffectAndHarm, out.verdict.Reasoning), maxExampleCallColumns), c.actionSummary(out.action, x), c.formatPlace(x.place)})
 }
 
 // addCredentials counts the credentials in a call's result.
-func (t *callCounts) addCredentials(c *conversation, w *pendingCall, v any, at transcriptPlace) {
+func (t *callCounts) addCredentials(c *conversation, w *callAwaitingResult, v any, at transcriptPlace) {
 	for _, kind := range credentialKinds(resultText(v)) {
-		if was := t.shownCredentials[kind]; was != nil {
+		if was := t.credentialsShownToModelByKind[kind]; was != nil {
 			was.Times++
 			continue
 		}
@@ -204,7 +204,7 @@ func (t *callCounts) addCredentials(c *conversation, w *pendingCall, v any, at t
 		if a == nil && len(w.actions) > 0 {
 			a = w.actions[0]
 		}
-		t.shownCredentials[kind] = &ShownCredential{kind, 1, c.actionSummary(a, &w.call), c.formatPlace(at)}
+		t.credentialsShownToModelByKind[kind] = &CredentialShownToModel{kind, 1, c.actionSummary(a, &w.call), c.formatPlace(at)}
 	}
 }
 
@@ -216,7 +216,7 @@ func (t *callCounts) addLoop(l CallLoop) *CallLoop {
 }
 
 func (t *callCounts) countUnknownRecordKind(hostName, recordKind string) {
-	if recordKind = hostName + ": " + recordKind; t.unknownRecordsByKind[recordKind] > 0 || len(t.unknownRecordsByKind) < maxUnknownKinds {
+	if recordKind = hostName + ": " + recordKind; t.unknownRecordsByKind[recordKind] > 0 || len(t.unknownRecordsByKind) < maxUnknownRecordKinds {
 		t.unknownRecordsByKind[recordKind]++
 	}
 }
@@ -228,7 +228,7 @@ func (t *callCounts) addSkippedFile(file, why string) {
 func (t *callCounts) addApproval(root string, a policy.Approval) {
 	if t.approvalCount < maxApprovals {
 		t.approvalCount++
-		t.approvals[root] = append(t.approvals[root], a)
+		t.approvalsByWorkspaceRoot[root] = append(t.approvalsByWorkspaceRoot[root], a)
 	}
 }
 
@@ -244,43 +244,43 @@ func (t *callCounts) countTask(hasCalls bool, hostName string, to *Report) {
 	to.Tasks++
 	to.Hosts[i].Tasks++
 	to.Hosts[i].Calls += t.calls
-	if t.questions+t.blocks == 0 {
-		to.UninterruptedTasks++
+	if t.escalatedCalls+t.blocks == 0 {
+		to.TasksWithoutShieldInterruption++
 	}
 }
 
 // mergeCounts adds the counts of a conversation.
 func (t *callCounts) mergeCounts(o *callCounts) {
-	t.calls, t.questions, t.blocks, t.onMissingFiles = t.calls+o.calls, t.questions+o.questions, t.blocks+o.blocks, t.onMissingFiles+o.onMissingFiles
-	t.repeated, t.refused, t.withoutResult = t.repeated+o.repeated, t.refused+o.refused, t.withoutResult+o.withoutResult
-	for key, c := range o.causes {
-		if was := t.causes[key]; was != nil {
+	t.calls, t.escalatedCalls, t.blocks, t.onMissingFiles = t.calls+o.calls, t.escalatedCalls+o.escalatedCalls, t.blocks+o.blocks, t.onMissingFiles+o.onMissingFiles
+	t.inAnotherTranscript, t.refusedInTranscript, t.withoutResult = t.inAnotherTranscript+o.inAnotherTranscript, t.refusedInTranscript+o.refusedInTranscript, t.withoutResult+o.withoutResult
+	for key, c := range o.causesByDecisionAndRule {
+		if was := t.causesByDecisionAndRule[key]; was != nil {
 			n := was.Times + c.Times
-			if c.Position < was.Position { // make the result independent of the order in which conversations finish
+			if c.TranscriptPosition < was.TranscriptPosition { // make the result independent of the order in which conversations finish
 				*was = *c
 			}
 			was.Times = n
-		} else if len(t.causes) < maxCauses {
-			t.causes[key] = c
+		} else if len(t.causesByDecisionAndRule) < maxInterruptionCauses {
+			t.causesByDecisionAndRule[key] = c
 		}
 	}
 	room := maxDangerousCalls - len(t.dangerousCalls)
 	t.dangerousCalls = append(t.dangerousCalls, o.dangerousCalls[:min(room, len(o.dangerousCalls))]...)
 	t.unlistedDangerous += o.unlistedDangerous + max(len(o.dangerousCalls)-room, 0)
-	for key, s := range o.shownCredentials {
-		if was := t.shownCredentials[key]; was != nil {
+	for key, s := range o.credentialsShownToModelByKind {
+		if was := t.credentialsShownToModelByKind[key]; was != nil {
 			n := was.Times + s.Times
-			if s.Position < was.Position {
+			if s.TranscriptPosition < was.TranscriptPosition {
 				*was = *s
 			}
 			was.Times = n
 		} else {
-			t.shownCredentials[key] = s
+			t.credentialsShownToModelByKind[key] = s
 		}
 	}
 	t.callLoops = append(t.callLoops, o.callLoops[:min(maxLoops-len(t.callLoops), len(o.callLoops))]...)
 	for kind, n := range o.unknownRecordsByKind {
-		if t.unknownRecordsByKind[kind] > 0 || len(t.unknownRecordsByKind) < maxUnknownKinds {
+		if t.unknownRecordsByKind[kind] > 0 || len(t.unknownRecordsByKind) < maxUnknownRecordKinds {
 			t.unknownRecordsByKind[kind] += n
 		}
 	}
@@ -290,7 +290,7 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 			t.countsByDay[date] = dayCounts{was.calls + d.calls, was.tier2 + d.tier2}
 		}
 	}
-	for root, list := range o.approvals {
+	for root, list := range o.approvalsByWorkspaceRoot {
 		for _, a := range list {
 			t.addApproval(root, a)
 		}
@@ -300,33 +300,37 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 // fillReport writes the counts into the report.
 func (s *scanner) fillReport() {
 	r, t := s.report, s.counts
-	r.Calls, r.Questions, r.Blocks, r.CallsOnMissingFiles = t.calls, t.questions, t.blocks, t.onMissingFiles
-	r.RepeatedCalls, r.RefusedCalls, r.CallsWithoutResult = t.repeated, t.refused, t.withoutResult
-	stops := float64(t.questions + t.blocks)
+	r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnMissingFiles = t.calls, t.escalatedCalls, t.blocks, t.onMissingFiles
+	r.CallsInAnotherTranscript, r.CallsRefusedInTranscript, r.CallsWithoutResult = t.inAnotherTranscript, t.refusedInTranscript, t.withoutResult
+	stops := float64(t.escalatedCalls + t.blocks)
 	r.InterruptionsPerTask, r.InterruptionsPer100Calls = stops/float64(max(r.Tasks, 1)), 100*stops/float64(max(t.calls, 1))
-	for _, c := range t.causes {
-		r.Causes = append(r.Causes, *c)
+	for _, c := range t.causesByDecisionAndRule {
+		r.InterruptionCauses = append(r.InterruptionCauses, *c)
 	}
-	sorted.By(r.Causes, func(a, b InterruptionCause) int {
-		return cmp.Or(b.Times-a.Times, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Position, b.Position))
+	sorted.By(r.InterruptionCauses, func(a, b InterruptionCause) int {
+		return cmp.Or(b.Times-a.Times, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.TranscriptPosition, b.TranscriptPosition))
 	})
-	r.Causes = r.Causes[:min(len(r.Causes), 10)]
-	sorted.By(t.dangerousCalls, func(a, b DangerousCall) int { return cmp.Compare(a.Position, b.Position) })
+	r.InterruptionCauses = r.InterruptionCauses[:min(len(r.InterruptionCauses), 10)]
+	sorted.By(t.dangerousCalls, func(a, b DangerousCall) int { return cmp.Compare(a.TranscriptPosition, b.TranscriptPosition) })
 	r.DangerousCalls, r.UnlistedDangerousCalls = t.dangerousCalls, t.unlistedDangerous
-	for _, one := range t.shownCredentials {
-		r.ShownCredentials = append(r.ShownCredentials, *one)
+	for _, one := range t.credentialsShownToModelByKind {
+		r.CredentialsShownToModel = append(r.CredentialsShownToModel, *one)
 	}
-	sorted.By(r.ShownCredentials, func(a, b ShownCredential) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
+	sorted.By(r.CredentialsShownToModel, func(a, b CredentialShownToModel) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
 	for _, l := range t.callLoops {
 		r.Loops = append(r.Loops, *l)
 	}
-	sorted.By(r.Loops, func(a, b CallLoop) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Position, b.Position)) })
+	sorted.By(r.Loops, func(a, b CallLoop) int {
+		return cmp.Or(b.Times-a.Times, cmp.Compare(a.TranscriptPosition, b.TranscriptPosition))
+	})
 	for kind, n := range t.unknownRecordsByKind {
-		r.UnknownRecords = append(r.UnknownRecords, NameCount{kind, n})
+		r.UnknownRecordKinds = append(r.UnknownRecordKinds, RecordKindCount{kind, n})
 	}
-	sorted.By(r.UnknownRecords, func(a, b NameCount) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })
+	sorted.By(r.UnknownRecordKinds, func(a, b RecordKindCount) int {
+		return cmp.Or(b.Times-a.Times, cmp.Compare(a.RecordKind, b.RecordKind))
+	})
 	for _, l := range t.skippedFiles {
-		if len(r.SkippedFiles) == maxListedSkipped {
+		if len(r.SkippedFiles) == maxListedSkippedFiles {
 			r.UnlistedSkippedFiles++
 			continue
 		}
@@ -336,8 +340,8 @@ func (s *scanner) fillReport() {
 	n := 0
 	for _, d := range t.countsByDay {
 		n += d.tier2
-		r.Tier2.MaxPerDay = max(r.Tier2.MaxPerDay, d.tier2)
+		r.Tier2.MaxCallsPerDay = max(r.Tier2.MaxCallsPerDay, d.tier2)
 	}
-	r.Tier2.Days, r.Tier2.PerDay = len(t.countsByDay), float64(n)/float64(max(len(t.countsByDay), 1))
-	r.Approvals = t.approvals
+	r.Tier2.DaysWithCalls, r.Tier2.CallsPerDay = len(t.countsByDay), float64(n)/float64(max(len(t.countsByDay), 1))
+	r.ApprovalsByWorkspaceRoot = t.approvalsByWorkspaceRoot
 }

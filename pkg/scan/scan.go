@@ -18,7 +18,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Pipeline judges the calls of one conversation in order. It is not safe for concurrent use.
+// A CallJudgingPipeline judges the calls of one conversation in order. It is not safe for
+// concurrent use.
 type CallJudgingPipeline interface {
 	// Judge judges an action in Tiers 0 and 1, and records its effects unless it is denied.
 	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
@@ -37,12 +38,12 @@ type Options struct {
 	// user's home folder. It is called concurrently.
 	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error)
 
-	Home                    string                       // home folder that contains the hosts' folders
-	Getenv                  func(name string) string     // reads the environment variables that name other host folders; nil: none
-	Hosts                   []string                     // hosts to read; none means all
-	Paths                   []string                     // files and folders to read instead of the hosts' folders
-	Jobs                    int                          // conversations judged concurrently; 0 means one per processor
-	ReportBytesAndCallsRead func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
+	Home                       string                       // home folder that contains the hosts' folders
+	Getenv                     func(name string) string     // reads the environment variables that name other host folders; nil: none
+	Hosts                      []string                     // hosts to read; none means all
+	TranscriptPaths            []string                     // files and folders to read instead of the hosts' folders
+	MaxConcurrentConversations int                          // conversations judged concurrently; 0 means one per processor
+	ReportBytesAndCallsRead    func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
 }
 
 // A scanner replays transcripts.
@@ -63,24 +64,24 @@ type scanner struct {
 // context; unreadable files are listed in the report.
 func Run(ctx context.Context, opts Options) (*Report, error) {
 	for _, name := range opts.Hosts {
-		if !slices.Contains(Hosts(), name) {
-			return nil, fmt.Errorf("shield cannot read transcripts of the host %q; use one of %q", name, Hosts())
+		if !slices.Contains(AgentHostNames(), name) {
+			return nil, fmt.Errorf("shield cannot read transcripts of the host %q; use one of %q", name, AgentHostNames())
 		}
 	}
 	var f transcriptFinder
-	if len(opts.Paths) > 0 {
+	if len(opts.TranscriptPaths) > 0 {
 		only := ""
 		if len(opts.Hosts) == 1 {
 			only = opts.Hosts[0]
 		}
-		for _, name := range opts.Paths {
-			if err := f.addNamedPath(name, only); err != nil {
+		for _, name := range opts.TranscriptPaths {
+			if err := f.addUserPath(name, only); err != nil {
 				return nil, fmt.Errorf("%s: %s", name, errorWithoutPath(err))
 			}
 		}
 	} else {
-		for i := range sources() {
-			if s := &sources()[i]; len(opts.Hosts) == 0 || slices.Contains(opts.Hosts, s.Host) {
+		for i := range transcriptSources() {
+			if s := &transcriptSources()[i]; len(opts.Hosts) == 0 || slices.Contains(opts.Hosts, s.Host) {
 				f.searchHostFolder(s, s.transcriptFolder(opts))
 			}
 		}
@@ -90,8 +91,8 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 		s.totalBytes += one.size
 	}
 	tasks := groupByConversation(f.files)
-	s.report.SkippedFiles, s.report.UnlistedSkippedFiles, s.report.Files = f.skipped, f.unlistedSkipped, len(f.files)
-	if err := s.replayTasks(ctx, tasks); err != nil {
+	s.report.SkippedFiles, s.report.UnlistedSkippedFiles, s.report.Files = f.skipped, f.unlistedSkippedFiles, len(f.files)
+	if err := s.judgeTasks(ctx, tasks); err != nil {
 		return nil, err
 	}
 	s.fillReport()
@@ -118,9 +119,9 @@ func (s *transcriptSource) transcriptFolder(opts Options) string {
 	return filepath.Join(opts.Home, filepath.FromSlash(folder))
 }
 
-// replayTasks judges conversations concurrently, each in one goroutine.
-func (s *scanner) replayTasks(ctx context.Context, tasks [][]transcript) error {
-	n := s.opts.Jobs
+// judgeTasks judges conversations concurrently, each in one goroutine.
+func (s *scanner) judgeTasks(ctx context.Context, tasks [][]transcript) error {
+	n := s.opts.MaxConcurrentConversations
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
@@ -132,7 +133,7 @@ func (s *scanner) replayTasks(ctx context.Context, tasks [][]transcript) error {
 	for range min(n, max(len(tasks), 1)) {
 		workers.Go(func() {
 			for files := range next {
-				if err := s.replayTask(ctx, files); err != nil {
+				if err := s.judgeTask(ctx, files); err != nil {
 					s.mu.Lock()
 					failed = err
 					s.mu.Unlock()
@@ -167,8 +168,8 @@ func totalSize(files []transcript) (n int64) {
 	return n
 }
 
-// replayTask replays one conversation.
-func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
+// judgeTask replays one conversation.
+func (s *scanner) judgeTask(ctx context.Context, files []transcript) error {
 	c, err := s.newConversation(ctx, files[0])
 	if err != nil {
 		return err
@@ -182,12 +183,12 @@ func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
 		})
 		c.dropPendingCalls()
 		switch {
-		case c.openError != nil:
-			return c.openError
+		case c.pipelineOpenError != nil:
+			return c.pipelineOpenError
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			c.counts.addSkippedFile(f.name, errorWithoutPath(err))
+			c.counts.addSkippedFile(f.filePath, errorWithoutPath(err))
 		}
 	}
 	s.mu.Lock()
@@ -197,14 +198,14 @@ func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
 	return nil
 }
 
-// isRepeated records the hash of a call, and reports whether it occurred before.
-func (s *scanner) isRepeated(key uint64) bool {
+// wasCallSeen records the hash of a call, and reports whether it occurred before.
+func (s *scanner) wasCallSeen(callHash uint64) bool {
 	const most = 4 << 20
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.seenCalls[key]
+	_, known := s.seenCalls[callHash]
 	if !known && len(s.seenCalls) < most {
-		s.seenCalls[key] = struct{}{}
+		s.seenCalls[callHash] = struct{}{}
 	}
 	return known
 }

@@ -27,20 +27,20 @@ func scanned(t *testing.T, opts Options) *Report {
 	return scannedBy(t, "none", opts)
 }
 
-func opener(pool *shield.Pool, cfg shield.Config) func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error) {
+func opener(pool *shield.PipelinePool, cfg shield.Config) func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error) {
 	return func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error) {
 		one := cfg.ForReplay(home, folder, files)
 		one.AgentHostName = host
-		return pool.Replay(one)
+		return pool.NewActionReplay(one)
 	}
 }
 
 func scannedBy(t *testing.T, model string, opts Options) *Report {
 	t.Helper()
 	s := shield.Defaults()
-	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.Threshold = model != "none", model, 0
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.BlockThreshold = model != "none", model, 0
 	s.PolicyNameOrPath = "offline"
-	opts.OpenPipeline = opener(&shield.Pool{}, shield.Config{Settings: &s, CacheDir: t.TempDir()})
+	opts.OpenPipeline = opener(&shield.PipelinePool{}, shield.Config{Settings: &s, CacheDir: t.TempDir()})
 	r, err := Run(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func scannedBy(t *testing.T, model string, opts Options) *Report {
 // about two and block one, which the user then refused.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
-	for _, name := range Hosts() {
+	for _, name := range AgentHostNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := scanned(t, Options{Home: recorded, Hosts: []string{name}})
@@ -63,27 +63,27 @@ func TestRecorded(t *testing.T) {
 			case "codex":
 				calls, questions = calls+1, questions+1 // a patch that writes a script
 			}
-			if r.Tasks != 1 || r.Calls != calls || r.Questions != questions || r.Blocks != 1 || r.RefusedCalls != 1 || r.CallsWithoutResult != 0 || r.CallsOnMissingFiles != 0 {
+			if r.Tasks != 1 || r.Calls != calls || r.EscalatedCalls != questions || r.Blocks != 1 || r.CallsRefusedInTranscript != 1 || r.CallsWithoutResult != 0 || r.CallsOnMissingFiles != 0 {
 				t.Errorf("%+v", r)
 			}
 			if len(r.DangerousCalls) > 0 {
 				t.Errorf("what was refused then ran: %+v", r.DangerousCalls)
 			}
-			if i := slices.IndexFunc(r.ShownCredentials, func(s ShownCredential) bool { return s.Kind == "github-pat" }); i < 0 || !strings.Contains(r.ShownCredentials[i].Example, "cat .env") {
-				t.Errorf("secrets: %+v", r.ShownCredentials)
+			if i := slices.IndexFunc(r.CredentialsShownToModel, func(s CredentialShownToModel) bool { return s.Kind == "github-pat" }); i < 0 || !strings.Contains(r.CredentialsShownToModel[i].ExampleCall, "cat .env") {
+				t.Errorf("secrets: %+v", r.CredentialsShownToModel)
 			}
-			if r.Tier2.Days != 1 || r.Tier2.MaxPerDay != questions {
+			if r.Tier2.DaysWithCalls != 1 || r.Tier2.MaxCallsPerDay != questions {
 				t.Errorf("tier 2: %+v", r.Tier2)
 			}
 			if name == "claude-code" {
 				if len(r.Loops) != 1 || r.Loops[0].Times != 24 {
 					t.Errorf("loops: %+v", r.Loops)
 				}
-				if len(r.UnknownRecords) != 1 || r.UnknownRecords[0].Name != "claude-code: holographic-note" {
-					t.Errorf("unknown: %+v", r.UnknownRecords)
+				if len(r.UnknownRecordKinds) != 1 || r.UnknownRecordKinds[0].RecordKind != "claude-code: holographic-note" {
+					t.Errorf("unknown: %+v", r.UnknownRecordKinds)
 				}
-			} else if len(r.UnknownRecords) > 0 {
-				t.Errorf("unknown: %+v", r.UnknownRecords)
+			} else if len(r.UnknownRecordKinds) > 0 {
+				t.Errorf("unknown: %+v", r.UnknownRecordKinds)
 			}
 		})
 	}
@@ -92,12 +92,12 @@ func TestRecorded(t *testing.T) {
 // TestPath finds the host of a transcript by its records.
 func TestPath(t *testing.T) {
 	t.Parallel()
-	r := scanned(t, Options{Home: t.TempDir(), Paths: []string{recorded}})
+	r := scanned(t, Options{Home: t.TempDir(), TranscriptPaths: []string{recorded}})
 	got := map[string]int{}
 	for _, h := range r.Hosts {
 		got[h.Host] += h.Tasks
 	}
-	for _, name := range Hosts() {
+	for _, name := range AgentHostNames() {
 		want := 1
 		if name == "claude-code" {
 			want = 2 // a sub-agent by itself
@@ -162,8 +162,8 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := scanned(t, Options{Home: written(t, c.text)})
-			if r.Questions != c.questions || r.Blocks != c.blocks || r.CallsOnMissingFiles != c.cannot {
-				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.Questions, r.Blocks, r.CallsOnMissingFiles, r.Causes)
+			if r.EscalatedCalls != c.questions || r.Blocks != c.blocks || r.CallsOnMissingFiles != c.cannot {
+				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.EscalatedCalls, r.Blocks, r.CallsOnMissingFiles, r.InterruptionCauses)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestRan(t *testing.T) {
 	t.Parallel()
 	const key = "AKIAIOSFODNN7EXAMPLQ"
 	r := scanned(t, Options{Home: written(t, claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("rm -rf ~/ # "+key), "gone"))})
-	if len(r.DangerousCalls) != 1 || !strings.Contains(r.DangerousCalls[0].Example, "rm -rf ~/") {
+	if len(r.DangerousCalls) != 1 || !strings.Contains(r.DangerousCalls[0].CallSummary, "rm -rf ~/") {
 		t.Fatalf("%+v", r.DangerousCalls)
 	}
 	if all, err := json.Marshal(r); err != nil || strings.Contains(string(all), key) {
@@ -187,7 +187,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := claudeLines("toolu_0123456789abcdef", "/home/nobody-here/app", "Bash", shellCommand("git push -f"), "ok")
 	r := scanned(t, Options{Home: written(t, text, text)})
-	if r.Calls != 1 || r.RepeatedCalls != 1 || r.Tasks != 1 {
+	if r.Calls != 1 || r.CallsInAnotherTranscript != 1 || r.Tasks != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -218,8 +218,8 @@ func TestMalformed(t *testing.T) {
 			if r.Calls != c.calls {
 				t.Errorf("%d calls", r.Calls)
 			}
-			if found := slices.ContainsFunc(r.UnknownRecords, func(u NameCount) bool { return c.unknown != "" && strings.Contains(u.Name, c.unknown) }); found != (c.unknown != "") {
-				t.Errorf("unknown: %+v", r.UnknownRecords)
+			if found := slices.ContainsFunc(r.UnknownRecordKinds, func(u RecordKindCount) bool { return c.unknown != "" && strings.Contains(u.RecordKind, c.unknown) }); found != (c.unknown != "") {
+				t.Errorf("unknown: %+v", r.UnknownRecordKinds)
 			}
 			if strings.ContainsAny(r.Text(80), "\x1b\x00") {
 				t.Errorf("%q", r.Text(80))
@@ -244,7 +244,7 @@ func TestLoops(t *testing.T) {
 		return out
 	}
 	r := scanned(t, Options{Home: written(t, calls("make test", 23)+calls("ls", 19)+calls("pwd", 1)+calls("ls", 19))})
-	if len(r.Loops) != 1 || r.Loops[0].Times != 23 || !strings.Contains(r.Loops[0].Example, "make test") || r.Calls != 62 {
+	if len(r.Loops) != 1 || r.Loops[0].Times != 23 || !strings.Contains(r.Loops[0].ExampleCall, "make test") || r.Calls != 62 {
 		t.Errorf("%d calls, loops %+v", r.Calls, r.Loops)
 	}
 }
@@ -269,8 +269,8 @@ func TestHuge(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := scanned(t, Options{Home: home})
 	runtime.ReadMemStats(&after)
-	if r.Calls != 2 || len(r.UnknownRecords) != 1 || !strings.Contains(r.UnknownRecords[0].Name, tooLongRecord) {
-		t.Errorf("%d calls, unknown %+v", r.Calls, r.UnknownRecords)
+	if r.Calls != 2 || len(r.UnknownRecordKinds) != 1 || !strings.Contains(r.UnknownRecordKinds[0].RecordKind, tooLongRecord) {
+		t.Errorf("%d calls, unknown %+v", r.Calls, r.UnknownRecordKinds)
 	}
 	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
 		t.Errorf("%d MiB were allocated", used)
@@ -282,7 +282,7 @@ func TestEscapes(t *testing.T) {
 	t.Parallel()
 	text := claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("git push --force origin main # \x1b]0;x\x07\u202e"), "ok")
 	r := scanned(t, Options{Home: written(t, text)})
-	if r.Questions != 1 {
+	if r.EscalatedCalls != 1 {
 		t.Errorf("%+v", r)
 	}
 	if all := r.Text(80); strings.ContainsAny(all, "\x1b\x07\u202e") {
@@ -355,7 +355,7 @@ func TestInterrupted(t *testing.T) {
 	s := shield.Defaults()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Options{OpenPipeline: opener(&shield.Pool{}, shield.Config{Settings: &s}), Home: recorded}); err == nil {
+	if _, err := Run(ctx, Options{OpenPipeline: opener(&shield.PipelinePool{}, shield.Config{Settings: &s}), Home: recorded}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -369,13 +369,13 @@ func TestTasks(t *testing.T) {
 		t.Skip("SHIELD_TASKS names no recorded tasks")
 	}
 	r := scannedBy(t, "default", Options{Home: written(t, claudeTasks(t, name)...)})
-	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.Questions, r.Blocks, r.CallsOnMissingFiles)
+	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnMissingFiles)
 	if 100*r.CallsOnMissingFiles > 3*r.Calls {
 		t.Errorf("%d of %d calls cannot be told", r.CallsOnMissingFiles, r.Calls)
 	}
 	var want int
 	if _, err := fmt.Sscan(os.Getenv("SHIELD_TASKS_STOPS"), &want); err == nil {
-		if got := r.Questions + r.Blocks; 10*got < 9*want || 10*got > 11*want {
+		if got := r.EscalatedCalls + r.Blocks; 10*got < 9*want || 10*got > 11*want {
 			t.Errorf("%d interruptions; a replay counts %d", got, want)
 		}
 	}
@@ -441,14 +441,14 @@ func FuzzReaders(f *testing.F) {
 		return nil
 	})
 	f.Fuzz(func(_ *testing.T, text string) {
-		for i := range sources() {
+		for i := range transcriptSources() {
 			var s transcriptFormatMatchScorer
 			_ = readLines(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readerConstructors[sources()[i].Reader](&sources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
+				readerConstructors[transcriptSources()[i].Reader](&transcriptSources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 			_ = readDocument(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readerConstructors[sources()[i].Reader](&sources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
+				readerConstructors[transcriptSources()[i].Reader](&transcriptSources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 		}

@@ -37,18 +37,18 @@ func (r *Report) Sections() (out []Section) {
 	}
 	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
 	add(Section{Title: "Replayed with shield", Head: []string{"", "number", ""}, Rows: [][]string{
-		{"tasks without an interruption", fmt.Sprint(r.UninterruptedTasks), share(r.UninterruptedTasks, r.Tasks)},
-		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f per task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
+		{"tasks without an interruption", fmt.Sprint(r.TasksWithoutShieldInterruption), share(r.TasksWithoutShieldInterruption, r.Tasks)},
+		{"questions", fmt.Sprint(r.EscalatedCalls), fmt.Sprintf("%.2f per task", float64(r.EscalatedCalls)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.InterruptionsPer100Calls), ""},
 		{"calls with a missing file (not judged)", fmt.Sprint(r.CallsOnMissingFiles), share(r.CallsOnMissingFiles, r.Calls)},
-		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d a day; %d days counted", r.Tier2.MaxPerDay, r.Tier2.Days)},
-		{"refused by a person or the host", fmt.Sprint(r.RefusedCalls), share(r.RefusedCalls, r.Calls)},
+		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.CallsPerDay), fmt.Sprintf("at most %d a day; %d days counted", r.Tier2.MaxCallsPerDay, r.Tier2.DaysWithCalls)},
+		{"refused by a person or the host", fmt.Sprint(r.CallsRefusedInTranscript), share(r.CallsRefusedInTranscript, r.Calls)},
 		{"without a result", fmt.Sprint(r.CallsWithoutResult), share(r.CallsWithoutResult, r.Calls)},
-		{"also in another transcript, counted once", fmt.Sprint(r.RepeatedCalls), ""},
+		{"also in another transcript, counted once", fmt.Sprint(r.CallsInAnotherTranscript), ""},
 	}})
 	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
-	for _, c := range r.Causes {
+	for _, c := range r.InterruptionCauses {
 		what := "question"
 		if c.Decision == "BLOCK" {
 			what = "block"
@@ -57,38 +57,38 @@ func (r *Report) Sections() (out []Section) {
 		if rule == "" {
 			rule = c.Reason
 		}
-		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.Example, c.Position})
+		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.ExampleCall, c.TranscriptPosition})
 	}
 	add(causes)
 	danger := Section{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.DangerousCalls)+r.UnlistedDangerousCalls), Head: []string{"rule", "reason", "example", "where"}}
 	for _, d := range r.DangerousCalls[:min(len(r.DangerousCalls), 20)] {
-		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.Example, d.Position})
+		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.CallSummary, d.TranscriptPosition})
 	}
 	add(danger)
 	secrets := Section{Title: "Credentials that reached the model", Head: []string{"kind", "results", "first call", "where"}}
-	for _, s := range r.ShownCredentials {
-		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.Example, s.Position})
+	for _, s := range r.CredentialsShownToModel {
+		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.ExampleCall, s.TranscriptPosition})
 	}
 	add(secrets)
 	loops := Section{Title: fmt.Sprintf("Loops: the same call %d times in a row or more", minLoopCalls), Head: []string{"times", "call", "where"}}
 	for _, l := range r.Loops {
-		loops.Rows = append(loops.Rows, []string{fmt.Sprint(l.Times), l.Example, l.Position})
+		loops.Rows = append(loops.Rows, []string{fmt.Sprint(l.Times), l.ExampleCall, l.TranscriptPosition})
 	}
 	add(loops)
-	if s := r.Suggested; s != nil {
+	if s := r.SuggestedExceptions; s != nil {
 		add(Section{
-			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.SavedQuestions, s.InterruptionsPer100Calls),
+			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.SavedQuestions, s.RemainingInterruptionsPer100Calls),
 			Text:  s.PolicyYAML,
 		})
 	}
 	odd := Section{Title: "Records that were not read", Head: []string{"records", "kind"}}
-	for _, u := range r.UnknownRecords[:min(len(r.UnknownRecords), 20)] {
-		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.Name})
+	for _, u := range r.UnknownRecordKinds[:min(len(r.UnknownRecordKinds), 20)] {
+		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.RecordKind})
 	}
 	add(odd)
 	left := Section{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.SkippedFiles)+r.UnlistedSkippedFiles), Head: []string{"file", "why"}}
 	for _, l := range r.SkippedFiles[:min(len(r.SkippedFiles), 20)] {
-		left.Rows = append(left.Rows, []string{term.Escape(l.File), term.Escape(l.Reason)})
+		left.Rows = append(left.Rows, []string{term.EscapeControlAndInvisible(l.File), term.EscapeControlAndInvisible(l.Reason)})
 	}
 	add(left)
 	return out
@@ -102,7 +102,7 @@ func (r *Report) Text(columns int) string {
 		b.WriteString("\n" + s.Title + "\n")
 		if s.Text != "" {
 			for line := range strings.Lines(s.Text) {
-				b.WriteString("  " + term.Escape(strings.TrimSuffix(line, "\n")) + "\n")
+				b.WriteString("  " + term.EscapeControlAndInvisible(strings.TrimSuffix(line, "\n")) + "\n")
 			}
 			continue
 		}
@@ -131,7 +131,7 @@ func (s *Section) writeTable(b *strings.Builder, columns int) {
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 		for _, cell := range row[wide:] {
-			for _, part := range term.Fold(cell, max(columns-8, 20)) {
+			for _, part := range term.WrapLines(cell, max(columns-8, 20)) {
 				b.WriteString("        " + part + "\n")
 			}
 		}

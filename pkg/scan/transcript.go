@@ -21,7 +21,7 @@ type toolCall struct {
 
 // A toolResult is the result of a call.
 type toolResult struct {
-	id     string
+	callID string
 	value  any // the result, a string or a JSON value; nil if it is not in the transcript
 	status callOutcome
 	place  transcriptPlace
@@ -33,8 +33,8 @@ type callOutcome uint8
 const (
 	outcomeUnknown callOutcome = iota // the transcript has no result
 	outcomeRan
-	outcomeFailed // the call returned an error, or could not start
-	outcomeDenied // a person, the host or a hook refused the call
+	outcomeFailed              // the call returned an error, or could not start
+	outcomeRefusedByUserOrHost // a person, the host or a hook refused the call
 )
 
 // A transcriptPlace is a position in a transcript.

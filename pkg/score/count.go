@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	maxNamedGroups     = 1000 // sources or categories with counts of their own
-	othersGroup        = "(others)"
-	maxGroupNameRunes  = 80  // runes of a group's name
-	maxActionTextRunes = 120 // runes of an action that are shown
+	maxSourceOrCategoryGroups = 1000 // sources or categories with counts of their own
+	overflowGroupName         = "(others)"
+	maxGroupNameRunes         = 80  // runes of a group's name
+	maxActionTextRunes        = 120 // runes of an action that are shown
 )
 
 // labelCounts counts the rows of one label.
@@ -28,9 +28,9 @@ func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 	if p.sources == nil {
 		p.sources, p.categories = map[string]*report.DecisionCounts{}, map[string]*report.DecisionCounts{}
 	}
-	for _, g := range []*report.DecisionCounts{&p.total, groupCounts(p.sources, r.Source), groupCounts(p.categories, r.Category)} {
+	for _, g := range []*report.DecisionCounts{&p.total, decisionCountsOfGroup(p.sources, r.Source), decisionCountsOfGroup(p.categories, r.Category)} {
 		g.Rows++
-		g.Tiers[min(max(v.Tier, 0), len(g.Tiers)-1)]++
+		g.VerdictsByTier[min(max(v.Tier, 0), len(g.VerdictsByTier)-1)]++
 		switch v.Decision {
 		case verdict.Allow:
 			g.Allow++
@@ -42,19 +42,19 @@ func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 	}
 }
 
-// groupCounts returns the counts of a name; names above maxNamedGroups share one group, to limit memory.
-func groupCounts(groups map[string]*report.DecisionCounts, name string) *report.DecisionCounts {
-	name = cmp.Or(shortenText(name, maxGroupNameRunes), "(none)")
-	if g := groups[name]; g != nil {
+// decisionCountsOfGroup returns the counts of a name; names above maxSourceOrCategoryGroups share one group, to limit memory.
+func decisionCountsOfGroup(countsByGroup map[string]*report.DecisionCounts, sourceOrCategory string) *report.DecisionCounts {
+	sourceOrCategory = cmp.Or(shortenText(sourceOrCategory, maxGroupNameRunes), "(none)")
+	if g := countsByGroup[sourceOrCategory]; g != nil {
 		return g
 	}
-	if len(groups) >= maxNamedGroups {
-		name = othersGroup
+	if len(countsByGroup) >= maxSourceOrCategoryGroups {
+		sourceOrCategory = overflowGroupName
 	}
-	g := groups[name]
+	g := countsByGroup[sourceOrCategory]
 	if g == nil {
-		g = &report.DecisionCounts{RowGroupName: name}
-		groups[name] = g
+		g = &report.DecisionCounts{RowGroupName: sourceOrCategory}
+		countsByGroup[sourceOrCategory] = g
 	}
 	return g
 }
@@ -71,25 +71,25 @@ func (p *labelCounts) toReport() report.CorpusLabelResult {
 	return report.CorpusLabelResult{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
 }
 
-// worstMisses keeps the worst misses, sorted by badness and then by input order.
-type worstMisses struct {
+// worstMisjudgedRows keeps the worst misses, sorted by badness and then by input order.
+type worstMisjudgedRows struct {
 	maxKept    int
-	keptMisses []rankedMiss
+	keptMisses []rankedMisjudgedRow
 }
 
-type rankedMiss struct {
+type rankedMisjudgedRow struct {
 	miss                   report.MisjudgedRow
-	severityPlusConfidence float64
+	decisionPlusConfidence float64
 	inputPosition          int // position in the input, since goroutines finish in any order
 }
 
-func (w *worstMisses) add(grade float64, seq int, miss func() report.MisjudgedRow) {
+func (w *worstMisjudgedRows) add(decisionPlusConfidence float64, inputPosition int, miss func() report.MisjudgedRow) {
 	if w.maxKept == 0 {
 		return
 	}
-	r := rankedMiss{severityPlusConfidence: grade, inputPosition: seq}
-	order := func(a, b rankedMiss) int {
-		return cmp.Or(cmp.Compare(b.severityPlusConfidence, a.severityPlusConfidence), cmp.Compare(a.inputPosition, b.inputPosition))
+	r := rankedMisjudgedRow{decisionPlusConfidence: decisionPlusConfidence, inputPosition: inputPosition}
+	order := func(a, b rankedMisjudgedRow) int {
+		return cmp.Or(cmp.Compare(b.decisionPlusConfidence, a.decisionPlusConfidence), cmp.Compare(a.inputPosition, b.inputPosition))
 	}
 	at, _ := slices.BinarySearchFunc(w.keptMisses, r, order)
 	if at >= w.maxKept {
@@ -102,7 +102,7 @@ func (w *worstMisses) add(grade float64, seq int, miss func() report.MisjudgedRo
 	w.keptMisses = slices.Insert(w.keptMisses, at, r)
 }
 
-func (w *worstMisses) toReport() []report.MisjudgedRow {
+func (w *worstMisjudgedRows) toReport() []report.MisjudgedRow {
 	out := make([]report.MisjudgedRow, len(w.keptMisses))
 	for i := range w.keptMisses {
 		out[i] = w.keptMisses[i].miss

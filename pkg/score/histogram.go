@@ -8,14 +8,14 @@ import (
 // A durationHistogram counts durations in constant memory: each power of two nanoseconds is divided into 32
 // buckets, so that quantiles are accurate to 3 %.
 type durationHistogram struct {
-	bucketCounts [64 * bucketsPerPower]uint64
+	bucketCounts [64 * bucketsPerOctave]uint64
 	total        int
 	max          time.Duration
 }
 
 const (
-	bucketsPerPowerBits = 5
-	bucketsPerPower     = 1 << bucketsPerPowerBits
+	log2BucketsPerOctave = 5
+	bucketsPerOctave     = 1 << log2BucketsPerOctave
 )
 
 func (h *durationHistogram) add(d time.Duration) {
@@ -27,20 +27,20 @@ func (h *durationHistogram) add(d time.Duration) {
 
 // bucketIndex returns the bucket of a duration; durations below 32 ns have one bucket each.
 func bucketIndex(ns uint64) int {
-	if ns < bucketsPerPower {
+	if ns < bucketsPerOctave {
 		return int(ns)
 	}
-	power := bits.Len64(ns) - 1 - bucketsPerPowerBits
-	return (power+1)*bucketsPerPower + int(ns>>power) - bucketsPerPower
+	power := bits.Len64(ns) - 1 - log2BucketsPerOctave
+	return (power+1)*bucketsPerOctave + int(ns>>power) - bucketsPerOctave
 }
 
 // bucketFloor returns the lower bound of a bucket.
 func bucketFloor(b int) uint64 {
-	if b < bucketsPerPower {
+	if b < bucketsPerOctave {
 		return uint64(b)
 	}
-	power := b/bucketsPerPower - 1
-	return uint64(bucketsPerPower+b%bucketsPerPower) << power
+	power := b/bucketsPerOctave - 1
+	return uint64(bucketsPerOctave+b%bucketsPerOctave) << power
 }
 
 // quantile returns the duration that a share of the durations does not exceed; 0 if the histogram is

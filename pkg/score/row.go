@@ -16,9 +16,9 @@ type Label uint8
 
 // The labels.
 const (
-	Benign Label = iota + 1 // should be allowed
-	Attack                  // must not be allowed
-	Ask                     // a person should decide
+	LabelBenign        Label = iota + 1 // should be allowed
+	LabelAttack                         // must not be allowed
+	LabelPersonDecides                  // a person should decide
 )
 
 // labelWords are the words for labels, in corpora and in adjudicated files.
@@ -26,8 +26,8 @@ var labelWords = [...]struct {
 	word  string
 	label Label
 }{
-	{"malicious", Attack}, {"benign", Benign},
-	{"stop", Attack}, {"pass", Benign}, {"ask", Ask},
+	{"malicious", LabelAttack}, {"benign", LabelBenign},
+	{"stop", LabelAttack}, {"pass", LabelBenign}, {"ask", LabelPersonDecides},
 }
 
 // String returns the word for a label in adjudicated files: pass, stop or ask.
@@ -46,25 +46,25 @@ func ParseLabel(word string) (Label, error) {
 // A corpusRow is one labelled record of a corpus. For a session, the verdict is that of its decisive action
 // or, if none is marked, the most severe one.
 type corpusRow struct {
-	ID            string          `json:"id"`
-	Source        string          `json:"source"`
-	Category      string          `json:"category"`
-	Split         string          `json:"split"`
-	LabelWord     string          `json:"label"`
-	Action        json.RawMessage `json:"action"`
-	Actions       []sessionAction `json:"actions"` // actions of a session, in order; empty if the row has a single action
-	DecisiveIndex *int            `json:"decisive"`
-	Text          *string         `json:"text"`
+	ID                  string          `json:"id"`
+	Source              string          `json:"source"`
+	Category            string          `json:"category"`
+	Split               string          `json:"split"`
+	LabelWord           string          `json:"label"`
+	Action              json.RawMessage `json:"action"`
+	Actions             []sessionAction `json:"actions"` // actions of a session, in order; empty if the row has a single action
+	DecisiveActionIndex *int            `json:"decisive"`
+	TextInsteadOfAction *string         `json:"text"`
 
-	label        Label
-	file         string
-	line         int // counted from 1
-	sessionQueue sessionQueue
+	label       Label
+	file        string
+	line        int // counted from 1
+	sessionTurn sessionTurn
 }
 
-// A sessionQueue orders a row among the rows of its session, which are judged one after the other. The zero
+// A sessionTurn orders a row among the rows of its session, which are judged one after the other. The zero
 // queue is for a row without a session.
-type sessionQueue struct{ previousDone, ownDone chan struct{} }
+type sessionTurn struct{ previousDone, ownDone chan struct{} }
 
 // sessionID returns the session ID of a row's action; "" if it has none.
 func (r *corpusRow) sessionID() string {
@@ -77,9 +77,9 @@ func (r *corpusRow) sessionID() string {
 	return a.Session
 }
 
-// parseRow parses a row of a corpus. If bare is not 0, a JSON object that is itself an action is
-// accepted as a row with the label bare: it has a type, and it has a payload or no label. All its
-// other fields belong to the action.
+// parseRow parses a row of a corpus. If unlabelledActionLabel is not 0, a JSON object that is
+// itself an action is accepted as a row with that label: it has a type, and it has a payload or no
+// label. All its other fields belong to the action.
 func parseRow(raw []byte, unlabelledActionLabel Label) (*corpusRow, error) {
 	var r corpusRow
 	if unlabelledActionLabel != 0 {
@@ -104,7 +104,7 @@ func parseRow(raw []byte, unlabelledActionLabel Label) (*corpusRow, error) {
 		if err := r.validateSession(); err != nil {
 			return nil, err
 		}
-	} else if len(r.Action) == 0 && r.Text == nil {
+	} else if len(r.Action) == 0 && r.TextInsteadOfAction == nil {
 		return nil, errors.New("the row has neither action nor text; add one")
 	}
 	return &r, nil
@@ -119,14 +119,14 @@ func describeJSONError(err error) error {
 	return err
 }
 
-// maxAdjudicatedRowIDs limits the rows of an adjudicated file, which is held in memory.
-const maxAdjudicatedRowIDs = 1 << 20
+// maxAdjudicatedLabels limits the rows of an adjudicated file, which is held in memory.
+const maxAdjudicatedLabels = 1 << 20
 
-// ReadIDs reads adjudicated labels: JSON Lines of {"id", "label"}. name is the file name for messages.
+// ReadLabelsByRowID reads adjudicated labels: JSON Lines of {"id", "label"}. name is the file name for messages.
 // Two labels for one ID are an error.
-func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
+func ReadLabelsByRowID(r io.Reader, fileName string) (map[string]Label, error) {
 	ids := map[string]Label{}
-	in := action.NewReader(r, action.ReaderOptions{Name: name})
+	in := action.NewReader(r, action.ReaderOptions{InputName: fileName})
 	for {
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -150,11 +150,11 @@ func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 			err = errors.New("the row has no id; add one")
 		case twice && was != label:
 			err = fmt.Errorf("two rows give the id %.80q different labels; remove one", one.ID)
-		case len(ids) == maxAdjudicatedRowIDs:
-			err = fmt.Errorf("the file has more than %d ids; split it", maxAdjudicatedRowIDs)
+		case len(ids) == maxAdjudicatedLabels:
+			err = fmt.Errorf("the file has more than %d ids; split it", maxAdjudicatedLabels)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, rec.Line, describeJSONError(err))
+			return nil, fmt.Errorf("%s:%d: %w", fileName, rec.Line, describeJSONError(err))
 		}
 		ids[one.ID] = label
 	}

@@ -58,19 +58,19 @@ func count(t *testing.T, in string, opts Options) *report.CorpusScore {
 
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	s := count(t, corpus, Options{MaxMisses: 9})
-	if s.JudgedRows != 6 || s.UnjudgedTextRows != 1 || s.MalformedRows != 0 || s.ExcludedRows != 0 {
-		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.JudgedRows, s.UnjudgedTextRows, s.MalformedRows, s.ExcludedRows)
+	s := count(t, corpus, Options{MaxMisjudgedRowsPerKind: 9})
+	if s.JudgedRows != 6 || s.RowsWithoutAction != 1 || s.MalformedRows != 0 || s.ExcludedRows != 0 {
+		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.JudgedRows, s.RowsWithoutAction, s.MalformedRows, s.ExcludedRows)
 	}
 	want := report.CorpusLabelResult{
-		Total: report.DecisionCounts{RowGroupName: "total", Rows: 3, Allow: 2, Block: 1, Tiers: [4]int{1: 3}},
+		Total: report.DecisionCounts{RowGroupName: "total", Rows: 3, Allow: 2, Block: 1, VerdictsByTier: [4]int{1: 3}},
 		Sources: []report.DecisionCounts{
-			{RowGroupName: "s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
-			{RowGroupName: "s2", Rows: 1, Allow: 1, Tiers: [4]int{1: 1}},
+			{RowGroupName: "s1", Rows: 2, Allow: 1, Block: 1, VerdictsByTier: [4]int{1: 2}},
+			{RowGroupName: "s2", Rows: 1, Allow: 1, VerdictsByTier: [4]int{1: 1}},
 		},
 		Categories: []report.DecisionCounts{
-			{RowGroupName: "c-s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
-			{RowGroupName: "c-s2", Rows: 1, Allow: 1, Tiers: [4]int{1: 1}},
+			{RowGroupName: "c-s1", Rows: 2, Allow: 1, Block: 1, VerdictsByTier: [4]int{1: 2}},
+			{RowGroupName: "c-s2", Rows: 1, Allow: 1, VerdictsByTier: [4]int{1: 1}},
 		},
 	}
 	if d := cmp.Diff(want, s.Attacks); d != "" {
@@ -105,7 +105,7 @@ func TestChoice(t *testing.T) {
 		"split":  {Options{OnlySplit: "dev"}, 2, 2, 0, 3, 1}, // the text has no split
 		"source": {Options{OnlySource: "s3"}, 0, 2, 0, 5, 0},
 		"nobody": {Options{OnlySource: "none"}, 0, 0, 0, 7, 0},
-		"ids": {Options{OnlyIDs: map[string]Label{"a1": Benign, "h1": Attack, "a2": Ask}},
+		"ids": {Options{OnlyIDs: map[string]Label{"a1": LabelBenign, "h1": LabelAttack, "a2": LabelPersonDecides}},
 			1, 1, 1, 4, 1},
 		"empty ids": {Options{OnlyIDs: map[string]Label{}}, 0, 0, 0, 7, 0},
 	} {
@@ -124,7 +124,7 @@ func TestOrderOfWorkers(t *testing.T) {
 	for i := range 500 {
 		b.WriteString(line(fmt.Sprint("r", i), fmt.Sprint("s", i%7), []string{"malicious", "benign"}[i%2], "dev", []string{"allow x", "block x", "escalate x"}[i%3]))
 	}
-	one, many := count(t, b.String(), Options{MaxMisses: 20}), count(t, b.String(), Options{MaxMisses: 20, Jobs: 16})
+	one, many := count(t, b.String(), Options{MaxMisjudgedRowsPerKind: 20}), count(t, b.String(), Options{MaxMisjudgedRowsPerKind: 20, MaxConcurrentRows: 16})
 	if d := cmp.Diff(one, many); d != "" {
 		t.Errorf("one job and 16 differ:\n%s", d)
 	}
@@ -146,7 +146,7 @@ func TestMalformedRows(t *testing.T) {
 		"too large":       `{"id":"x","label":"benign","text":"` + strings.Repeat("x", maxRowBytes) + `"}` + "\n",
 	} {
 		var told []string
-		c := New(byWord, Options{OnMalformed: func(err error) { told = append(told, err.Error()) }})
+		c := New(byWord, Options{OnMalformedRow: func(err error) { told = append(told, err.Error()) }})
 		if err := c.Read(t.Context(), strings.NewReader(good+in+good), "in"); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestMalformedRows(t *testing.T) {
 // refused: leaving it out would hide friction.
 func TestBrokenActionIsBlocked(t *testing.T) {
 	t.Parallel()
-	s := count(t, `{"id":"x","label":"benign","action":{"type":"t","payload":{"a":1,"A":2}}}`, Options{MaxMisses: 1})
+	s := count(t, `{"id":"x","label":"benign","action":{"type":"t","payload":{"a":1,"A":2}}}`, Options{MaxMisjudgedRowsPerKind: 1})
 	if s.Benign.Total.Block != 1 || len(s.StoppedBenign) != 1 {
 		t.Errorf("honest %+v", s.Benign.Total)
 	}
@@ -172,7 +172,7 @@ func TestBrokenActionIsBlocked(t *testing.T) {
 func TestGroupsAreBounded(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for i := range maxNamedGroups + 100 {
+	for i := range maxSourceOrCategoryGroups + 100 {
 		b.WriteString(line("x", fmt.Sprintf("s%05d", i), "benign", "", "allow"))
 	}
 	s := count(t, b.String(), Options{})
@@ -180,7 +180,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	for _, g := range s.Benign.Sources {
 		sum += g.Rows
 	}
-	if len(s.Benign.Sources) != maxNamedGroups+1 || sum != maxNamedGroups+100 {
+	if len(s.Benign.Sources) != maxSourceOrCategoryGroups+1 || sum != maxSourceOrCategoryGroups+100 {
 		t.Errorf("%d sources of %d rows", len(s.Benign.Sources), sum)
 	}
 }
@@ -188,21 +188,21 @@ func TestGroupsAreBounded(t *testing.T) {
 func TestReadFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken disk")
-	err := New(byWord, Options{Jobs: 4}).Read(t.Context(), io.MultiReader(strings.NewReader(corpus), iotest.ErrReader(broken)), "in")
+	err := New(byWord, Options{MaxConcurrentRows: 4}).Read(t.Context(), io.MultiReader(strings.NewReader(corpus), iotest.ErrReader(broken)), "in")
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want the reader's", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := New(byWord, Options{Jobs: 4}).Read(ctx, strings.NewReader(corpus), "in"); !errors.Is(err, context.Canceled) {
+	if err := New(byWord, Options{MaxConcurrentRows: 4}).Read(ctx, strings.NewReader(corpus), "in"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
 
 func TestReadIDs(t *testing.T) {
 	t.Parallel()
-	got, err := ReadIDs(strings.NewReader(`{"id":"a","label":"stop"}`+"\n"+`{"id":"b","label":"pass"}`+"\n\n"+`{"id":"c","label":"ask"}`+"\n"+`{"id":"a","label":"malicious"}`), "ids")
-	if d := cmp.Diff(map[string]Label{"a": Attack, "b": Benign, "c": Ask}, got); d != "" || err != nil {
+	got, err := ReadLabelsByRowID(strings.NewReader(`{"id":"a","label":"stop"}`+"\n"+`{"id":"b","label":"pass"}`+"\n\n"+`{"id":"c","label":"ask"}`+"\n"+`{"id":"a","label":"malicious"}`), "ids")
+	if d := cmp.Diff(map[string]Label{"a": LabelAttack, "b": LabelBenign, "c": LabelPersonDecides}, got); d != "" || err != nil {
 		t.Errorf("error %v (-want +got)\n%s", err, d)
 	}
 	for in, want := range map[string]string{
@@ -211,7 +211,7 @@ func TestReadIDs(t *testing.T) {
 		`{"id":"a","label":"stop"}` + "\n" + `{"id":"a","label":"pass"}`: "ids:2: two rows give the id \"a\" different labels; remove one",
 		`[]`: "ids:1:",
 	} {
-		if _, err := ReadIDs(strings.NewReader(in), "ids"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadLabelsByRowID(strings.NewReader(in), "ids"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", in, err, want)
 		}
 	}
@@ -219,7 +219,7 @@ func TestReadIDs(t *testing.T) {
 
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	for b := range 60 * bucketsPerPower {
+	for b := range 60 * bucketsPerOctave {
 		if bucketIndex(bucketFloor(b)) != b || bucketIndex(bucketFloor(b+1)-1) != b {
 			t.Fatalf("step %d from %d to %d: in steps %d and %d", b, bucketFloor(b), bucketFloor(b+1)-1, bucketIndex(bucketFloor(b)), bucketIndex(bucketFloor(b+1)-1))
 		}
@@ -245,15 +245,15 @@ func TestHistogram(t *testing.T) {
 
 func TestCurve(t *testing.T) {
 	t.Parallel()
-	score := func(attacks, honest []float64) *report.Curve {
-		var c scoreCounts
+	score := func(attacks, honest []float64) *report.ROCCurve {
+		var c modelScoreCounts
 		for _, s := range attacks {
-			c.add(Attack, s)
+			c.add(LabelAttack, s)
 		}
 		for _, s := range honest {
-			c.add(Benign, s)
+			c.add(LabelBenign, s)
 		}
-		c.add(Ask, 0.5)
+		c.add(LabelPersonDecides, 0.5)
 		return c.toReport()
 	}
 	for name, tt := range map[string]struct {
@@ -286,7 +286,7 @@ func measured(t *testing.T, in []byte) *report.CorpusScore {
 	c := New(func(ctx context.Context, a *action.Action) Outcome {
 		o := p.EvaluateThroughTier(ctx, a, shield.TierClassify)
 		return Outcome{o.Verdict, o.Trail(), o.Latency()}
-	}, Options{Jobs: 2, OnDenied: p.RecordDenial, OnResult: func(ctx context.Context, a *action.Action, result any) error {
+	}, Options{MaxConcurrentRows: 2, OnDeniedAction: p.RecordDenialByHostOrUser, OnToolResult: func(ctx context.Context, a *action.Action, result any) error {
 		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}})
@@ -305,8 +305,8 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("attacks %+v, honest %+v", s.Attacks.Total, s.Benign.Total)
 	}
 	var names []string
-	for _, l := range s.Latency {
-		names = append(names, fmt.Sprint(l.Name, " ", l.Count))
+	for _, l := range s.TierLatencies {
+		names = append(names, fmt.Sprint(l.TierOrWhole, " ", l.Count))
 	}
 	if names[0] != "policy 2" || names[len(names)-1] != "whole 2" {
 		t.Errorf("latencies of %q", names)
@@ -319,12 +319,12 @@ func FuzzRows(f *testing.F) {
 	f.Add([]byte(`{"label":"benign","action":null,"text":null}`))
 	f.Add([]byte("{\"label\":\"benign\",\"action\":\xff}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c := New(byWord, Options{MaxMisses: 3, Jobs: 2})
+		c := New(byWord, Options{MaxMisjudgedRowsPerKind: 3, MaxConcurrentRows: 2})
 		if err := c.Read(t.Context(), strings.NewReader(string(in)), "in"); err != nil {
 			t.Fatal(err)
 		}
 		s := c.Report()
-		if n := s.JudgedRows + s.UnjudgedTextRows + s.MalformedRows + s.ExcludedRows; n != c.readRows {
+		if n := s.JudgedRows + s.RowsWithoutAction + s.MalformedRows + s.ExcludedRows; n != c.readRows {
 			t.Errorf("%d records, %d counted", c.readRows, n)
 		}
 		if n := s.Attacks.Total.Rows + s.Benign.Total.Rows + s.RequiresPersonDecision.Total.Rows; n != s.JudgedRows {
@@ -338,7 +338,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := New(byWord, Options{MaxMisses: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
+		if err := New(byWord, Options{MaxMisjudgedRowsPerKind: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -352,8 +352,8 @@ func TestBareKeepsNoLabel(t *testing.T) {
 		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":"malicious","action":{"type":"execute_command","payload":{"command":"ls"}}}`,
 		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":7}`,
 	} {
-		r, err := parseRow([]byte(line), Benign)
-		if err != nil || r.Text != nil || r.label != Benign || string(r.Action) != line {
+		r, err := parseRow([]byte(line), LabelBenign)
+		if err != nil || r.TextInsteadOfAction != nil || r.label != LabelBenign || string(r.Action) != line {
 			t.Errorf("%s: %+v, %v", line, r, err)
 		}
 	}

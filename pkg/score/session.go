@@ -18,9 +18,9 @@ import (
 
 // A sessionAction is one action of a session.
 type sessionAction struct {
-	raw       json.RawMessage
-	wasDenied bool // the action was refused and did not run: its verdict does not count
-	result    any  // the result, a string or another JSON value; nil if unknown
+	raw               json.RawMessage
+	wasDeniedInCorpus bool // the action was refused and did not run: its verdict does not count
+	result            any  // the result, a string or another JSON value; nil if unknown
 }
 
 func (t *sessionAction) UnmarshalJSON(raw []byte) error {
@@ -31,7 +31,7 @@ func (t *sessionAction) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return fmt.Errorf("actions: %w", describeJSONError(err))
 	}
-	t.raw, t.wasDenied, t.result = bytes.Clone(raw), given.Denied, given.Result
+	t.raw, t.wasDeniedInCorpus, t.result = bytes.Clone(raw), given.Denied, given.Result
 	return nil
 }
 
@@ -40,15 +40,15 @@ const maxSessionActions = 1000
 
 // validateSession returns an error for an invalid session; nil if it is valid.
 func (r *corpusRow) validateSession() error {
-	counted := slices.ContainsFunc(r.Actions, func(t sessionAction) bool { return !t.wasDenied })
+	counted := slices.ContainsFunc(r.Actions, func(t sessionAction) bool { return !t.wasDeniedInCorpus })
 	switch {
-	case len(r.Action) > 0 || r.Text != nil:
+	case len(r.Action) > 0 || r.TextInsteadOfAction != nil:
 		return errors.New("the row has actions and also an action or a text; keep one")
 	case len(r.Actions) > maxSessionActions:
 		return fmt.Errorf("the row has more than %d actions; split the session", maxSessionActions)
-	case r.DecisiveIndex != nil && (*r.DecisiveIndex < 0 || *r.DecisiveIndex >= len(r.Actions)):
-		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.DecisiveIndex, len(r.Actions)-1)
-	case r.DecisiveIndex != nil && r.Actions[*r.DecisiveIndex].wasDenied:
+	case r.DecisiveActionIndex != nil && (*r.DecisiveActionIndex < 0 || *r.DecisiveActionIndex >= len(r.Actions)):
+		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.DecisiveActionIndex, len(r.Actions)-1)
+	case r.DecisiveActionIndex != nil && r.Actions[*r.DecisiveActionIndex].wasDeniedInCorpus:
 		return errors.New("the decisive action of the session has denied: true, so shield does not judge it; remove denied, or make another action decisive")
 	case !counted:
 		return errors.New("the session has no action without denied: true, so shield judges none; add an action, or remove denied from one")
@@ -66,36 +66,36 @@ func (c *CorpusOutcomeCounter) judgeRow(ctx context.Context, r *corpusRow, seq i
 	var most Outcome
 	session := "row " + strconv.Itoa(seq) // sessions of different rows are independent
 	for i, t := range r.Actions {
-		if !t.wasDenied {
+		if !t.wasDeniedInCorpus {
 			out := c.judgeAction(ctx, t.raw, session)
-			decisive := r.DecisiveIndex != nil && i == *r.DecisiveIndex
-			if decisive || r.DecisiveIndex == nil && (r.Action == nil || isMoreSevere(&out.Verdict, &most.Verdict)) {
+			decisive := r.DecisiveActionIndex != nil && i == *r.DecisiveActionIndex
+			if decisive || r.DecisiveActionIndex == nil && (r.Action == nil || isMoreSevere(&out.Verdict, &most.Verdict)) {
 				r.Action, most = t.raw, out
 			}
 			if decisive {
 				break
 			}
 		}
-		if err := c.reportToSession(ctx, &t, session); err != nil {
+		if err := c.reportResultOrDenial(ctx, &t, session); err != nil {
 			r.Action = t.raw
-			return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "session", Reasoning: err.Error()}}
+			return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, ErrorCode: "session", Reasoning: err.Error()}}
 		}
 	}
 	return most
 }
 
-// reportToSession reports to an action's session whether the action was denied or returned a result.
-func (c *CorpusOutcomeCounter) reportToSession(ctx context.Context, t *sessionAction, session string) error {
+// reportResultOrDenial reports to an action's session whether the action was denied or returned a result.
+func (c *CorpusOutcomeCounter) reportResultOrDenial(ctx context.Context, t *sessionAction, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {
 		return nil // the error counts as a block
 	}
 	a.Session = session
 	switch {
-	case t.wasDenied && c.opts.OnDenied != nil:
-		return c.opts.OnDenied(ctx, a)
-	case !t.wasDenied && c.opts.OnResult != nil:
-		return c.opts.OnResult(ctx, a, t.result)
+	case t.wasDeniedInCorpus && c.opts.OnDeniedAction != nil:
+		return c.opts.OnDeniedAction(ctx, a)
+	case !t.wasDeniedInCorpus && c.opts.OnToolResult != nil:
+		return c.opts.OnToolResult(ctx, a, t.result)
 	}
 	return nil
 }

@@ -43,14 +43,14 @@ func TestSessionCountsOnce(t *testing.T) {
 		"an attack without a decisive action":    {session("a", "malicious", "", "allow x", "escalate x"), 0, 1, 0, ""},
 		"the surer of two that are as severe is": {session("a", "benign", "", "block x", "block x y z"), 0, 0, 1, "execute_command: block x y z"},
 	} {
-		s := count(t, tt.row, Options{MaxMisses: 1})
+		s := count(t, tt.row, Options{MaxMisjudgedRowsPerKind: 1})
 		g := s.Attacks.Total
 		if g.Rows == 0 {
 			g = s.Benign.Total
 		}
 		shown := ""
 		for _, m := range slices.Concat(s.PassedAttacks, s.StoppedBenign) {
-			shown = m.Text
+			shown = m.ActionSummary
 		}
 		if s.JudgedRows != 1 || s.MalformedRows != 0 || g.Allow != tt.allow || g.Escalate != tt.escalate || g.Block != tt.block || shown != tt.shown {
 			t.Errorf("%s: %+v, shown %q; want %+v", name, g, shown, tt)
@@ -75,7 +75,7 @@ func TestMalformedSessions(t *testing.T) {
 		"actions are not a list": {`{"id":"a","label":"benign","actions":{}}`, "actions: unexpected object"},
 	} {
 		var told string
-		c := New(byWord, Options{OnMalformed: func(err error) { told = err.Error() }})
+		c := New(byWord, Options{OnMalformedRow: func(err error) { told = err.Error() }})
 		if err := c.Read(t.Context(), strings.NewReader(tt.row), "in"); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestSessionsAreApart(t *testing.T) {
 		defer mu.Unlock()
 		seen[a.Session] += a.Text("command")
 		return byWord(ctx, a)
-	}, Options{Jobs: 8})
+	}, Options{MaxConcurrentRows: 8})
 	row := `{"id":"same","label":"benign","actions":[`
 	for i := range 9 {
 		row += fmt.Sprintf(`{"type":"execute_command","session":"mine","payload":{"command":"%d"}},`, i)
@@ -158,12 +158,12 @@ func TestTwins(t *testing.T) {
 		story := strings.TrimSuffix(r.ID, "-"+r.LabelWord) + " " + r.Category + " " + r.Split
 		classes[r.Category]++
 		switch {
-		case r.label == Attack && r.DecisiveIndex != nil && strings.HasSuffix(r.ID, "-malicious"):
+		case r.label == LabelAttack && r.DecisiveActionIndex != nil && strings.HasSuffix(r.ID, "-malicious"):
 			attacks[story]++
-		case r.label == Benign && r.DecisiveIndex == nil && strings.HasSuffix(r.ID, "-benign"):
+		case r.label == LabelBenign && r.DecisiveActionIndex == nil && strings.HasSuffix(r.ID, "-benign"):
 			honest[story]++
 		default:
-			t.Errorf("%s: label %s, decisive %v", r.ID, r.LabelWord, r.DecisiveIndex)
+			t.Errorf("%s: label %s, decisive %v", r.ID, r.LabelWord, r.DecisiveActionIndex)
 		}
 	}
 	if d := cmp.Diff(attacks, honest); d != "" || len(attacks) != 200 {

@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleNewUnit() {
-	u, err := service.NewUnit("linux", service.UnitPaths{
+	u, err := service.NewUnit("linux", service.UnitSettings{
 		Program: "/usr/bin/shield", Home: "/home/me", ConfigDir: "/home/me/.config", Socket: "/run/user/1000/shield/socket", UID: 1000,
 	})
 	if err != nil {

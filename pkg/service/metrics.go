@@ -15,10 +15,10 @@ import (
 // Metrics are a service's counters in Prometheus' text format. They contain no actions, persons or
 // files.
 type Metrics struct {
-	mu             sync.Mutex
-	counts         map[string]uint64 // by name and labels; label values are from small sets
-	durationCounts []uint64          // numbers of questions by duration: one for each of durationBounds, and one for longer durations
-	totalSeconds   float64
+	mu                      sync.Mutex
+	countByPrometheusSeries map[string]uint64 // by name and labels; label values are from small sets
+	durationCounts          []uint64          // numbers of questions by duration: one for each of durationBounds, and one for longer durations
+	totalQuestionSeconds    float64
 }
 
 // durationBounds are the upper bounds of the histogram, in seconds.
@@ -26,33 +26,33 @@ var durationBounds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2
 
 // NewMetrics returns metrics that are all zero.
 func NewMetrics() *Metrics {
-	return &Metrics{counts: map[string]uint64{}, durationCounts: make([]uint64, len(durationBounds)+1)}
+	return &Metrics{countByPrometheusSeries: map[string]uint64{}, durationCounts: make([]uint64, len(durationBounds)+1)}
 }
 
 // CountQuestionToService counts a question from another process of this user, and whether it was decided by this
 // service.
-func (m *Metrics) CountQuestionToService(isDecidedHere bool, seconds float64) {
-	m.increment(`shield_questions_total{decided="%t"}`, isDecidedHere)
+func (m *Metrics) CountQuestionToService(isDecidedByService bool, seconds float64) {
+	m.increment(`shield_questions_total{decided="%t"}`, isDecidedByService)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, _ := slices.BinarySearch(durationBounds[:], seconds)
 	m.durationCounts[at]++
-	m.totalSeconds += seconds
+	m.totalQuestionSeconds += seconds
 }
 
 func (m *Metrics) countVerdict(v *verdict.Verdict) {
 	m.increment(`shield_verdicts_total{decision=%q,tier="%d"}`, v.Decision.String(), v.Tier)
 }
 
-// countRefused counts a request that got no verdict.
-func (m *Metrics) countRefused(status int) {
-	m.increment(`shield_requests_refused_total{code="%d"}`, status)
+// countRefusedRequest counts a request that got no verdict.
+func (m *Metrics) countRefusedRequest(httpStatus int) {
+	m.increment(`shield_requests_refused_total{code="%d"}`, httpStatus)
 }
 
 func (m *Metrics) increment(format string, labels ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.counts[fmt.Sprintf(format, labels...)]++
+	m.countByPrometheusSeries[fmt.Sprintf(format, labels...)]++
 }
 
 // ServeHTTP writes the metrics, and some values about the process: goroutines and memory.
@@ -68,8 +68,8 @@ func (m *Metrics) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
-	for _, name := range sorted.Keys(m.counts) {
-		fmt.Fprintf(&b, "%s %d\n", name, m.counts[name])
+	for _, name := range sorted.Keys(m.countByPrometheusSeries) {
+		fmt.Fprintf(&b, "%s %d\n", name, m.countByPrometheusSeries[name])
 	}
 	n := uint64(0)
 	for i, bound := range durationBounds {
@@ -77,6 +77,6 @@ func (m *Metrics) String() string {
 		fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"%v\"} %d\n", bound, n)
 	}
 	n += m.durationCounts[len(durationBounds)]
-	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.totalSeconds, n)
+	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.totalQuestionSeconds, n)
 	return b.String()
 }

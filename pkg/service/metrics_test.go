@@ -9,7 +9,7 @@ func TestMetrics(t *testing.T) {
 	m.CountQuestionToService(true, 0.0005)
 	m.CountQuestionToService(true, 0.15)
 	m.CountQuestionToService(false, 3)
-	m.countRefused(401)
+	m.countRefusedRequest(401)
 	const want = `shield_questions_total{decided="false"} 1
 shield_questions_total{decided="true"} 2
 shield_requests_refused_total{code="401"} 1

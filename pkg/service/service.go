@@ -36,16 +36,16 @@ type Handler func(ctx context.Context, q *peer.Question, from CallingProcess) pe
 // A Socket is the Unix socket on which the service receives questions from the user's processes,
 // such as hooks.
 type Socket struct {
-	listener *net.UnixListener
-	lock     *flock.Lock
-	key      [peer.KeySize]byte
+	listener      *net.UnixListener
+	lock          *flock.Lock
+	messageMACKey [peer.KeySize]byte
 }
 
 // Listen opens the socket in a folder, see [peer.ServiceFolder]. It creates the folder and the key, and
 // replaces a stale socket. If given is not nil, it is an already listening socket (from systemd),
 // which Listen closes after copying it.
 func Listen(folder string, given *os.File) (*Socket, error) {
-	if !peer.Supported {
+	if !peer.SupportsConnections {
 		return nil, fmt.Errorf("shield serve needs a Unix socket that identifies the calling process: %w on this system; use shield run", errors.ErrUnsupported)
 	}
 	key, err := verdict.LoadKey(folder)
@@ -149,7 +149,7 @@ func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, largeQuest
 			<-largeQuestionSlots
 		}
 	}()
-	asked, q, err := peer.ReadQuestion(c, &s.key, func() { largeQuestionSlots <- struct{}{}; taken = true })
+	asked, q, err := peer.ReadQuestion(c, &s.messageMACKey, func() { largeQuestionSlots <- struct{}{}; taken = true })
 	if err != nil {
 		return
 	}

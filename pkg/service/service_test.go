@@ -99,7 +99,7 @@ func TestImpostor(t *testing.T) {
 				return
 			}
 			asked, _, err := peer.ReadQuestion(c, &guess, func() {})
-			if !errors.Is(err, peer.ErrNotOurs) || asked != nil {
+			if !errors.Is(err, peer.ErrWrongMAC) || asked != nil {
 				t.Errorf("the question was read without the key: %v", err)
 			}
 			made, _, err := peer.NewQuestion(&guess, &peer.Question{})
@@ -110,7 +110,7 @@ func TestImpostor(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	if got, err := ask(dir, peer.Question{Input: []byte("x")}); !errors.Is(err, peer.ErrNotOurs) {
+	if got, err := ask(dir, peer.Question{Input: []byte("x")}); !errors.Is(err, peer.ErrWrongMAC) {
 		t.Errorf("an impostor's answer counts: %+v, %v", got, err)
 	}
 }

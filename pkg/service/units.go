@@ -20,8 +20,8 @@ type Unit struct {
 // A UnitFile is a file of a [Unit], with its path and text.
 type UnitFile struct{ Path, Text string }
 
-// UnitPaths contains the absolute paths, the user ID and the variables with which the service runs.
-type UnitPaths struct {
+// UnitSettings contains the absolute paths, the user ID and the variables with which the service runs.
+type UnitSettings struct {
 	Program   string // executable of shield
 	Home      string
 	ConfigDir string // the user's configuration folder, for systemd
@@ -32,7 +32,7 @@ type UnitPaths struct {
 
 // NewUnit returns the unit for an operating system, as in GOOS. systemd opens the socket and starts
 // the service for the first connection; launchd starts it at login.
-func NewUnit(goos string, p UnitPaths) (*Unit, error) {
+func NewUnit(goos string, p UnitSettings) (*Unit, error) {
 	for _, text := range append([]string{p.Program, p.Home, p.ConfigDir, p.Socket}, p.Environ...) {
 		if strings.ContainsAny(text, "\n\r\x00") {
 			return nil, fmt.Errorf("the path %q has characters that a systemd unit cannot contain; move shield to another folder", text)
@@ -47,7 +47,7 @@ func NewUnit(goos string, p UnitPaths) (*Unit, error) {
 	return nil, fmt.Errorf("install a service of %s: %w", goos, errors.ErrUnsupported)
 }
 
-func systemdUnit(p UnitPaths) *Unit {
+func systemdUnit(p UnitSettings) *Unit {
 	dir := filepath.Join(p.ConfigDir, "systemd", "user")
 	var env strings.Builder
 	for _, pair := range p.Environ {
@@ -75,7 +75,7 @@ func quoteUnitWord(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
 }
 
-func launchdUnit(p UnitPaths) *Unit {
+func launchdUnit(p UnitSettings) *Unit {
 	var env strings.Builder
 	for _, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")

@@ -11,7 +11,7 @@ import (
 // TestUnits holds that names of folders cannot say more than a name.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	p := UnitPaths{
+	p := UnitSettings{
 		Program: `/opt/my "tools"/100%/$x\shield`, Home: "/home/a b", ConfigDir: "/home/a b/.config", UID: 7,
 		Socket: "/home/a%b/socket", Environ: []string{`XDG_STATE_HOME=/a "b" <&>%h`},
 	}

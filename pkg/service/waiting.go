@@ -10,23 +10,23 @@ import (
 
 // Limits on connections that no authenticated client uses: in the TLS handshake, in the request
 // headers, without a token, or idle. Above the limit, such a connection is closed after
-// waitingTimeout, so that it cannot block authenticated clients.
+// unauthenticatedConnTimeout, so that it cannot block authenticated clients.
 const (
-	maxWaitingConnections = 384
-	maxWaitingPerAddress  = 256
-	waitingTimeout        = 2 * time.Second
+	maxUnauthenticatedConns           = 384
+	maxUnauthenticatedConnsPerAddress = 256
+	unauthenticatedConnTimeout        = 2 * time.Second
 )
 
 // A connTracker tracks the connections that no authenticated client uses.
 type connTracker struct {
-	mu               sync.Mutex
-	conns            map[net.Conn]*trackedConn
-	waitingCount     int // number of waiting connections
-	waitingByAddress map[string]int
+	mu                                sync.Mutex
+	conns                             map[net.Conn]*trackedConn
+	unauthenticatedConnCount          int // number of waiting connections
+	unauthenticatedConnCountByAddress map[string]int
 }
 
 func newConnTracker() *connTracker {
-	return &connTracker{conns: map[net.Conn]*trackedConn{}, waitingByAddress: map[string]int{}}
+	return &connTracker{conns: map[net.Conn]*trackedConn{}, unauthenticatedConnCountByAddress: map[string]int{}}
 }
 
 // A trackedConn is a connection, with its number of running authenticated requests.
@@ -50,7 +50,7 @@ func (r *connTracker) trackConn(ctx context.Context, c net.Conn) context.Context
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conns[c] = g
-	g.addWaiting(1)
+	g.addToUnauthenticatedConnCounts(1)
 	g.scheduleClose()
 	return context.WithValue(ctx, trackedConnKey{}, g)
 }
@@ -71,7 +71,7 @@ func (r *connTracker) untrackConn(c net.Conn, state http.ConnState) {
 func (g *trackedConn) untrack() {
 	delete(g.tracker.conns, g.conn)
 	if !g.untracked && g.activeRequests == 0 {
-		g.addWaiting(-1)
+		g.addToUnauthenticatedConnCounts(-1)
 	}
 	g.untracked = true
 }
@@ -91,28 +91,28 @@ func (g *trackedConn) addActiveRequests(n int) {
 	defer g.tracker.mu.Unlock()
 	was := g.activeRequests > 0
 	if g.activeRequests += n; was != (g.activeRequests > 0) && !g.untracked {
-		g.addWaiting(-n)
+		g.addToUnauthenticatedConnCounts(-n)
 		if n < 0 {
 			g.scheduleClose()
 		}
 	}
 }
 
-// addWaiting adds n to the total number of waiting connections and to the number for the
+// addToUnauthenticatedConnCounts adds n to the total number of waiting connections and to the number for the
 // connection's address. The caller holds the lock.
-func (g *trackedConn) addWaiting(n int) {
-	g.tracker.waitingCount += n
-	if g.tracker.waitingByAddress[g.address] += n; g.tracker.waitingByAddress[g.address] == 0 {
-		delete(g.tracker.waitingByAddress, g.address)
+func (g *trackedConn) addToUnauthenticatedConnCounts(n int) {
+	g.tracker.unauthenticatedConnCount += n
+	if g.tracker.unauthenticatedConnCountByAddress[g.address] += n; g.tracker.unauthenticatedConnCountByAddress[g.address] == 0 {
+		delete(g.tracker.unauthenticatedConnCountByAddress, g.address)
 	}
 }
 
-// dropIfOverLimit stops tracking a connection that waits while the number of waiting connections is
+// untrackIfTooManyUnauthenticated stops tracking a connection that waits while the number of waiting connections is
 // over a limit. It reports whether it stopped.
-func (g *trackedConn) dropIfOverLimit() bool {
+func (g *trackedConn) untrackIfTooManyUnauthenticated() bool {
 	g.tracker.mu.Lock()
 	defer g.tracker.mu.Unlock()
-	if g.untracked || g.activeRequests > 0 || g.tracker.waitingCount <= maxWaitingConnections && g.tracker.waitingByAddress[g.address] <= maxWaitingPerAddress {
+	if g.untracked || g.activeRequests > 0 || g.tracker.unauthenticatedConnCount <= maxUnauthenticatedConns && g.tracker.unauthenticatedConnCountByAddress[g.address] <= maxUnauthenticatedConnsPerAddress {
 		return false
 	}
 	g.untrack()
@@ -121,8 +121,8 @@ func (g *trackedConn) dropIfOverLimit() bool {
 
 // scheduleClose closes a connection that has waited too long while too many wait.
 func (g *trackedConn) scheduleClose() {
-	time.AfterFunc(waitingTimeout, func() {
-		if g.dropIfOverLimit() {
+	time.AfterFunc(unauthenticatedConnTimeout, func() {
+		if g.untrackIfTooManyUnauthenticated() {
 			_ = g.conn.Close() // an error needs no report: the client gets a connection error
 		}
 	})

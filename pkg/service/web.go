@@ -22,14 +22,14 @@ import (
 
 // Limits of HTTP.
 const (
-	maxConnections     = 512              // connections
-	maxHeaderBytes     = 16 << 10         // bytes
-	actionReadTimeout  = 5 * time.Minute  // pause of a client between its actions
-	verdictReadTimeout = 30 * time.Second // time for a client to read a verdict
+	maxConnections           = 512              // connections
+	maxHeaderBytes           = 16 << 10         // bytes
+	actionReadTimeout        = 5 * time.Minute  // pause of a client between its actions
+	clientVerdictReadTimeout = 30 * time.Second // time for a client to read a verdict
 )
 
-// WebOptions configure a [Web].
-type WebOptions struct {
+// HTTPSServiceOptions configure a [HTTPSService].
+type HTTPSServiceOptions struct {
 	// Judge judges the actions that a client sends, and passes each verdict to out after it is logged;
 	// more says that another verdict follows at once. An error that wraps ErrNotReady means that
 	// nothing was read.
@@ -44,8 +44,8 @@ var ErrNotReady = errors.New("the service cannot judge now; try again")
 
 // A Web is the service for other machines: HTTP over TLS with bearer tokens. docs/openapi.yaml
 // specifies it.
-type Web struct {
-	options         WebOptions
+type HTTPSService struct {
+	options         HTTPSServiceOptions
 	credentials     atomic.Pointer[credentials]
 	shutdownContext context.Context // ends when no more actions may be read
 	stop            func()
@@ -56,15 +56,15 @@ type credentials struct {
 	tokens bearer.Tokens
 }
 
-// NewWeb returns a service that refuses all requests until [Web.LoadCertificateAndTokens].
-func NewWeb(o WebOptions) *Web {
-	w := &Web{options: o}
+// NewHTTPSService returns a service that refuses all requests until [Web.LoadCertificateAndTokens].
+func NewHTTPSService(o HTTPSServiceOptions) *HTTPSService {
+	w := &HTTPSService{options: o}
 	w.shutdownContext, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
 // LoadCertificateAndTokens reads certificate and tokens. On an error the previous ones stay in use.
-func (w *Web) LoadCertificateAndTokens(s config.Serve) error {
+func (w *HTTPSService) LoadCertificateAndTokens(s config.Serve) error {
 	cert, err := bearer.LoadTLSCertificate(s.TLSCert, s.TLSKey)
 	if err != nil {
 		return fmt.Errorf("serve.%w", err)
@@ -78,7 +78,7 @@ func (w *Web) LoadCertificateAndTokens(s config.Serve) error {
 }
 
 // Serve serves a listener until ctx ends, and then finishes the requests that were read.
-func (w *Web) Serve(ctx context.Context, l net.Listener) error {
+func (w *HTTPSService) Serve(ctx context.Context, l net.Listener) error {
 	room := newConnTracker()
 	server := &http.Server{
 		Handler:           w.Handler(),
@@ -106,7 +106,7 @@ func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // Handler returns the HTTP handler.
-func (w *Web) Handler() http.Handler {
+func (w *HTTPSService) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "ok\n") })
 	mux.Handle("GET /metrics", w.requireToken(func(rw http.ResponseWriter, r *http.Request, _ string) { w.options.Metrics.ServeHTTP(rw, r) }))
@@ -126,13 +126,13 @@ func writeJSON(rw http.ResponseWriter, status int, v any) {
 }
 
 // refuse writes an error response. It is not a verdict, so nothing may be executed.
-func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
-	w.options.Metrics.countRefused(status)
+func (w *HTTPSService) refuse(rw http.ResponseWriter, status int, why string) {
+	w.options.Metrics.countRefusedRequest(status)
 	writeJSON(rw, status, map[string]string{"error": why})
 }
 
 // requireToken forwards requests with a valid token, with the client's name.
-func (w *Web) requireToken(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
+func (w *HTTPSService) requireToken(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		who, ok := w.credentials.Load().tokens.ClientName(r.Header)
 		if !ok {
@@ -147,7 +147,7 @@ func (w *Web) requireToken(next func(rw http.ResponseWriter, r *http.Request, wh
 
 // handleActions judges the actions of a request and writes one verdict per line as soon as it is available.
 // An incomplete response is aborted, which clients detect as an error.
-func (w *Web) handleActions(rw http.ResponseWriter, r *http.Request, who string) {
+func (w *HTTPSService) handleActions(rw http.ResponseWriter, r *http.Request, who string) {
 	rc := http.NewResponseController(rw)
 	_ = rc.EnableFullDuplex() // HTTP/2 does not need it
 	// Shutdown aborts reading the body, which cancels the request's context; actions that were read
@@ -210,7 +210,7 @@ type verdictWriter struct {
 }
 
 func (w verdictWriter) Write(p []byte) (int, error) {
-	if err := w.controller.SetWriteDeadline(w.clock().Add(verdictReadTimeout)); err != nil {
+	if err := w.controller.SetWriteDeadline(w.clock().Add(clientVerdictReadTimeout)); err != nil {
 		return 0, err
 	}
 	n, err := w.rw.Write(p)

@@ -40,7 +40,7 @@ func written(t testing.TB) (config.Serve, *x509.CertPool) {
 
 // A running is a service that listens at an address of this machine.
 type running struct {
-	web    *Web
+	web    *HTTPSService
 	url    string
 	serve  config.Serve
 	client *http.Client
@@ -51,14 +51,14 @@ type running struct {
 func listening(t testing.TB) *running {
 	t.Helper()
 	files, roots := written(t)
-	pool := &shield.Pool{}
+	pool := &shield.PipelinePool{}
 	t.Cleanup(pool.Clear)
 	settings := shield.Defaults()
 	cfg := shield.Config{Settings: &settings, Home: "/home/me", WorkspaceRoots: []string{"/home/me/app"}, IgnoresFileSystem: true, StateDir: filepath.Join(t.TempDir(), "state")}
-	web := NewWeb(WebOptions{
+	web := NewHTTPSService(HTTPSServiceOptions{
 		Judge: func(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict, bool) error) error {
 			cfg := cfg
-			cfg.Caller = audit.Caller{Command: "serve", User: client}
+			cfg.Caller = audit.Caller{ShieldSubcommand: "serve", User: client}
 			p, done, err := pool.Lend(cfg)
 			if err != nil {
 				return errors.Join(ErrNotReady, err)
@@ -129,7 +129,7 @@ func verdicts(t testing.TB, body string) (out []string) {
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		out = append(out, fmt.Sprintf("%d %s %s", v.Line, v.Decision, v.Error))
+		out = append(out, fmt.Sprintf("%d %s %s", v.Line, v.Decision, v.ErrorCode))
 	}
 	return out
 }
@@ -248,7 +248,7 @@ func TestConversation(t *testing.T) {
 func TestCredentialsOpenToOthers(t *testing.T) {
 	t.Parallel()
 	files, _ := written(t)
-	web := NewWeb(WebOptions{})
+	web := NewHTTPSService(HTTPSServiceOptions{})
 	for _, name := range []string{files.TLSKey, files.TokensFile} {
 		if err := os.Chmod(name, 0o644); err != nil {
 			t.Fatal(err)

@@ -21,13 +21,13 @@ var genericCredentialWords = []string{
 
 // serviceHostNameWords returns the words of a credential's name and value that the host name of its service
 // may contain.
-func serviceHostNameWords(name, value string) (out []string) {
-	for _, c := range redact.Credentials(value) {
+func serviceHostNameWords(credentialName, credentialValue string) (out []string) {
+	for _, c := range redact.Credentials(credentialValue) {
 		if service := knowledge.SecretService[c.KindName]; service != "" && c.Start == 0 {
 			return []string{service}
 		}
 	}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(shortenText(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(shortenText(credentialName)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
 		if len(word) > 2 && !slices.Contains(genericCredentialWords, word) {
 			out = append(out, word)
 		}
@@ -54,7 +54,7 @@ var awsKeyIDPattern = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
 // isTestPassword reports whether a short value is a well-known test password, which is not secret.
 func isTestPassword(value string) bool {
-	if len(value) >= minUniqueValueBytes {
+	if len(value) >= minNonCoincidentalValueBytes {
 		return false
 	}
 	value = strings.ToLower(value)
@@ -72,7 +72,7 @@ func hostByURLPassword(text string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxFoundValues) {
+	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxSensitiveValuesPerFileOrResult) {
 		if m[2] != "" {
 			out[m[1]] = effect.CanonicalHost(m[2])
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// copiedToContainer returns the downloaded or cloned files that an action copies into a container, by
+// containerCopiesOfDownloads returns the downloaded or cloned files that an action copies into a container, by
 // their paths in the container.
-func copiedToContainer(c *analysis.ActionCase) (out []effect.File) {
+func containerCopiesOfDownloads(c *analysis.ActionCase) (out []effect.File) {
 	place := c.ExecutionContext()
 	if place.OriginLabels == nil {
 		return nil
@@ -105,7 +105,7 @@ func downloadsOnlyReleases(c *analysis.ActionCase) bool {
 		case effect.Connect, effect.SendData, effect.UnknownEffect:
 			return false
 		case effect.Execute:
-			if slices.ContainsFunc(e.Args, redirectsDownload) {
+			if slices.ContainsFunc(e.Args, overridesURLHostOrTLSCheck) {
 				return false
 			}
 		}
@@ -113,9 +113,9 @@ func downloadsOnlyReleases(c *analysis.ActionCase) bool {
 	return found
 }
 
-// redirectsDownload reports whether an option makes a download come from another host than its URL
+// overridesURLHostOrTLSCheck reports whether an option makes a download come from another host than its URL
 // names, or from an unverified host.
-func redirectsDownload(arg string) bool {
+func overridesURLHostOrTLSCheck(arg string) bool {
 	long := []string{"--insecure", "--resolve", "--connect-to", "--proxy", "--preproxy", "--socks", "--no-check-certificate", "--config", "--doh-url", "--execute", "--unix-socket", "--abstract-unix-socket"}
 	if strings.HasPrefix(arg, "--") {
 		return slices.ContainsFunc(long, func(option string) bool { return strings.HasPrefix(arg, option) })
@@ -129,7 +129,7 @@ func redirectsDownload(arg string) bool {
 // workspace's own files.
 func unpackedFiles(c *analysis.ActionCase) (out []effect.File) {
 	for _, f := range c.LabelledFiles {
-		if !f.IncludesDescendants || !IsDownloaded(f.Labels) || !slices.Contains(c.ExecutionContext().Roots, f.Path) {
+		if !f.IncludesDescendants || !IsDownloaded(f.Labels) || !slices.Contains(c.ExecutionContext().WorkspaceRoots, f.Path) {
 			continue
 		}
 		for i := range c.Effects {

@@ -21,25 +21,25 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	asked := func(c *analysis.ActionCase) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return (e.KindForPolicies() == effect.RunCode || e.KindForPolicies() == effect.RunDownload) && IsDownloaded(e.Labels)
+			return (e.KindForPolicies() == effect.RunCode || e.KindForPolicies() == effect.RunDownload) && IsDownloaded(e.DataLabels)
 		})
 	}
 	c := analyzer.CaseWithSessionState(last, memory)
 	next := analyzer.CaseWithSessionState(last, told(memory.LabelledFiles()))
-	if c.Digest() != next.Digest() {
+	if c.EffectsDigest() != next.EffectsDigest() {
 		t.Errorf("%q: the next stage sees %v, not %v", actions, next.Effects, c.Effects)
 	}
 	return asked(c)
 }
 
 // told is what a stage is told about files.
-type told map[string][]effect.Label
+type told map[string][]effect.TaintLabel
 
-func (told) Labels() []effect.Label                            { return nil }
-func (m told) FileOriginLabels(path string) []effect.Label     { return m[path] }
-func (told) HasRecentAction([]string, time.Duration, int) bool { return false }
-func (told) Err() error                                        { return nil }
-func (told) HasCreated(string) bool                            { return false }
+func (told) Labels() []effect.TaintLabel                        { return nil }
+func (m told) FileOriginLabels(path string) []effect.TaintLabel { return m[path] }
+func (told) HasRecentAction([]string, time.Duration, int) bool  { return false }
+func (told) Err() error                                         { return nil }
+func (told) HasCreated(string) bool                             { return false }
 func (m told) DownloadedOrDecodedPaths() *effect.PathList {
 	var paths []string
 	for path := range m {

@@ -8,14 +8,14 @@ import (
 
 // Bounds of the sessions that a process caches.
 const (
-	maxCachedSessions    = 64 // sessions
-	expiryRecheckSeconds = 60 // seconds after which expiry is checked again
+	maxCachedSessions           = 64 // sessions
+	sessionExpiryRecheckSeconds = 60 // seconds after which expiry is checked again
 )
 
 // A cacheKey identifies a session that was read.
 type cacheKey struct {
-	key                    Key
-	parent, agentSessionID string
+	sessionKey                      Key
+	parentSessionID, agentSessionID string
 }
 
 // A sessionCache holds the sessions that were read since any process last changed the stored
@@ -31,7 +31,7 @@ func (c *sessionCache) get(stamp state.NamespaceRevisionID, which cacheKey, now 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[which]
-	if s == nil || c.stamp != stamp || now < s.loadedAt || now-s.loadedAt > expiryRecheckSeconds {
+	if s == nil || c.stamp != stamp || now < s.loadedAt || now-s.loadedAt > sessionExpiryRecheckSeconds {
 		return nil
 	}
 	out := *s

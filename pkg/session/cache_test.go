@@ -24,7 +24,7 @@ func TestOtherProcess(t *testing.T) {
 		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10})
 	}
 	one, other, key := opened(), opened(), Key{User: "u"}
-	all := []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted}
+	all := []effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelPersonalData, effect.LabelUntrusted}
 	for i, label := range all {
 		for range 3 {
 			if got := one.Load(t.Context(), key, Lineage{}, "").Labels(); len(got) != i {
@@ -55,7 +55,7 @@ func TestOtherProcess(t *testing.T) {
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10})
-	kept := func(label effect.Label) []effect.Label {
+	kept := func(label effect.TaintLabel) []effect.TaintLabel {
 		t.Helper()
 		d := Delta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), &d); err != nil {
@@ -70,7 +70,7 @@ func TestInMemory(t *testing.T) {
 		}
 		return got
 	}
-	for i, label := range []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted} {
+	for i, label := range []effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelPersonalData, effect.LabelUntrusted} {
 		if got := kept(label); len(got) != i+1 {
 			t.Errorf("labels %q, want %d", got, i+1)
 		}

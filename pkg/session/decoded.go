@@ -7,30 +7,30 @@ import (
 	"sync"
 )
 
-// maxDecodedRecords is how many decoded records are cached.
-const maxDecodedRecords = 8
+// maxCachedSessionRecords is how many decoded records are cached.
+const maxCachedSessionRecords = 8
 
-// A recordCache holds decoded records by group, with the bytes that they were decoded from: most are
+// A sessionRecordCache holds decoded records by group, with the bytes that they were decoded from: most are
 // unchanged when they are read again. Goroutines share it.
-type recordCache struct {
+type sessionRecordCache struct {
 	mu                   sync.Mutex
 	recordByStorageGroup map[string]decodedRecord
 }
 
 type decodedRecord struct {
-	data   []byte
-	record Record
+	encodedRecord []byte
+	record        Record
 }
 
 // load returns a copy of the record of a group, nil if there is none.
-func (d *recordCache) load(sh storageTx, group []byte) (*Record, error) {
+func (d *sessionRecordCache) load(sh storageTx, group []byte) (*Record, error) {
 	data := sh.Get(group, recordKey)
 	if data == nil {
 		return nil, nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if has, ok := d.recordByStorageGroup[string(group)]; ok && bytes.Equal(has.data, data) {
+	if has, ok := d.recordByStorageGroup[string(group)]; ok && bytes.Equal(has.encodedRecord, data) {
 		return has.record.clone(), nil
 	}
 	r, err := decodeRecord(data)
@@ -42,7 +42,7 @@ func (d *recordCache) load(sh storageTx, group []byte) (*Record, error) {
 }
 
 // put writes a record, which must not change afterwards.
-func (d *recordCache) put(sh storageTx, group []byte, r *Record) error {
+func (d *sessionRecordCache) put(sh storageTx, group []byte, r *Record) error {
 	data := r.encode()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,8 +50,8 @@ func (d *recordCache) put(sh storageTx, group []byte, r *Record) error {
 	return sh.Put(group, recordKey, data)
 }
 
-func (d *recordCache) cacheDecodedRecord(group, data []byte, r *Record) {
-	if d.recordByStorageGroup == nil || len(d.recordByStorageGroup) >= maxDecodedRecords {
+func (d *sessionRecordCache) cacheDecodedRecord(group, data []byte, r *Record) {
+	if d.recordByStorageGroup == nil || len(d.recordByStorageGroup) >= maxCachedSessionRecords {
 		d.recordByStorageGroup = map[string]decodedRecord{}
 	}
 	d.recordByStorageGroup[string(group)] = decodedRecord{data, *r}
@@ -63,6 +63,6 @@ func (r *Record) clone() *Record {
 	c := *r
 	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)
 	c.RepositoryOwners, c.CreatedPaths, c.Prompts, c.NamedObjects = slices.Clone(r.RepositoryOwners), slices.Clone(r.CreatedPaths), slices.Clone(r.Prompts), slices.Clone(r.NamedObjects)
-	c.NameHashes, c.PromptKeys, c.Instructions, c.Remotes = slices.Clone(r.NameHashes), slices.Clone(r.PromptKeys), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
+	c.UserMentionedNameHashes, c.UserPromptDeduplicationKeys, c.Instructions, c.Remotes = slices.Clone(r.UserMentionedNameHashes), slices.Clone(r.UserPromptDeduplicationKeys), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
 	return &c
 }

@@ -10,15 +10,15 @@ import (
 
 // A Denial is an action that was not allowed.
 type Denial struct {
-	DeniedUnixSeconds int64    `json:"at"`
-	ActionHash        string   `json:"action"` // hash of the action
-	Rule              string   `json:"rule,omitempty"`
-	HasNoPersonToAsk  bool     `json:"unasked,omitempty"` // no person could be asked: the denial counts for its Targets, but not toward stopping the session
-	Targets           []Target `json:"targets,omitempty"`
+	DeniedUnixSeconds int64                `json:"at"`
+	ActionHash        string               `json:"action"` // hash of the action
+	Rule              string               `json:"rule,omitempty"`
+	HasNoPersonToAsk  bool                 `json:"unasked,omitempty"` // no person could be asked: the denial counts for its Targets, but not toward stopping the session
+	Targets           []DeniedActionTarget `json:"targets,omitempty"`
 }
 
 // A Target is what a denied action would have done, and to which object.
-type Target struct {
+type DeniedActionTarget struct {
 	Operation           string `json:"does"` // remove, write, read, send, change or run
 	PathHostOrRecipient string `json:"what"` // a path, a host or a recipient
 }
@@ -26,7 +26,7 @@ type Target struct {
 // Bounds of the denials of a session.
 const (
 	maxDenials          = 64
-	maxTargets          = 16
+	maxTargetsPerDenial = 16
 	recentDenialSeconds = 600 // seconds; only denials in this period count toward Options.MaxDenials
 )
 
@@ -37,11 +37,11 @@ var effectOperations = map[effect.Kind]string{
 	effect.ReadFile: "read", effect.ReadSecret: "read",
 	effect.SendData: "send", effect.SendSecret: "send", effect.SendMessage: "send",
 	effect.ChangeRemoteSystem: "change",
-	effect.RunDownload:        "run", effect.RunDecoded: "run", effect.RunCode: "run", effect.RemoteShell: "run",
+	effect.RunDownload:        "run", effect.RunDecodedText: "run", effect.RunCode: "run", effect.RemoteShell: "run",
 }
 
 // targetOf returns the target of an effect; ok is false if the object is unknown.
-func targetOf(e *effect.Effect) (t Target, ok bool) {
+func targetOf(e *effect.Effect) (t DeniedActionTarget, ok bool) {
 	t.Operation = effectOperations[e.KindForPolicies()]
 	t.PathHostOrRecipient = e.Path
 	for _, name := range [...]string{e.Host, e.RemoteTargetName} {
@@ -63,7 +63,7 @@ func NewDenial(c *analysis.ActionCase, rule string) *Denial {
 			continue
 		}
 		t, ok := targetOf(&c.Effects[i])
-		if ok && len(d.Targets) < maxTargets && !slices.Contains(d.Targets, t) {
+		if ok && len(d.Targets) < maxTargetsPerDenial && !slices.Contains(d.Targets, t) {
 			d.Targets = append(d.Targets, t)
 		}
 	}
@@ -83,7 +83,7 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 			recent++
 		}
 	}
-	r.Stopped = r.Stopped || recent >= opts.MaxDenials
+	r.IsStoppedAfterDenials = r.IsStoppedAfterDenials || recent >= opts.MaxDenials
 }
 
 // DenialOfSameTarget returns a denial of another action with a target of this case, nil if there is none.
@@ -95,7 +95,7 @@ func (s *Session) DenialOfSameTarget(c *analysis.ActionCase) *Denial {
 		}
 		for j := range c.Effects {
 			t, ok := targetOf(&c.Effects[j])
-			if ok && c.Effects[j].Cause != effect.CauseFileReadWithoutPrintingValues && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseFileReadWithoutPrintingValues && slices.ContainsFunc(d.Targets, func(was DeniedActionTarget) bool { return was.overlaps(t) }) {
 				return d
 			}
 		}
@@ -105,7 +105,7 @@ func (s *Session) DenialOfSameTarget(c *analysis.ActionCase) *Denial {
 
 // overlaps reports whether both targets have the same verb and o is t or inside it; for "remove", t
 // inside o counts as well.
-func (t Target) overlaps(o Target) bool {
+func (t DeniedActionTarget) overlaps(o DeniedActionTarget) bool {
 	if t.Operation != o.Operation {
 		return false
 	}

@@ -20,26 +20,26 @@ func (s *Store) NewMemoryOverlay() *Store {
 // An overlay is a storage that keeps its own writes in memory and reads everything else from a base
 // storage, which it never changes.
 type overlay struct {
-	base          storage
-	readOnlyMutex sync.Mutex // held during a read-only transaction, which may run again
+	base             storage
+	transactionMutex sync.Mutex // held during a read-only transaction, which may run again
 
 	mu                  sync.Mutex
 	writesByGroupAndKey map[string]map[string][]byte // nil values mark removed keys
 	changeCount         uint64
 }
 
-func (o *overlay) stamp() (s state.NamespaceRevisionID, ok bool) {
+func (o *overlay) namespaceRevisionID() (s state.NamespaceRevisionID, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s, ok = o.base.stamp()
+	s, ok = o.base.namespaceRevisionID()
 	last := s[len(s)-8:]
 	binary.NativeEndian.PutUint64(last, binary.NativeEndian.Uint64(last)+o.changeCount)
 	return s, ok
 }
 
 func (o *overlay) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
-	o.readOnlyMutex.Lock()
-	defer o.readOnlyMutex.Unlock()
+	o.transactionMutex.Lock()
+	defer o.transactionMutex.Unlock()
 	var j undoLog
 	err := o.base.runReadOnly(ctx, func(sh storageTx) error {
 		o.mu.Lock()
@@ -110,7 +110,7 @@ func (o overlayTx) Get(group, key []byte) []byte {
 // another process may have changed, with the overlay's added and removed values.
 func (o overlayTx) xorOverlayValueHashes(group []byte, overlayValues map[string][]byte, xor []byte) []byte {
 	for key, value := range overlayValues {
-		rest, ok := strings.CutPrefix(key, valuePrefix)
+		rest, ok := strings.CutPrefix(key, sensitiveValueKeyPrefix)
 		if ok && (value == nil) == (o.base.Get(group, []byte(key)) != nil) {
 			xor = (&HashedSensitiveValue{Hash: []byte(rest)}).xorHashInto(xor)
 		}

@@ -15,11 +15,11 @@ import (
 // A session that has read a page of the web goes on with text that others wrote.
 func Example() {
 	an := analysis.Analyzer{
-		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.Replay,
-		DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
+		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction,
+		DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}},
 	}
 	store := session.NewStore(nil, session.Options{Clock: time.Now, SessionRetention: time.Hour, MaxFiles: 100, MaxDenials: 10})
-	ctx, key := context.Background(), session.Key{Host: "claude-code", ID: "s", User: "me"}
+	ctx, key := context.Background(), session.Key{AgentHostName: "claude-code", ID: "s", User: "me"}
 	for _, record := range []string{
 		`{"type":"read_file","payload":{"path":"main.go"}}`,
 		`{"type":"web_fetch","payload":{"url":"https://example.com/"}}`,

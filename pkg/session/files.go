@@ -13,9 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A fileEntry is the record of a file. Without labels it says that a file in a labelled folder has
+// A fileRecord is the record of a file. Without labels it says that a file in a labelled folder has
 // none.
-type fileEntry struct {
+type fileRecord struct {
 	labels    byte // bits, in the order of fileLabels
 	wholeTree bool
 	identity  effect.FileIdentity // identity of the file at its last check; zero if it was never checked
@@ -23,25 +23,25 @@ type fileEntry struct {
 }
 
 // sameAs reports whether two entries are equal apart from the time.
-func (e fileEntry) sameAs(other fileEntry) bool {
+func (e fileRecord) sameAs(other fileRecord) bool {
 	e.storedAt, other.storedAt = 0, 0
 	return e == other
 }
 
 // fileLabels are the labels that files can have.
-var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelDatabaseRows}
+var fileLabels = [...]effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelCredential, effect.LabelPersonalData, effect.LabelFromNetwork, effect.LabelDecoderOutput, effect.LabelUntrusted, effect.LabelDatabaseRows}
 
 // downloadedBits are the labels of downloaded or decoded files, which count as reviewed once they were
 // shown.
-var downloadedBits = labelBits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
+var downloadedBits = labelBits([]effect.TaintLabel{effect.LabelFromNetwork, effect.LabelDecoderOutput})
 
 // untrustedBits are the labels of downloaded, decoded and cloned files.
-var untrustedBits = downloadedBits | labelBits([]effect.Label{effect.LabelUntrusted})
+var untrustedBits = downloadedBits | labelBits([]effect.TaintLabel{effect.LabelUntrusted})
 
 // IsDownloaded reports whether the labels are those of a file that was downloaded, decoded or cloned.
-func IsDownloaded(labels []effect.Label) bool { return labelBits(labels)&untrustedBits != 0 }
+func IsDownloaded(labels []effect.TaintLabel) bool { return labelBits(labels)&untrustedBits != 0 }
 
-func labelBits(labels []effect.Label) (b byte) {
+func labelBits(labels []effect.TaintLabel) (b byte) {
 	for _, l := range labels {
 		if i := slices.Index(fileLabels[:], l); i >= 0 {
 			b |= 1 << i
@@ -50,7 +50,7 @@ func labelBits(labels []effect.Label) (b byte) {
 	return b
 }
 
-func labelsOf(b byte) (out []effect.Label) {
+func labelsOf(b byte) (out []effect.TaintLabel) {
 	for i, l := range fileLabels {
 		if b&(1<<i) != 0 {
 			out = append(out, l)
@@ -59,8 +59,9 @@ func labelsOf(b byte) (out []effect.Label) {
 	return out
 }
 
-// encode returns labels and tree in a byte each, then the time and the identity.
-func (e fileEntry) encode() []byte {
+// encode returns two bytes, the labels and whether the entry is for a whole folder tree, then the
+// time and the file's identity.
+func (e fileRecord) encode() []byte {
 	out := []byte{e.labels, 0}
 	if e.wholeTree {
 		out[1] = 1
@@ -71,12 +72,12 @@ func (e fileEntry) encode() []byte {
 	}
 	out = binary.BigEndian.AppendUint64(out, e.identity.Device)
 	out = binary.BigEndian.AppendUint64(out, e.identity.Inode)
-	return append(out, e.identity.Sum[:]...)
+	return append(out, e.identity.ContentSHA256Prefix[:]...)
 }
 
-// decodeFile decodes an entry; entries of earlier versions have no time.
-func decodeFile(data []byte) (e fileEntry, err error) {
-	const head, instant, identity = 2, 4, 8 + 8 + len(e.identity.Sum)
+// decodeFileRecord decodes an entry; entries of earlier versions have no time.
+func decodeFileRecord(data []byte) (e fileRecord, err error) {
+	const head, instant, identity = 2, 4, 8 + 8 + len(e.identity.ContentSHA256Prefix)
 	n := len(data)
 	if n != head && n != head+identity && n != head+instant && n != head+instant+identity {
 		return e, ErrDamaged
@@ -89,21 +90,21 @@ func decodeFile(data []byte) (e fileEntry, err error) {
 	if len(data) > 0 {
 		e.identity.Device = binary.BigEndian.Uint64(data)
 		e.identity.Inode = binary.BigEndian.Uint64(data[8:])
-		copy(e.identity.Sum[:], data[16:])
+		copy(e.identity.ContentSHA256Prefix[:], data[16:])
 	}
 	return e, nil
 }
 
-const filePrefix = "file:"
+const fileRecordKeyPrefix = "file:"
 
 // eachFile calls fn for each file of a group.
-func eachFile(sh storageTx, group []byte, fn func(path string, e fileEntry) error) error {
+func eachFile(sh storageTx, group []byte, fn func(path string, e fileRecord) error) error {
 	return sh.Each(group, func(key, value []byte) error {
-		name, ok := strings.CutPrefix(string(key), filePrefix)
+		name, ok := strings.CutPrefix(string(key), fileRecordKeyPrefix)
 		if !ok {
 			return nil
 		}
-		e, err := decodeFile(value)
+		e, err := decodeFileRecord(value)
 		if err != nil {
 			return err
 		}
@@ -113,9 +114,9 @@ func eachFile(sh storageTx, group []byte, fn func(path string, e fileEntry) erro
 
 // loadFiles adds the files of a group to those of a session, and merges entries of the same file.
 func (s *Session) loadFiles(sh storageTx, group []byte) error {
-	return eachFile(sh, group, func(path string, e fileEntry) error {
+	return eachFile(sh, group, func(path string, e fileRecord) error {
 		if s.files == nil {
-			s.files = map[string]fileEntry{}
+			s.files = map[string]fileRecord{}
 		}
 		if old, ok := s.files[path]; ok {
 			e.labels |= old.labels
@@ -154,7 +155,7 @@ func copyFileRecordsToGroup(sh storageTx, sourceGroups [][]byte, targetGroup []b
 // room, it forgets files stored longer ago than sessions are kept; if there are none, the record notes
 // that files were left out.
 func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (changed bool, err error) {
-	if len(d.Files)+len(d.PrintedFiles)+len(d.newFileIdentityByPath) == 0 {
+	if len(d.LabelledFiles)+len(d.PrintedFiles)+len(d.newFileIdentityByPath) == 0 {
 		return false, nil
 	}
 	set, err := s.fileSets.load(sh, [][]byte{group})
@@ -163,7 +164,7 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 	}
 	have := &Session{fileSet: set}
 	put := have.changedEntries(d, s.now())
-	files := make(map[string]fileEntry, len(have.files)+len(put))
+	files := make(map[string]fileRecord, len(have.files)+len(put))
 	maps.Copy(files, have.files)
 	var old []string // to be forgotten if there is no room
 	listed := false
@@ -195,7 +196,7 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 }
 
 // oldestFiles returns the files that may be forgotten, oldest first.
-func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
+func (s *Store) oldestFiles(files, but map[string]fileRecord) (out []string) {
 	for path, e := range files {
 		if _, used := but[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.SessionRetention/time.Second) {
 			out = append(out, path)
@@ -209,16 +210,16 @@ func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 
 // changedEntries returns the new entries of files that an action changes. An unchanged entry is stored
 // again once a day.
-func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
+func (s *Session) changedEntries(d *Delta, now int64) map[string]fileRecord {
 	const day = 24 * 60 * 60
-	put := map[string]fileEntry{}
-	at := func(path string) fileEntry {
+	put := map[string]fileRecord{}
+	at := func(path string) fileRecord {
 		if e, ok := put[path]; ok {
 			return e
 		}
 		return s.files[path]
 	}
-	set := func(path string, e fileEntry) {
+	set := func(path string, e fileRecord) {
 		if old, known := s.files[path]; !known || !old.sameAs(e) || now-int64(old.storedAt) > day {
 			e.storedAt = uint32(now)
 			put[path] = e
@@ -232,7 +233,7 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 			set(path, e)
 		}
 	}
-	for _, f := range d.Files {
+	for _, f := range d.LabelledFiles {
 		path := fileKeyWithoutPrefix(f.Path)
 		e := at(path)
 		e.labels |= labelBits(f.Labels)
@@ -251,7 +252,7 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 
 // fileKeyWithoutPrefix returns the key under which a file is stored.
 func fileKeyWithoutPrefix(path string) string {
-	return strings.TrimPrefix(string(fileKey(path)), filePrefix)
+	return strings.TrimPrefix(string(fileKey(path)), fileRecordKeyPrefix)
 }
 
 // lookUpFileLabels returns the labels of a file by its path or by a parent folder.
@@ -259,7 +260,7 @@ func (s *Session) lookUpFileLabels(filePath string) (labelBitSet byte, found boo
 	if e, ok := s.files[filePath]; ok {
 		return e.labels, true
 	}
-	if e, ok := s.files[strings.TrimSuffix(filePath, path.Ext(filePath))+effect.AnySuffix]; ok {
+	if e, ok := s.files[strings.TrimSuffix(filePath, path.Ext(filePath))+effect.AnyFileSuffixPattern]; ok {
 		return e.labels, true
 	}
 	for dir := path.Dir(filePath); len(s.files) > 0; dir = path.Dir(dir) {
@@ -273,10 +274,10 @@ func (s *Session) lookUpFileLabels(filePath string) (labelBitSet byte, found boo
 	return 0, false
 }
 
-// labelsOfIdentical returns the labels of files with the same content or the same inode.
-func (s *Session) labelsOfIdentical(id effect.FileIdentity) (b byte) {
+// labelBitsOfIdenticalFiles returns the labels of files with the same content or the same inode.
+func (s *Session) labelBitsOfIdenticalFiles(id effect.FileIdentity) (b byte) {
 	for _, e := range s.files {
-		if e.identity != (effect.FileIdentity{}) && (e.identity.Sum == id.Sum || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
+		if e.identity != (effect.FileIdentity{}) && (e.identity.ContentSHA256Prefix == id.ContentSHA256Prefix || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
 			b |= e.labels
 		}
 	}

@@ -11,24 +11,24 @@ import (
 
 // A fileSet is a set of known files. Sessions share it; to change it, copy the map.
 type fileSet struct {
-	files        map[string]fileEntry
-	unidentified []string         // files whose identity is unknown
-	downloaded   *effect.PathList // files that were downloaded, decoded or cloned
+	files                        map[string]fileRecord
+	labelledPathsWithoutIdentity []string         // files whose identity is unknown
+	downloaded                   *effect.PathList // files that were downloaded, decoded or cloned
 }
 
-func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.withChanges(files) }
+func newFileSet(files map[string]fileRecord) fileSet { return fileSet{}.withChanges(files) }
 
 // withChanges returns the set with changed files.
-func (s fileSet) withChanges(files map[string]fileEntry) fileSet {
-	unmet := unidentifiedPaths(files)
-	if slices.Equal(unmet, s.unidentified) {
-		unmet = s.unidentified // the cache is keyed by the address of the slice
+func (s fileSet) withChanges(files map[string]fileRecord) fileSet {
+	unmet := labelledPathsWithoutIdentity(files)
+	if slices.Equal(unmet, s.labelledPathsWithoutIdentity) {
+		unmet = s.labelledPathsWithoutIdentity // the cache is keyed by the address of the slice
 	}
-	return fileSet{files: files, unidentified: unmet, downloaded: s.downloaded.Update(downloadedPaths(files))}
+	return fileSet{files: files, labelledPathsWithoutIdentity: unmet, downloaded: s.downloaded.Update(downloadedPaths(files))}
 }
 
-// unidentifiedPaths returns the labelled files whose identity is unknown, sorted by path.
-func unidentifiedPaths(files map[string]fileEntry) (out []string) {
+// labelledPathsWithoutIdentity returns the labelled files whose identity is unknown, sorted by path.
+func labelledPathsWithoutIdentity(files map[string]fileRecord) (out []string) {
 	for path, e := range files {
 		if e.identity == (effect.FileIdentity{}) && !e.wholeTree && e.labels != 0 {
 			out = append(out, path)
@@ -39,7 +39,7 @@ func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 }
 
 // downloadedPaths returns the paths of the downloaded, decoded or cloned files, sorted.
-func downloadedPaths(files map[string]fileEntry) (out []string) {
+func downloadedPaths(files map[string]fileRecord) (out []string) {
 	for path, e := range files {
 		if e.labels&untrustedBits != 0 {
 			if e.wholeTree {
@@ -61,19 +61,19 @@ func renewFilesRevision(sh storageTx, group []byte) error {
 
 // Bounds of the files that a process caches.
 const (
-	maxFileSets    = 16
-	maxCachedFiles = 1 << 16 // maximum number of cached files in all sets
+	maxCachedFileSets = 16
+	maxCachedFiles    = 1 << 16 // maximum number of cached files in all sets
 )
 
-// fileSets caches the files of sessions, read once per change. Goroutines share it.
-type fileSets struct {
+// fileSetCache caches the files of sessions, read once per change. Goroutines share it.
+type fileSetCache struct {
 	mu         sync.Mutex
 	byRevision map[string]fileSet
 	fileCount  int
 }
 
 // load returns the files of some groups.
-func (k *fileSets) load(sh storageTx, groups [][]byte) (fileSet, error) {
+func (k *fileSetCache) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {
 		change += string(sh.Get(group, filesRevisionKey))
@@ -93,13 +93,13 @@ func (k *fileSets) load(sh storageTx, groups [][]byte) (fileSet, error) {
 		}
 	}
 	set := newFileSet(all.files)
-	k.cacheSet(change, set)
+	k.cacheFileSet(change, set)
 	return set, nil
 }
 
 // cacheChangedFiles gives the new files of a group a new change key and caches them under it, so that this
 // process need not read them again.
-func (k *fileSets) cacheChangedFiles(sh storageTx, group []byte, set fileSet) error {
+func (k *fileSetCache) cacheChangedFiles(sh storageTx, group []byte, set fileSet) error {
 	before := string(sh.Get(group, filesRevisionKey))
 	if err := renewFilesRevision(sh, group); err != nil {
 		return err
@@ -110,14 +110,14 @@ func (k *fileSets) cacheChangedFiles(sh storageTx, group []byte, set fileSet) er
 		delete(k.byRevision, before)
 		k.fileCount -= len(old.files)
 	}
-	k.cacheSet(string(sh.Get(group, filesRevisionKey)), set)
+	k.cacheFileSet(string(sh.Get(group, filesRevisionKey)), set)
 	return nil
 }
 
-func (k *fileSets) cacheSet(change string, set fileSet) {
-	if k.byRevision == nil || len(k.byRevision) == maxFileSets || k.fileCount+len(set.files) > maxCachedFiles {
+func (k *fileSetCache) cacheFileSet(filesRevision string, set fileSet) {
+	if k.byRevision == nil || len(k.byRevision) == maxCachedFileSets || k.fileCount+len(set.files) > maxCachedFiles {
 		k.byRevision, k.fileCount = map[string]fileSet{}, 0
 	}
-	k.byRevision[change] = set
+	k.byRevision[filesRevision] = set
 	k.fileCount += len(set.files)
 }

@@ -14,11 +14,11 @@ import (
 // A hasher computes keyed hashes of values, with keys derived from the installation's key. It belongs
 // to one goroutine.
 type hasher struct {
-	mac                       hash.Hash
-	sumBuffer                 [sha256.Size]byte
-	valuePieceCipher          cipher.Block // computes the hash of a piece
-	cipherInput, cipherOutput [aes.BlockSize]byte
-	shortHashFactors          [2]uint64 // compute the tag of a piece
+	mac                        hash.Hash
+	sumBuffer                  [sha256.Size]byte
+	valuePieceCipher           cipher.Block // computes the hash of a piece
+	cipherInput, cipherOutput  [aes.BlockSize]byte
+	shortHashMaskAndMultiplier [2]uint64 // compute the tag of a piece
 }
 
 func newHasher(key [32]byte) *hasher {
@@ -28,7 +28,7 @@ func newHasher(key [32]byte) *hasher {
 	if err != nil {
 		panic(err) // a 16-byte key is always valid
 	}
-	h.valuePieceCipher, h.shortHashFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
+	h.valuePieceCipher, h.shortHashMaskAndMultiplier = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
 	return h
 }
 
@@ -47,7 +47,7 @@ func littleEndianUint64At(text string, i int) uint64 {
 
 // valuePieceShortHash returns the tag of a piece, which has shortHashBits bits.
 func (h *hasher) valuePieceShortHash(piece uint64) uint32 {
-	high, low := mathbits.Mul64(piece^h.shortHashFactors[0], h.shortHashFactors[1])
+	high, low := mathbits.Mul64(piece^h.shortHashMaskAndMultiplier[0], h.shortHashMaskAndMultiplier[1])
 	return uint32((high ^ low) >> (64 - shortHashBits))
 }
 
@@ -57,12 +57,12 @@ func (h *hasher) pieceHash(piece uint64) uint64 {
 	return binary.LittleEndian.Uint64(h.cipherOutput[:])
 }
 
-// storedValue returns the stored form of a credential.
-func (h *hasher) storedValue(text, name string) HashedSensitiveValue {
-	v := HashedSensitiveValue{Length: len(text), Hash: slices.Clone(h.hash(text)[:valueHashBytes]), FirstPieceShortHash: h.valuePieceShortHash(littleEndianUint64At(text, 0)), ServiceHostNameWords: serviceHostNameWords(name, text)}
-	for i := 0; len(text) >= minUniqueValueBytes && !awsKeyIDPattern().MatchString(text) && i+valuePieceBytes <= min(len(text), maxValueBytes); i++ {
-		if characterKinds(text[i:i+valuePieceBytes]) > 1 || characterKinds(text) == 1 { // keys of a service share a prefix of plain words, such as "sk_live_"
-			piece := littleEndianUint64At(text, i)
+// hashSensitiveValue returns the stored form of a credential.
+func (h *hasher) hashSensitiveValue(sensitiveText, valueName string) HashedSensitiveValue {
+	v := HashedSensitiveValue{Length: len(sensitiveText), Hash: slices.Clone(h.hash(sensitiveText)[:valueHashBytes]), FirstPieceShortHash: h.valuePieceShortHash(littleEndianUint64At(sensitiveText, 0)), ServiceHostNameWords: serviceHostNameWords(valueName, sensitiveText)}
+	for i := 0; len(sensitiveText) >= minNonCoincidentalValueBytes && !awsKeyIDPattern().MatchString(sensitiveText) && i+valuePieceBytes <= min(len(sensitiveText), maxValueBytes); i++ {
+		if characterClassCount(sensitiveText[i:i+valuePieceBytes]) > 1 || characterClassCount(sensitiveText) == 1 { // keys of a service share a prefix of plain words, such as "sk_live_"
+			piece := littleEndianUint64At(sensitiveText, i)
 			tag := h.valuePieceShortHash(piece)
 			v.PieceHashes = binary.LittleEndian.AppendUint64(append(v.PieceHashes, byte(tag), byte(tag>>8), byte(tag>>16)), h.pieceHash(piece))
 		}

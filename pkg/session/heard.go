@@ -14,29 +14,29 @@ import (
 // Bounds of the stored names of untrusted texts.
 const (
 	maxUntrustedNamesPerSession = 32768   // names per session
-	maxNamesPerText             = 8192    // names per text
+	maxNamesPerUntrustedText    = 8192    // names per text
 	maxUntrustedTexts           = 254     // texts that can be told apart
 	maxScannedBytesPerText      = 1 << 20 // bytes per text
 	nameHashSize                = 4
-	seenNameSize                = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
+	untrustedNameRecordBytes    = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
 )
 
-// Keys in a group: untrustedNamesKey holds the names from untrusted texts, after a byte that says
+// Keys in a group: untrustedTextNamesKey holds the names from untrusted texts, after a byte that says
 // whether names were left out; untrustedTextsKey holds descriptions of these texts;
 // oldUntrustedNamesKey holds names in an older format.
 var (
-	untrustedNamesKey    = []byte("heard names")
-	untrustedTextsKey    = []byte("heard texts")
-	oldUntrustedNamesKey = []byte("heard")
+	untrustedTextNamesKey = []byte("heard names")
+	untrustedTextsKey     = []byte("heard texts")
+	oldUntrustedNamesKey  = []byte("heard")
 )
 
 // An UntrustedText describes the untrusted text, such as a web page, that was the first to mention
 // a name in the session.
 type UntrustedText struct {
-	MatchedName string    `json:"-"`              // the mentioned name; "" if not all names were stored, so that the text is unknown
-	Origin      string    `json:"in"`             // description of the text, for people
-	Host        string    `json:"host,omitempty"` // web host that the text came from
-	At          time.Time `json:"at"`
+	MentionedName     string    `json:"-"`              // the mentioned name; "" if not all names were stored, so that the text is unknown
+	OriginDescription string    `json:"in"`             // description of the text, for people
+	Host              string    `json:"host,omitempty"` // web host that the text came from
+	ReceivedAt        time.Time `json:"at"`
 }
 
 // nameHash returns the short keyed hash under which a name is stored for comparison.
@@ -45,7 +45,7 @@ func (s *Store) nameHash(name string) []byte { return s.keyedHash("name " + name
 // StoreUntrustedNames stores the names in untrusted texts: from then on the user's mention of such a name no longer
 // counts. in describes the texts.
 func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in UntrustedText, texts []string) error {
-	in.At = s.opts.Clock()
+	in.ReceivedAt = s.opts.Clock()
 	if err := s.Add(ctx, loaded, &Delta{HasNewUntrustedText: true}); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 		over = over || len(text) > left
 		text = text[:min(len(text), left)]
 		left -= len(text)
-		found, all := grounding.NamesInText(text, maxNamesPerText-len(names))
+		found, all := grounding.NamesInText(text, maxNamesPerUntrustedText-len(names))
 		names, over = append(names, found...), over || !all
 	}
 	if loaded.err != nil || len(names) == 0 && !over {
@@ -63,12 +63,12 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 	}
 	group := loaded.key.groupName()
 	return s.storage.runWriting(ctx, func(sh storageTx) error {
-		all := slices.Clone(sh.Get(group, untrustedNamesKey))
+		all := slices.Clone(sh.Get(group, untrustedTextNamesKey))
 		if len(all) == 0 {
 			all = []byte{0}
 		}
-		known := make(map[[nameHashSize]byte]bool, len(all)/seenNameSize)
-		for i := 1; i+seenNameSize <= len(all); i += seenNameSize {
+		known := make(map[[nameHashSize]byte]bool, len(all)/untrustedNameRecordBytes)
+		for i := 1; i+untrustedNameRecordBytes <= len(all); i += untrustedNameRecordBytes {
 			known[[nameHashSize]byte(all[i:])] = true
 		}
 		var list []UntrustedText
@@ -89,15 +89,15 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 			all[0] = 1
 		}
 		if len(list) < maxUntrustedTexts {
-			in.Origin = shortenText(in.Origin)
+			in.OriginDescription = shortenText(in.OriginDescription)
 			if text, err := json.Marshal(append(list, in)); err == nil {
 				if err := sh.Put(group, untrustedTextsKey, text); err != nil {
 					return err
 				}
 			}
 		}
-		return sh.Put(group, untrustedNamesKey, all)
-	}, s.prefetchKeys(loaded.key, loaded.lineage.Parent)...)
+		return sh.Put(group, untrustedTextNamesKey, all)
+	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 }
 
 // FirstUntrustedMentions returns, for each list of names, the first untrusted text with one of them; nil if there is
@@ -119,7 +119,7 @@ func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lis
 		}
 	}
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
-		all := sh.Get(group, untrustedNamesKey)
+		all := sh.Get(group, untrustedTextNamesKey)
 		first = make([]*UntrustedText, len(lists))
 		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldUntrustedNamesKey)) > 0
 		texts := sync.OnceValue(func() (list []UntrustedText) {
@@ -128,32 +128,32 @@ func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lis
 			}
 			return list
 		})
-		for i := 1; i+seenNameSize <= len(all); i += seenNameSize {
+		for i := 1; i+untrustedNameRecordBytes <= len(all); i += untrustedNameRecordBytes {
 			for _, n := range of[string(all[i:i+nameHashSize])] {
 				if first[n.list] != nil {
 					continue
 				}
-				first[n.list] = &UntrustedText{Origin: "source unknown"}
+				first[n.list] = &UntrustedText{OriginDescription: "source unknown"}
 				if number := int(all[i+nameHashSize]); number < len(texts()) {
 					*first[n.list] = texts()[number]
 				}
-				first[n.list].MatchedName = n.text
+				first[n.list].MentionedName = n.text
 			}
 		}
 		return nil
-	}, s.prefetchKeys(loaded.key, loaded.lineage.Parent)...)
+	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 	if err != nil {
 		first = make([]*UntrustedText, len(lists))
 	}
 	return first, more, err
 }
 
-// UserWrote reports whether the user has written one of some names.
-func (s *Store) UserWrote(loaded *Session, names []string) bool {
+// UserPromptsMentionAnyName reports whether the user has written one of some names.
+func (s *Store) UserPromptsMentionAnyName(loaded *Session, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		sum := s.nameHash(name)
-		for i := 0; i+nameHashSize <= len(loaded.record.NameHashes); i += nameHashSize {
-			if bytes.Equal(sum, loaded.record.NameHashes[i:i+nameHashSize]) {
+		for i := 0; i+nameHashSize <= len(loaded.record.UserMentionedNameHashes); i += nameHashSize {
+			if bytes.Equal(sum, loaded.record.UserMentionedNameHashes[i:i+nameHashSize]) {
 				return true
 			}
 		}

@@ -22,22 +22,22 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 		return nil
 	}
 	loaded.unlabelCloneFromWorkspaceOwner(c, d)
-	if loaded.valueSums == "" || !WritesFile(c) {
+	if loaded.groupValueHashXORs == "" || !WritesFile(c) {
 		return nil
 	}
-	m, err := s.matcherOf(ctx, loaded)
+	m, err := s.loadValueMatcher(ctx, loaded)
 	if err != nil {
 		return err
 	}
-	held := []effect.Label{effect.LabelSecret}
-	written := m.holdsCredential(s.opts.CredentialHashKey, c.PayloadAndCommandTexts())
+	held := []effect.TaintLabel{effect.LabelFromCredentialLocation}
+	written := m.textsContainCredential(s.opts.CredentialHashKey, c.PayloadAndCommandTexts())
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.WriteFile && written && !e.PathIsPattern && e.Path != "" && !effect.IsSecretPath(e.Path, false):
-			d.Files = append(d.Files, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: held})
+			d.LabelledFiles = append(d.LabelledFiles, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: held})
 		case writesCommit(e) && (written || loaded.commitsSecretFile(c, e)):
-			d.Files = append(d.Files, effect.File{Path: repositoryPath(c, e), Labels: held})
+			d.LabelledFiles = append(d.LabelledFiles, effect.File{Path: repositoryPath(c, e), Labels: held})
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func repositoryPath(c *analysis.ActionCase, e *effect.Effect) string {
 	if !path.IsAbs(dir) {
 		dir = path.Join(place.CWD, dir)
 	}
-	for _, root := range place.Roots {
+	for _, root := range place.WorkspaceRoots {
 		if dir == root || strings.HasPrefix(dir, root+"/") {
 			dir = root
 		}
@@ -114,12 +114,12 @@ func (s *Session) commitsSecretFile(c *analysis.ActionCase, e *effect.Effect) bo
 		}
 	}
 	return s.anySecretFile(func(file string) bool {
-		return all && strings.HasPrefix(file, top+"/") || slices.ContainsFunc(taken, func(p string) bool { return effect.Overlap(p+"/**", file, false) })
+		return all && strings.HasPrefix(file, top+"/") || slices.ContainsFunc(taken, func(p string) bool { return effect.PatternsOverlap(p+"/**", file, false) })
 	})
 }
 
 // secretBits are the labels of files that hold a credential.
-var secretBits = labelBits([]effect.Label{effect.LabelSecret, effect.LabelCredential})
+var secretBits = labelBits([]effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelCredential})
 
 // anySecretFile reports whether a value was written to a file that choose accepts, and whose name does
 // not mark it as a secrets file.

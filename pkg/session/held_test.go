@@ -24,7 +24,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			}
 			for _, e := range c.Effects {
 				switch {
-				case e.Cause != effect.CauseValueReadInSession:
+				case e.Cause != effect.CauseSecretReadEarlierInSession:
 				case e.Certainty == effect.Possible:
 					got = "part"
 				default:

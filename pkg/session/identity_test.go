@@ -28,7 +28,7 @@ func TestIdentity(t *testing.T) {
 			return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode })
 		}
 		step("curl -o a.sh https://example.com/a")
-		disk["/work/app/a.sh"] = effect.FileIdentity{Device: 1, Inode: 7, Sum: [16]byte{1}}
+		disk["/work/app/a.sh"] = effect.FileIdentity{Device: 1, Inode: 7, ContentSHA256Prefix: [16]byte{1}}
 		look.asked = nil
 		for _, raw := range []string{"ls -la", "cat missing.txt | head"} {
 			step(raw)
@@ -37,9 +37,9 @@ func TestIdentity(t *testing.T) {
 			t.Error("a file was looked at for actions that move none")
 		}
 		step("python3 rename.py")
-		disk["/work/app/moved.sh"] = effect.FileIdentity{Device: 1, Inode: 7, Sum: [16]byte{2}} // and changed
-		disk["/work/app/copy.sh"] = effect.FileIdentity{Device: 1, Inode: 8, Sum: [16]byte{1}}
-		disk["/work/app/other.sh"] = effect.FileIdentity{Device: 2, Inode: 7, Sum: [16]byte{3}}
+		disk["/work/app/moved.sh"] = effect.FileIdentity{Device: 1, Inode: 7, ContentSHA256Prefix: [16]byte{2}} // and changed
+		disk["/work/app/copy.sh"] = effect.FileIdentity{Device: 1, Inode: 8, ContentSHA256Prefix: [16]byte{1}}
+		disk["/work/app/other.sh"] = effect.FileIdentity{Device: 2, Inode: 7, ContentSHA256Prefix: [16]byte{3}}
 		delete(disk, "/work/app/a.sh")
 		for name, want := range map[string]bool{"moved.sh": true, "copy.sh": true, "other.sh": false} {
 			if got := runs(step("bash " + name)); got != want {

@@ -13,19 +13,21 @@ import (
 // Each value is stored under a key of its own, and the sum (XOR) of all hashes under valueHashesXORKey.
 // Values are never changed or removed one by one, so the sum identifies the set.
 
-const valuePrefix = "value:"
+const sensitiveValueKeyPrefix = "value:"
 
 // valueHashesXORKey is the key of the sum of a group's values.
 var valueHashesXORKey = []byte("values")
 
-func (v *HashedSensitiveValue) key() []byte { return append([]byte(valuePrefix), v.Hash...) }
+func (v *HashedSensitiveValue) key() []byte {
+	return append([]byte(sensitiveValueKeyPrefix), v.Hash...)
+}
 
 // valueHeader is the fixed-size start of a stored value. After it come the service words, which the
 // host name of the value's service may contain, and then the hashes of the value's pieces.
 type valueHeader struct {
-	Length, FirstPieceShortHash uint32
-	Private                     bool
-	ServiceHostNameWordsBytes   uint16
+	ValueByteLen, FirstPieceShortHash uint32
+	Private                           bool
+	ServiceHostNameWordsBytes         uint16
 }
 
 // encode returns all of a value but its hash, which is its key.
@@ -43,10 +45,10 @@ func decodeValue(key, data []byte) (v HashedSensitiveValue, err error) {
 	var head valueHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &head)
 	end := n + int(head.ServiceHostNameWordsBytes)
-	if err != nil || len(key) != len(valuePrefix)+valueHashBytes || head.Length < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
+	if err != nil || len(key) != len(sensitiveValueKeyPrefix)+valueHashBytes || head.ValueByteLen < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
 		return v, ErrDamaged
 	}
-	v = HashedSensitiveValue{Length: int(head.Length), FirstPieceShortHash: head.FirstPieceShortHash, IsPrivateWord: head.Private, Hash: slices.Clone(key[len(valuePrefix):]), PieceHashes: slices.Clone(data[end:])}
+	v = HashedSensitiveValue{Length: int(head.ValueByteLen), FirstPieceShortHash: head.FirstPieceShortHash, IsPrivateWord: head.Private, Hash: slices.Clone(key[len(sensitiveValueKeyPrefix):]), PieceHashes: slices.Clone(data[end:])}
 	if head.ServiceHostNameWordsBytes > 0 {
 		v.ServiceHostNameWords = strings.Split(string(data[n:end]), "\n")
 	}
@@ -65,8 +67,8 @@ func (v *HashedSensitiveValue) xorHashInto(xor []byte) []byte {
 	return out
 }
 
-// groupValueSums returns the sums of groups' values, "" if there are none.
-func groupValueSums(sh storageTx, groups [][]byte) (sums string) {
+// readGroupValueHashXORs returns the sums of groups' values, "" if there are none.
+func readGroupValueHashXORs(sh storageTx, groups [][]byte) (sums string) {
 	for _, group := range groups {
 		sums += string(sh.Get(group, valueHashesXORKey))
 	}
@@ -77,7 +79,7 @@ func loadValues(sh storageTx, groups [][]byte) (out []HashedSensitiveValue, err 
 	for _, group := range groups {
 		var sum []byte
 		err = sh.Each(group, func(key, data []byte) error {
-			if !strings.HasPrefix(string(key), valuePrefix) {
+			if !strings.HasPrefix(string(key), sensitiveValueKeyPrefix) {
 				return nil
 			}
 			v, err := decodeValue(key, data)
@@ -98,11 +100,11 @@ func loadValues(sh storageTx, groups [][]byte) (out []HashedSensitiveValue, err 
 	return out, nil
 }
 
-// storedTimePrefix precedes the key of the time at which a shared value was stored.
-const storedTimePrefix = "kept:"
+// valueStoredTimeKeyPrefix precedes the key of the time at which a shared value was stored.
+const valueStoredTimeKeyPrefix = "kept:"
 
 func storedAtKey(valueKey []byte) []byte {
-	return append([]byte(storedTimePrefix), valueKey[len(valuePrefix):]...)
+	return append([]byte(valueStoredTimeKeyPrefix), valueKey[len(sensitiveValueKeyPrefix):]...)
 }
 
 // addValues stores values in a group while there is room, and reports whether any is new. If there is
@@ -115,7 +117,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveVa
 	if err != nil {
 		return false, err
 	}
-	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, valueHashesXORKey))
+	room, sum := maxSensitiveValuesPerGroup-len(have), slices.Clone(sh.Get(group, valueHashesXORKey))
 	at := binary.BigEndian.AppendUint64(nil, uint64(s.now()))
 	for i := range values {
 		key := values[i].key()
@@ -156,7 +158,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveVa
 func (s *Store) oldestValue(sh storageTx, group []byte) (old *HashedSensitiveValue, err error) {
 	first := s.now() - int64(s.opts.SessionRetention/time.Second)
 	err = sh.Each(group, func(key, data []byte) error {
-		sum, ok := strings.CutPrefix(string(key), storedTimePrefix)
+		sum, ok := strings.CutPrefix(string(key), valueStoredTimeKeyPrefix)
 		if !ok || len(data) != 8 || len(sum) != valueHashBytes {
 			return nil
 		}
@@ -182,17 +184,17 @@ type matcherCache struct {
 	pieceCount            int
 }
 
-// matcherOf returns the matcher for the values of a session.
-func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*valueMatcher, error) {
+// loadValueMatcher returns the matcher for the values of a session.
+func (s *Store) loadValueMatcher(ctx context.Context, loaded *Session) (*valueMatcher, error) {
 	s.matchers.mu.Lock()
 	defer s.matchers.mu.Unlock()
-	if m := s.matchers.matcherByValueHashXOR[loaded.valueSums]; m != nil {
+	if m := s.matchers.matcherByValueHashXOR[loaded.groupValueHashXORs]; m != nil {
 		return m, nil
 	}
 	var list []HashedSensitiveValue
-	var sums string // sums of the values that are read now; they may differ from loaded.valueSums
+	var sums string // sums of the values that are read now; they may differ from loaded.groupValueHashXORs
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) (err error) {
-		sums = groupValueSums(sh, loaded.storageGroupNames)
+		sums = readGroupValueHashXORs(sh, loaded.storageGroupNames)
 		list, err = loadValues(sh, loaded.storageGroupNames)
 		return err
 	})

@@ -12,26 +12,26 @@ import (
 
 // A Delta is what one action adds to its session.
 type Delta struct {
-	Labels              []SessionLabel
-	Files               []effect.File
-	PrintedFiles        []string // files that the action printed: the agent has seen their content, so they lose the label of a download
-	Sent                []SentData
-	Values              []HashedSensitiveValue
-	EventTypes          []string // kinds of effects that a policy refers to
-	PolicyCountsActions bool     // the policy counts actions
-	MayMoveFiles        bool     // files may be moved or gone after the action
-	CreatedPaths        []string // files that the action creates, or changes after the session created them
-	RepositoryOwners    []string // accounts that own the workspace's repository
-	Denial              *Denial
+	Labels                    []SessionLabel
+	LabelledFiles             []effect.File
+	PrintedFiles              []string // files that the action printed: the agent has seen their content, so they lose the label of a download
+	Sent                      []SentData
+	Values                    []HashedSensitiveValue
+	PolicyEffectOrActionTypes []string // kinds of effects that a policy refers to
+	PolicyCountsActions       bool     // the policy counts actions
+	MayMoveFiles              bool     // files may be moved or gone after the action
+	CreatedPaths              []string // files that the action creates, or changes after the session created them
+	RepositoryOwners          []string // accounts that own the workspace's repository
+	Denial                    *Denial
 
-	PendingPrompt       *Prompt  // a prompt that the user may have written
-	UserPrompt          *Prompt  // a prompt that the user has written
-	ResolvedPrompts     []string // hashes of pending prompts whose author is now known
-	HasNewUntrustedText bool     // an untrusted text came in
+	PendingPrompt            *Prompt  // a prompt that the user may have written
+	UserPrompt               *Prompt  // a prompt that the user has written
+	ResolvedPromptTextHashes []string // hashes of pending prompts whose author is now known
+	HasNewUntrustedText      bool     // an untrusted text came in
 
 	Instruction *ChangedInstructionFile // an instruction file of the project that the session changes
 
-	Remotes                 []Remote
+	Remotes                 []ChangedGitRemote
 	GitOriginMayHaveChanged bool // the remote address of the workspace may have changed
 
 	newFileIdentityByPath map[string]effect.FileIdentity // files whose identity was unknown before
@@ -59,44 +59,44 @@ func (d *Delta) privateValues() (out []HashedSensitiveValue) {
 
 // Empty reports whether a delta adds nothing. It ignores PrintedFiles and MayMoveFiles.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.EventTypes)+len(d.Values)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.PolicyCountsActions && d.Denial == nil &&
-		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPrompts) == 0 && !d.HasNewUntrustedText && d.Instruction == nil
+	return len(d.Labels)+len(d.LabelledFiles)+len(d.Sent)+len(d.PolicyEffectOrActionTypes)+len(d.Values)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.PolicyCountsActions && d.Denial == nil &&
+		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPromptTextHashes) == 0 && !d.HasNewUntrustedText && d.Instruction == nil
 }
 
-// DeltaOfAction returns what an action adds to its session if it runs. events are the kinds of effects and
-// action types that the policy refers to.
+// DeltaOfAction returns what an action adds to its session if it runs. eventTypes are the kinds of
+// effects and action types that the policy refers to.
 func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
-	l := deltaBuilder{c: c, delta: Delta{Files: outputFiles(c), PolicyCountsActions: policyCountsActions, MayMoveFiles: mayMoveFiles(c), GitOriginMayHaveChanged: mayChangeGitOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
+	l := deltaBuilder{c: c, delta: Delta{LabelledFiles: filesCreatedOrCopiedByAction(c), PolicyCountsActions: policyCountsActions, MayMoveFiles: mayMoveFiles(c), GitOriginMayHaveChanged: mayChangeGitOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
 	for i := range c.Effects {
 		l.addEffect(&c.Effects[i])
 	}
-	for i := range l.delta.Files {
-		for _, label := range l.delta.Files[i].Labels {
-			l.addDataLabel(label, "a file")
+	for i := range l.delta.LabelledFiles {
+		for _, label := range l.delta.LabelledFiles[i].Labels {
+			l.addSessionLabelForData(label, "a file")
 		}
 	}
 	l.addLabelsFromToolName(c.Action.Type)
 	for _, kind := range eventTypes {
-		if c.Action.Type == kind || c.Action.ReceivedType == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
-			l.delta.EventTypes = append(l.delta.EventTypes, kind)
+		if c.Action.Type == kind || c.Action.AmbiguousTypeAlias == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
+			l.delta.PolicyEffectOrActionTypes = append(l.delta.PolicyEffectOrActionTypes, kind)
 		}
 	}
 	return l.delta
 }
 
-// outputFiles returns the files that an action creates or copies, with their labels. It leaves out
+// filesCreatedOrCopiedByAction returns the files that an action creates or copies, with their labels. It leaves out
 // clones from trusted hosts, releases downloaded from their publishers, and folders that contain a
 // workspace, because their earlier content was not downloaded.
-func outputFiles(c *analysis.ActionCase) []effect.File {
-	trusted, published := sendsToTrusted(c), downloadsOnlyReleases(c)
-	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFoldersOfDownloadedSources(c)), func(f effect.File) bool {
-		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
+func filesCreatedOrCopiedByAction(c *analysis.ActionCase) []effect.File {
+	trusted, published := contactsOnlyTrustedDestinations(c), downloadsOnlyReleases(c)
+	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), containerCopiesOfDownloads(c), unpackedFiles(c), buildFoldersOfDownloadedSources(c)), func(f effect.File) bool {
+		if trusted && slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelUntrusted}) {
 			return true
 		}
-		if published && slices.Equal(f.Labels, []effect.Label{effect.LabelNetwork}) {
+		if published && slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelFromNetwork}) {
 			return true
 		}
-		return f.IncludesDescendants && slices.ContainsFunc(c.ExecutionContext().Roots, func(root string) bool {
+		return f.IncludesDescendants && slices.ContainsFunc(c.ExecutionContext().WorkspaceRoots, func(root string) bool {
 			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
 		})
 	})
@@ -122,14 +122,14 @@ func mayMoveFiles(c *analysis.ActionCase) bool {
 func possibleCopiesOfPrivateFiles(c *analysis.ActionCase) (out []effect.File) {
 	place := c.ExecutionContext()
 	own := func(e effect.Effect) bool {
-		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Certainty != effect.Possible && e.Path != "" && !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isUserFile(&e, place.Home)
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Certainty != effect.Possible && e.Path != "" && !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isPersonalFileOutsideWorkspace(&e, place.Home)
 	}
 	if !slices.ContainsFunc(c.Effects, own) {
 		return nil
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && e.Path != "" {
-			out = append(out, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: []effect.Label{effect.LabelPrivate}})
+			out = append(out, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: []effect.TaintLabel{effect.LabelPersonalData}})
 		}
 	}
 	return out
@@ -169,21 +169,21 @@ type deltaBuilder struct {
 }
 
 // addLabel adds a label to the session.
-func (l *deltaBuilder) addLabel(label effect.Label, by string) {
+func (l *deltaBuilder) addLabel(label effect.TaintLabel, by string) {
 	if !slices.ContainsFunc(l.delta.Labels, func(have SessionLabel) bool { return have.Label == label }) {
 		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, EffectOrActionType: by})
 	}
 }
 
-// addDataLabel adds the session label for data with a label.
-func (l *deltaBuilder) addDataLabel(label effect.Label, by string) {
-	switch label {
-	case effect.LabelSecret, effect.LabelCredential:
-		l.addLabel(effect.LabelSecret, by)
-	case effect.LabelPrivate:
-		l.addLabel(effect.LabelPrivate, by)
+// addSessionLabelForData adds the session label for data with a label.
+func (l *deltaBuilder) addSessionLabelForData(dataLabel effect.TaintLabel, effectOrActionType string) {
+	switch dataLabel {
+	case effect.LabelFromCredentialLocation, effect.LabelCredential:
+		l.addLabel(effect.LabelFromCredentialLocation, effectOrActionType)
+	case effect.LabelPersonalData:
+		l.addLabel(effect.LabelPersonalData, effectOrActionType)
 	case effect.LabelUntrusted:
-		l.addLabel(effect.LabelUntrusted, by)
+		l.addLabel(effect.LabelUntrusted, effectOrActionType)
 	}
 }
 
@@ -191,24 +191,24 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 	by := string(e.KindForPolicies())
 	switch e.KindForPolicies() {
 	case effect.ReadSecret:
-		l.addLabel(effect.LabelSecret, by)
+		l.addLabel(effect.LabelFromCredentialLocation, by)
 	case effect.ReadClipboard:
-		l.addLabel(effect.LabelPrivate, by)
+		l.addLabel(effect.LabelPersonalData, by)
 	case effect.ReadFile:
 		l.addRead(e)
 	case effect.HTTPRequest:
-		if !e.Trusted {
+		if !e.IsTargetTrusted {
 			l.addLabel(effect.LabelUntrusted, by)
 		}
 	case effect.UnknownEffect:
-		if e.Cause == effect.CauseUnknownTool || e.Cause == effect.CauseUnknownReadingTool { // the author of the returned text is unknown
+		if e.Cause == effect.CauseUnknownTool || e.Cause == effect.CauseUnknownReadOnlyTool { // the author of the returned text is unknown
 			l.addLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
 		l.addSent(e)
 	case effect.SendData, effect.SendMessage:
-		for _, label := range e.Labels {
-			l.addDataLabel(label, by)
+		for _, label := range e.DataLabels {
+			l.addSessionLabelForData(label, by)
 		}
 		l.addSent(e)
 	}
@@ -223,7 +223,7 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 	place := l.c.ExecutionContext()
 	if place.OriginLabels != nil && !e.PathIsPattern {
 		for _, label := range place.OriginLabels(e.Path) {
-			l.addDataLabel(label, "read_file")
+			l.addSessionLabelForData(label, "read_file")
 		}
 		if l.printsFile(e) && !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
 			l.delta.PrintedFiles = append(l.delta.PrintedFiles, e.Path)
@@ -234,12 +234,12 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 		if l.onlyAuthenticates(e) {
 			return
 		}
-		l.addLabel(effect.LabelSecret, "read_file")
-		if touchesListedFile("browser_data", e) {
-			l.addLabel(effect.LabelPrivate, "read_file")
+		l.addLabel(effect.LabelFromCredentialLocation, "read_file")
+		if pathMayMatchKnowledgeList("browser_data", e) {
+			l.addLabel(effect.LabelPersonalData, "read_file")
 		}
-	case !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isUserFile(e, place.Home):
-		l.addLabel(effect.LabelPrivate, "read_file")
+	case !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isPersonalFileOutsideWorkspace(e, place.Home):
+		l.addLabel(effect.LabelPersonalData, "read_file")
 	}
 }
 
@@ -265,10 +265,10 @@ func (l *deltaBuilder) onlyAuthenticates(e *effect.Effect) bool {
 // sshKeyPrograms authenticate with the keys that their arguments name.
 var sshKeyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 
-// isUserFile reports whether a file outside the workspace is the user's own: below the home folder,
+// isPersonalFileOutsideWorkspace reports whether a file outside the workspace is the user's own: below the home folder,
 // but not in a folder where programs keep data.
-func isUserFile(e *effect.Effect, home string) bool {
-	if touchesListedFile("private_messages", e) || touchesListedFile("browser_data", e) {
+func isPersonalFileOutsideWorkspace(e *effect.Effect, home string) bool {
+	if pathMayMatchKnowledgeList("private_messages", e) || pathMayMatchKnowledgeList("browser_data", e) {
 		return true
 	}
 	if home == "" || e.PathIsPattern && strings.HasPrefix(e.Path, "*") {
@@ -278,27 +278,27 @@ func isUserFile(e *effect.Effect, home string) bool {
 	if !below || rest[0] == '.' || strings.Contains(rest, "/.") {
 		return false
 	}
-	return !touchesListedFile("library_files", e)
+	return !pathMayMatchKnowledgeList("library_files", e)
 }
 
-// touchesListedFile reports whether an effect touches a file of a list of package knowledge.
-func touchesListedFile(list string, e *effect.Effect) bool {
-	globs, err := fileLists[list]()
+// pathMayMatchKnowledgeList reports whether an effect touches a file of a list of package knowledge.
+func pathMayMatchKnowledgeList(listName string, e *effect.Effect) bool {
+	globs, err := globsByKnowledgeListName[listName]()
 	if err != nil {
-		return list != "library_files"
+		return listName != "library_files"
 	}
 	_, ok := globs.FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	return ok
 }
 
-var fileLists = map[string]func() (*effect.Globs, error){
+var globsByKnowledgeListName = map[string]func() (*effect.Globs, error){
 	"private_messages": sync.OnceValues(func() (*effect.Globs, error) { return globsOf("private_messages") }),
 	"browser_data":     sync.OnceValues(func() (*effect.Globs, error) { return globsOf("browser_data") }),
 	"library_files":    sync.OnceValues(func() (*effect.Globs, error) { return globsOf("library_files") }),
 }
 
 func globsOf(list string) (*effect.Globs, error) {
-	globs, _ := knowledge.Paths(list)
+	globs, _ := knowledge.GlobsOfPathList(list)
 	return effect.NewGlobs(globs, nil)
 }
 
@@ -313,7 +313,7 @@ func (l *deltaBuilder) addLabelsFromToolName(toolName string) {
 		return
 	}
 	if slices.ContainsFunc(knowledge.SplitNameWords(toolName), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
-		l.addLabel(effect.LabelPrivate, toolName)
+		l.addLabel(effect.LabelPersonalData, toolName)
 		l.addLabel(effect.LabelUntrusted, toolName)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// maxCommandRunSeconds is the longest time a command is assumed to run: a file changed later after the session's
-// last write was changed by another program.
+// maxCommandRunSeconds is the longest time that a command is assumed to run. If a file changed more
+// than this time after the session's last write to it, another program changed it.
 const maxCommandRunSeconds = 10 * 60 // seconds
 
 // minSecondsBetweenRecordedWrites is the time after a recorded write to a created file during which further
@@ -49,23 +49,23 @@ func (r *Record) recordCreated(path string, now int64) bool {
 // HasCreated reports whether the session created a file, or a folder with all its content, and no
 // other program has changed it since. A new session has created nothing.
 func (s *Session) HasCreated(path string) bool {
-	made, asked := s.createdResults[path]
+	made, asked := s.hasCreatedByPath[path]
 	if !asked {
 		if i := s.record.createdIndex(path); i >= 0 && s.fileChecker != nil {
 			m := s.record.CreatedPaths[i]
 			made = s.fileChecker.AllFilesChangedBetween(path, time.Unix(m.CreatedAt-2, 0), time.Unix(m.LastWrittenAt+maxCommandRunSeconds, 0))
 		}
-		if s.createdResults == nil {
-			s.createdResults = map[string]bool{}
+		if s.hasCreatedByPath == nil {
+			s.hasCreatedByPath = map[string]bool{}
 		}
-		s.createdResults[path] = made
+		s.hasCreatedByPath[path] = made
 	}
 	return made
 }
 
 // CreatedPaths returns the paths for which HasCreated returned true, sorted.
 func (s *Session) CreatedPaths() (out []string) {
-	for path, made := range s.createdResults {
+	for path, made := range s.hasCreatedByPath {
 		if made {
 			out = append(out, path)
 		}

@@ -44,13 +44,13 @@ func TestMade(t *testing.T) {
 				t.Errorf("%s: made: %v", path, !want)
 			}
 		}
-		memory.createdResults = nil
+		memory.hasCreatedByPath = nil
 		memory.HasCreated("/work/app/d")
 		if got := disk.to.Sub(disk.from); got < time.Hour || got > 2*time.Hour {
 			t.Errorf("the folder may have changed within %v", got)
 		}
 		for _, other := range []Key{{"host", "b", "me"}, {"other", "a", "me"}, {User: "me"}} {
-			if memory, _ := load(other, Lineage{Parent: "a"}); memory.HasCreated("/work/app/f") {
+			if memory, _ := load(other, Lineage{ParentSessionID: "a"}); memory.HasCreated("/work/app/f") {
 				t.Errorf("%v has made the file", other)
 			}
 		}

@@ -8,24 +8,24 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A sentPart says whether an action sends none, a part or the whole of a value that the session has
+// A sentValuePart says whether an action sends none, a part or the whole of a value that the session has
 // read.
-type sentPart uint8
+type sentValuePart uint8
 
 const (
-	sendsNone sentPart = iota
-	sendsPart
-	sendsWhole
+	sendsNoneOfValue sentValuePart = iota
+	sendsPartOfValue
+	sendsWholeValue
 )
 
 // A valueMatcher finds values in texts. It is immutable, so that the actions of a session share it.
 type valueMatcher struct {
-	values          []HashedSensitiveValue
-	shortHashFilter []uint64              // one bit for each tag (short hash) of a piece of a value
-	filterMask      uint32                // selects the tag bits that index the filter
-	slots           []valuePieceTableSlot // open-addressing hash table: a power of two slots, at most half of them used
-	pieceCounts     []int                 // number of different pieces, by value
-	byFirstPiece    map[uint32][]int      // indices of values that only match as a whole, by the tag of their first piece
+	values                       []HashedSensitiveValue
+	shortHashFilter              []uint64              // one bit for each tag (short hash) of a piece of a value
+	filterMask                   uint32                // selects the tag bits that index the filter
+	slots                        []valuePieceTableSlot // open-addressing hash table: a power of two slots, at most half of them used
+	pieceCounts                  []int                 // number of different pieces, by value
+	valueIndexesByFirstPieceHash map[uint32][]int      // indices of values that only match as a whole, by the tag of their first piece
 }
 
 // A valuePieceTableSlot says which value has a piece with some hash.
@@ -43,12 +43,12 @@ func newValueMatcher(values []HashedSensitiveValue) *valueMatcher {
 		n += len(values[i].PieceHashes) / storedPieceSize
 	}
 	size := min(max(mathbits.Len(uint(32*n)), minFilterBits), shortHashBits)
-	m := &valueMatcher{values: values, shortHashFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]valuePieceTableSlot, 1<<mathbits.Len(uint(2*n))), pieceCounts: make([]int, len(values)), byFirstPiece: map[uint32][]int{}}
+	m := &valueMatcher{values: values, shortHashFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]valuePieceTableSlot, 1<<mathbits.Len(uint(2*n))), pieceCounts: make([]int, len(values)), valueIndexesByFirstPieceHash: map[uint32][]int{}}
 	for i := range values {
 		v := &values[i]
 		if len(v.PieceHashes) == 0 {
 			m.setFilterBit(v.FirstPieceShortHash)
-			m.byFirstPiece[v.FirstPieceShortHash] = append(m.byFirstPiece[v.FirstPieceShortHash], i)
+			m.valueIndexesByFirstPieceHash[v.FirstPieceShortHash] = append(m.valueIndexesByFirstPieceHash[v.FirstPieceShortHash], i)
 		}
 		v.eachPiece(func(tag uint32, sum uint64) {
 			m.setFilterBit(tag)
@@ -81,17 +81,17 @@ func (m *valueMatcher) slot(at uint64) *valuePieceTableSlot {
 // A textSearch searches the texts of one action. It belongs to one goroutine.
 type textSearch struct {
 	*valueMatcher
-	hasher     *hasher
-	piecesLeft int // pieces that may still be hashed and compared
-	seenSlots  map[valuePieceTableSlot]bool
+	hasher               *hasher
+	remainingPieceBudget int // pieces that may still be hashed and compared
+	seenSlots            map[valuePieceTableSlot]bool
 }
 
-func (m *valueMatcher) search(key [32]byte) *textSearch {
-	return &textSearch{valueMatcher: m, hasher: newHasher(key), piecesLeft: maxHashedPieces}
+func (m *valueMatcher) newTextSearch(hashKey [32]byte) *textSearch {
+	return &textSearch{valueMatcher: m, hasher: newHasher(hashKey), remainingPieceBudget: maxHashedPieces}
 }
 
 // find returns how much a text contains of each value, by index; nil if it contains none.
-func (s *textSearch) find(text string) (found map[int]sentPart) {
+func (s *textSearch) find(text string) (found map[int]sentValuePart) {
 	clear(s.seenSlots)
 	for i := 0; i+valuePieceBytes <= len(text); i++ {
 		piece := littleEndianUint64At(text, i)
@@ -99,12 +99,12 @@ func (s *textSearch) find(text string) (found map[int]sentPart) {
 		if s.shortHashFilter[tag&s.filterMask/64]&(1<<(tag&s.filterMask%64)) == 0 {
 			continue
 		}
-		if s.piecesLeft--; s.piecesLeft < 0 {
+		if s.remainingPieceBudget--; s.remainingPieceBudget < 0 {
 			break
 		}
-		for _, v := range s.byFirstPiece[tag] {
+		for _, v := range s.valueIndexesByFirstPieceHash[tag] {
 			if s.holdsWhole(text, i, v) {
-				found = addSentPart(found, v, sendsPart)
+				found = addSentPart(found, v, sendsPartOfValue)
 			}
 		}
 		sum := s.hasher.pieceHash(piece)
@@ -121,17 +121,17 @@ func (s *textSearch) find(text string) (found map[int]sentPart) {
 	for have := range s.seenSlots {
 		v := have.valueNumber - 1
 		if count[v]++; count[v] >= s.pieceCounts[v] {
-			found = addSentPart(found, v, sendsWhole)
+			found = addSentPart(found, v, sendsWholeValue)
 		} else {
-			found = addSentPart(found, v, sendsPart)
+			found = addSentPart(found, v, sendsPartOfValue)
 		}
 	}
 	return found
 }
 
-func addSentPart(found map[int]sentPart, value int, f sentPart) map[int]sentPart {
+func addSentPart(found map[int]sentValuePart, value int, f sentValuePart) map[int]sentValuePart {
 	if found == nil {
-		found = map[int]sentPart{}
+		found = map[int]sentValuePart{}
 	}
 	found[value] = max(found[value], f)
 	return found
@@ -156,28 +156,28 @@ func isWord(text string, start, end int) bool {
 		}
 		return text[i]
 	}
-	return !continuesWord(at(start-1), at(start-2)) && !continuesWord(at(end), at(end+1))
+	return !continuesMatchedWord(at(start-1), at(start-2)) && !continuesMatchedWord(at(end), at(end+1))
 }
 
-// continuesWord reports whether the adjacent byte near continues a word; beyond is the byte on the far
-// side of near.
-func continuesWord(adjacentByte, outerByte byte) bool {
-	if adjacentByte == '.' || adjacentByte == '-' {
-		adjacentByte = outerByte
-	} else if adjacentByte == '@' || adjacentByte == '_' {
+// continuesMatchedWord reports whether adjacentByte continues a word; outerByte is the byte beyond it,
+// farther from the word.
+func continuesMatchedWord(byteNextToMatch, secondByteFromMatch byte) bool {
+	if byteNextToMatch == '.' || byteNextToMatch == '-' {
+		byteNextToMatch = secondByteFromMatch
+	} else if byteNextToMatch == '@' || byteNextToMatch == '_' {
 		return true
 	}
-	return '0' <= adjacentByte && adjacentByte <= '9' || 'a' <= adjacentByte|0x20 && adjacentByte|0x20 <= 'z'
+	return '0' <= byteNextToMatch && byteNextToMatch <= '9' || 'a' <= byteNextToMatch|0x20 && byteNextToMatch|0x20 <= 'z'
 }
 
 // sentPartOf returns how much of the values a case sends.
-func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.ActionCase) sentPart {
-	o := c.Outgoing()
+func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.ActionCase) sentValuePart {
+	o := c.FindOutgoingText()
 	if o == nil {
-		return sendsNone
+		return sendsNoneOfValue
 	}
-	s := m.search(key)
-	worst := sendsNone
+	s := m.newTextSearch(key)
+	worst := sendsNoneOfValue
 	for _, text := range o.Texts {
 		for _, f := range s.find(text) {
 			worst = max(worst, f)
@@ -185,24 +185,24 @@ func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.ActionCase) sentPart
 	}
 	for _, text := range o.LoginCredentials {
 		for i := range s.find(text) {
-			if !m.values[i].belongsTo(o.Hosts) && !sendsToTrusted(c) {
-				worst = max(worst, sendsPart)
+			if !m.values[i].belongsTo(o.Hosts) && !contactsOnlyTrustedDestinations(c) {
+				worst = max(worst, sendsPartOfValue)
 			}
 		}
 	}
-	if (s.piecesLeft < 0 || o.Truncated) && !o.IsSendUncertain {
-		worst = max(worst, sendsPart)
+	if (s.remainingPieceBudget < 0 || o.Truncated) && !o.IsSendUncertain {
+		worst = max(worst, sendsPartOfValue)
 	}
 	if o.IsSendUncertain {
-		worst = min(worst, sendsPart)
+		worst = min(worst, sendsPartOfValue)
 	}
 	return worst
 }
 
-// holdsCredential reports whether a text contains part of a credential, or the limit of the search was
+// textsContainCredential reports whether a text contains part of a credential, or the limit of the search was
 // reached.
-func (m *valueMatcher) holdsCredential(key [32]byte, texts []string) bool {
-	s := m.search(key)
+func (m *valueMatcher) textsContainCredential(hashKey [32]byte, texts []string) bool {
+	s := m.newTextSearch(hashKey)
 	for _, text := range texts {
 		for i := range s.find(text) {
 			if !m.values[i].IsPrivateWord {
@@ -210,16 +210,16 @@ func (m *valueMatcher) holdsCredential(key [32]byte, texts []string) bool {
 			}
 		}
 	}
-	return s.piecesLeft < 0
+	return s.remainingPieceBudget < 0
 }
 
-// sendsToTrusted reports whether a case contacts only trusted places.
-func sendsToTrusted(c *analysis.ActionCase) bool {
+// contactsOnlyTrustedDestinations reports whether a case contacts only trusted places.
+func contactsOnlyTrustedDestinations(c *analysis.ActionCase) bool {
 	found := false
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect:
-			if found = true; !e.Trusted {
+			if found = true; !e.IsTargetTrusted {
 				return false
 			}
 		}

@@ -40,19 +40,19 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 		case i%10 == 2 && i > 10:
 			text = texts[i-10][:12] + text // two values may begin alike
 		}
-		values, texts = append(values, h.storedValue(text, "")), append(texts, text)
+		values, texts = append(values, h.hashSensitiveValue(text, "")), append(texts, text)
 	}
 	m := newValueMatcher(values)
 	for i, text := range texts {
 		for n := minValueBytes; n <= len(text); n++ {
 			at := r.IntN(len(text) - n + 1)
 			said := drawn(r, r.IntN(50)) + " x=" + text[at:at+n] + "&" + drawn(r, r.IntN(50))
-			got := m.search(key).find(said)[i]
-			want := sendsNone
+			got := m.newTextSearch(key).find(said)[i]
+			want := sendsNoneOfValue
 			switch {
 			case len(values[i].PieceHashes) == 0:
 				if strings.Contains(said, text) {
-					want = sendsPart
+					want = sendsPartOfValue
 				}
 			default:
 				want = values[i].flowOf(h, said)
@@ -62,18 +62,18 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 			}
 		}
 	}
-	none := m.search(key)
+	none := m.newTextSearch(key)
 	text := strings.Repeat("No credential stands here, 3 words and 12 numbers: 20261124. ", 170)
 	if n := testing.AllocsPerRun(10, func() { none.find(text) }); n > 0 {
 		t.Errorf("%v allocations for a text that holds nothing", n)
 	}
-	if none.piecesLeft < maxHashedPieces-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
-		t.Errorf("%d of %d runs were compared", maxHashedPieces-none.piecesLeft, 11*len(text))
+	if none.remainingPieceBudget < maxHashedPieces-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
+		t.Errorf("%d of %d runs were compared", maxHashedPieces-none.remainingPieceBudget, 11*len(text))
 	}
 }
 
 // flowOf returns how much of a value a text holds, looked for piece by piece.
-func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentPart {
+func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentValuePart {
 	sums := map[uint64]bool{}
 	for i := 0; i+valuePieceBytes <= len(text); i++ {
 		sums[h.pieceHash(littleEndianUint64At(text, i))] = true
@@ -82,11 +82,11 @@ func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentPart {
 	v.eachPiece(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
 	switch {
 	case all:
-		return sendsWhole
+		return sendsWholeValue
 	case some:
-		return sendsPart
+		return sendsPartOfValue
 	}
-	return sendsNone
+	return sendsNoneOfValue
 }
 
 // TestPrivateWords: a word of a private file is found between others, however many
@@ -102,7 +102,7 @@ func TestPrivateWords(t *testing.T) {
 		"mailto:anna.k7@example.net": true, "<anna.k7@example.net>": true, "(DE89370400)": true,
 		"A-20771-BC": false, "XA-20771-B": false, "v-A-20771-B": false, "A-20771-B.5": false, "joanna.k7@example.net": false, "DE893704001": false, many: false,
 	} {
-		if got := len(m.search(key).find(text)) > 0; got != want {
+		if got := len(m.newTextSearch(key).find(text)) > 0; got != want {
 			t.Errorf("%.40q: %v, want %v", text, got, want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestMatchersAreKept(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = file.Close() })
 	s := NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10, IsolateSessions: true})
-	r, key := rand.New(rand.NewPCG(3, 4)), Key{Host: "h", ID: "s"}
+	r, key := rand.New(rand.NewPCG(3, 4)), Key{AgentHostName: "h", ID: "s"}
 	add := func(k Key, d Delta) {
 		t.Helper()
 		if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
@@ -128,20 +128,22 @@ func TestMatchersAreKept(t *testing.T) {
 	}
 	of := func(k Key) *valueMatcher {
 		t.Helper()
-		m, err := s.matcherOf(t.Context(), s.Load(t.Context(), k, Lineage{}, ""))
+		m, err := s.loadValueMatcher(t.Context(), s.Load(t.Context(), k, Lineage{}, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
 	value := func(text string) Delta {
-		return Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).storedValue(text, "")}}
+		return Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "")}}
 	}
-	finds := func(m *valueMatcher, text string) bool { return len(m.search(s.opts.CredentialHashKey).find(text)) > 0 }
+	finds := func(m *valueMatcher, text string) bool {
+		return len(m.newTextSearch(s.opts.CredentialHashKey).find(text)) > 0
+	}
 	first, second := drawn(r, 24), drawn(r, 24)
 	add(key, value(first))
 	m := of(key)
-	add(key, Delta{Files: []effect.File{{Path: "/a", Labels: []effect.Label{effect.LabelNetwork}}}})
+	add(key, Delta{LabelledFiles: []effect.File{{Path: "/a", Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}})
 	if of(key) != m {
 		t.Error("made again, though no value is new")
 	}
@@ -154,7 +156,7 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.matchers.matcherByValueHashXOR = nil
-	if _, err := s.matcherOf(t.Context(), stale); err != nil { // an action that began before
+	if _, err := s.loadValueMatcher(t.Context(), stale); err != nil { // an action that began before
 		t.Fatal(err)
 	}
 	add(key, value(first))
@@ -163,7 +165,7 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Error("values that were read again are not found")
 	}
 	for i := range 3 * maxCachedValueMatchers {
-		k := Key{Host: "h", ID: fmt.Sprint(i)}
+		k := Key{AgentHostName: "h", ID: fmt.Sprint(i)}
 		text := drawn(r, 24)
 		add(k, value(text))
 		if m := of(k); !finds(m, text) || finds(m, first) {
@@ -182,7 +184,7 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.matchers.matcherByValueHashXOR = nil
-	if _, err := s.matcherOf(t.Context(), s.Load(t.Context(), key, Lineage{}, "")); err == nil {
+	if _, err := s.loadValueMatcher(t.Context(), s.Load(t.Context(), key, Lineage{}, "")); err == nil {
 		t.Error("a value that is gone is no damage")
 	}
 }
@@ -200,8 +202,8 @@ func BenchmarkFirst(b *testing.B) {
 	opts := Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10000, MaxDenials: 10}
 	s := NewStore(file, opts)
 	var d Delta
-	for range maxValues {
-		d.Values = append(d.Values, newHasher(opts.CredentialHashKey).storedValue(drawn(r, 24), ""))
+	for range maxSensitiveValuesPerGroup {
+		d.Values = append(d.Values, newHasher(opts.CredentialHashKey).hashSensitiveValue(drawn(r, 24), ""))
 	}
 	if err := s.Add(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 		b.Fatal(err)
@@ -210,8 +212,8 @@ func BenchmarkFirst(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s := NewStore(file, opts)
-		m, err := s.matcherOf(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""))
-		if err != nil || len(m.search(opts.CredentialHashKey).find(text)) > 0 {
+		m, err := s.loadValueMatcher(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""))
+		if err != nil || len(m.newTextSearch(opts.CredentialHashKey).find(text)) > 0 {
 			b.Fatal(err)
 		}
 	}

@@ -14,26 +14,26 @@ import (
 
 // A Prompt holds the names in a prompt that the user wrote or, while it is pending, possibly wrote.
 type Prompt struct {
-	ID               string                  `json:"id,omitempty"` // given by the host
-	TextHash         string                  `json:"sum"`          // keyed hash of the text
-	NamedObjects     []grounding.NamedObject `json:"named,omitempty"`
-	NameHashes       []byte                  `json:"words,omitempty"` // short keyed hashes of the names in it
-	DeduplicationKey []byte                  `json:"heed,omitempty"`  // key that recognises the same prompt again
-	At               int64                   `json:"at"`
+	ID                  string                        `json:"id,omitempty"` // given by the host
+	TextHash            string                        `json:"sum"`          // keyed hash of the text
+	NamedObjects        []grounding.PromptNamedObject `json:"named,omitempty"`
+	MentionedNameHashes []byte                        `json:"words,omitempty"` // short keyed hashes of the names in it
+	DeduplicationKey    []byte                        `json:"heed,omitempty"`  // key that recognises the same prompt again
+	ReceivedAt          int64                         `json:"at"`
 }
 
 // Bounds of the stored prompts.
 const (
-	maxNamedObjects            = 64
-	maxPendingPrompts          = 16
-	maxPromptDeduplicationKeys = 256
-	promptKeySize              = 8
-	maxNamesPerPrompt          = 256  // names per prompt
-	maxNamesOfAllPrompts       = 2048 // names of all prompts
+	maxNamedObjects             = 64
+	maxPendingPrompts           = 16
+	maxPromptDeduplicationKeys  = 256
+	promptDeduplicationKeyBytes = 8
+	maxNamesPerPrompt           = 256  // names per prompt
+	maxNamesOfAllPrompts        = 2048 // names of all prompts
 )
 
-// NameKey returns the keyed hash under which a name is stored.
-func (s *Store) NameKey(name string) string {
+// KeyedNameHashHex returns the keyed hash under which a name is stored.
+func (s *Store) KeyedNameHashHex(name string) string {
 	return hex.EncodeToString(s.keyedHash("name " + name)[:16])
 }
 
@@ -47,7 +47,7 @@ func (s *Store) keyedHash(text string) []byte {
 // [Store.ResolvePrompt] reports that the user wrote the prompt. The function clean removes
 // credentials from the quoted text.
 func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
-	p := Prompt{ID: shortenText(id), TextHash: s.promptSum(text), At: s.now()}
+	p := Prompt{ID: shortenText(id), TextHash: s.promptSum(text), ReceivedAt: s.now()}
 	if p.DeduplicationKey = s.promptDeduplicationKey(id, p.TextHash); loaded.record.hasPrompt(p.DeduplicationKey) {
 		return nil // the host reported it twice
 	}
@@ -56,11 +56,11 @@ func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text strin
 	for i := range p.NamedObjects {
 		n := &p.NamedObjects[i]
 		if n.Name != grounding.AllObjects {
-			n.Name, n.Quote = s.NameKey(n.Name), shortenText(clean(n.Quote))
+			n.Name, n.Quote = s.KeyedNameHashHex(n.Name), shortenText(clean(n.Quote))
 		}
 	}
 	for _, w := range words {
-		p.NameHashes = append(p.NameHashes, s.nameHash(w)...)
+		p.MentionedNameHashes = append(p.MentionedNameHashes, s.nameHash(w)...)
 	}
 	d := &Delta{PendingPrompt: &p}
 	if !pending {
@@ -74,14 +74,14 @@ func (s *Store) promptDeduplicationKey(promptID, textHash string) []byte {
 	if promptID == "" {
 		return nil
 	}
-	return s.keyedHash("prompt " + textHash + " " + promptID)[:promptKeySize]
+	return s.keyedHash("prompt " + textHash + " " + promptID)[:promptDeduplicationKeyBytes]
 }
 
 // hasPrompt reports whether a prompt with this key was already recorded as written by the user. If
 // a host reports a prompt twice, recording it again would give it precedence over later prompts.
 func (r *Record) hasPrompt(sum []byte) bool {
-	for i := 0; len(sum) > 0 && i+promptKeySize <= len(r.PromptKeys); i += promptKeySize {
-		if bytes.Equal(r.PromptKeys[i:i+promptKeySize], sum) {
+	for i := 0; len(sum) > 0 && i+promptDeduplicationKeyBytes <= len(r.UserPromptDeduplicationKeys); i += promptDeduplicationKeyBytes {
+		if bytes.Equal(r.UserPromptDeduplicationKeys[i:i+promptDeduplicationKeyBytes], sum) {
 			return true
 		}
 	}
@@ -98,7 +98,7 @@ func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, promptID, te
 	sum := s.promptSum(text)
 	for _, p := range loaded.record.Prompts {
 		if p.ID == shortenText(promptID) && p.TextHash == sum {
-			d := &Delta{ResolvedPrompts: []string{p.TextHash}}
+			d := &Delta{ResolvedPromptTextHashes: []string{p.TextHash}}
 			if writtenByUser {
 				d.UserPrompt = &p
 			}
@@ -118,37 +118,37 @@ func (s *Session) PendingPromptIDs() (ids []string) {
 
 // NamedObjects returns what the user has named in this session, newest last, and whether the user has written
 // any prompt.
-func (s *Session) NamedObjects() (list []grounding.NamedObject, hasUserPrompt bool) {
-	return s.record.NamedObjects, s.record.HasPrompt
+func (s *Session) NamedObjects() (list []grounding.PromptNamedObject, hasUserPrompt bool) {
+	return s.record.NamedObjects, s.record.HasUserPrompt
 }
 
 // addPrompts adds prompts to a record and reports whether it changed.
 func (r *Record) addPrompts(d *Delta) bool {
-	if len(d.ResolvedPrompts) > 0 {
-		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.ResolvedPrompts, p.TextHash) })
+	if len(d.ResolvedPromptTextHashes) > 0 {
+		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.ResolvedPromptTextHashes, p.TextHash) })
 	}
 	if d.PendingPrompt != nil {
 		r.Prompts = append(slices.Clone(r.Prompts), *d.PendingPrompt)
 		r.Prompts = r.Prompts[max(0, len(r.Prompts)-maxPendingPrompts):]
 	}
 	if d.UserPrompt != nil {
-		r.HasPrompt = true
-		r.PromptKeys = append(slices.Clone(r.PromptKeys), d.UserPrompt.DeduplicationKey...)
-		r.PromptKeys = r.PromptKeys[max(0, len(r.PromptKeys)-maxPromptDeduplicationKeys*promptKeySize):]
+		r.HasUserPrompt = true
+		r.UserPromptDeduplicationKeys = append(slices.Clone(r.UserPromptDeduplicationKeys), d.UserPrompt.DeduplicationKey...)
+		r.UserPromptDeduplicationKeys = r.UserPromptDeduplicationKeys[max(0, len(r.UserPromptDeduplicationKeys)-maxPromptDeduplicationKeys*promptDeduplicationKeyBytes):]
 		for _, n := range d.UserPrompt.NamedObjects {
 			if n.Name == grounding.AllObjects {
-				r.NamedObjects = slices.DeleteFunc(slices.Clone(r.NamedObjects), func(o grounding.NamedObject) bool { return !o.Forbidden })
+				r.NamedObjects = slices.DeleteFunc(slices.Clone(r.NamedObjects), func(o grounding.PromptNamedObject) bool { return !o.AreOperationsForbidden })
 				continue
 			}
 			// the latest mention of an object counts
-			r.NamedObjects = slices.DeleteFunc(slices.Clone(r.NamedObjects), func(o grounding.NamedObject) bool {
-				return o.Name == n.Name && o.Forbidden != n.Forbidden && o.Operations&n.Operations != 0
+			r.NamedObjects = slices.DeleteFunc(slices.Clone(r.NamedObjects), func(o grounding.PromptNamedObject) bool {
+				return o.Name == n.Name && o.AreOperationsForbidden != n.AreOperationsForbidden && o.WantedOrForbiddenOperations&n.WantedOrForbiddenOperations != 0
 			})
 			r.NamedObjects = append(r.NamedObjects, n)
 		}
 		r.NamedObjects = r.NamedObjects[max(0, len(r.NamedObjects)-maxNamedObjects):]
-		r.NameHashes = append(slices.Clone(r.NameHashes), d.UserPrompt.NameHashes...)
-		r.NameHashes = r.NameHashes[max(0, len(r.NameHashes)-maxNamesOfAllPrompts*nameHashSize):]
+		r.UserMentionedNameHashes = append(slices.Clone(r.UserMentionedNameHashes), d.UserPrompt.MentionedNameHashes...)
+		r.UserMentionedNameHashes = r.UserMentionedNameHashes[max(0, len(r.UserMentionedNameHashes)-maxNamesOfAllPrompts*nameHashSize):]
 	}
-	return len(d.ResolvedPrompts) > 0 || d.PendingPrompt != nil || d.UserPrompt != nil
+	return len(d.ResolvedPromptTextHashes) > 0 || d.PendingPrompt != nil || d.UserPrompt != nil
 }

@@ -28,9 +28,9 @@ var (
 	cloneCommandPattern = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
 	// repositoryURLPattern matches the URL of a repository: its host, and the account there.
 	repositoryURLPattern = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
-	// ghAnswerPattern matches the output of "gh repo view --json nameWithOwner", as JSON or plain
+	// ghRepositoryOutputPattern matches the output of "gh repo view --json nameWithOwner", as JSON or plain
 	// text, and captures the account.
-	ghAnswerPattern = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
+	ghRepositoryOutputPattern = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 
 // ownerOf returns HOST/ACCOUNT for the URL of a repository, in lower case; "" if the URL does not
@@ -58,7 +58,7 @@ func repositoryOwners(c *analysis.ActionCase, texts []string) []string {
 			continue
 		}
 		one := ownerOf(line)
-		if m := ghAnswerPattern().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
+		if m := ghRepositoryOutputPattern().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
 			one = "github.com/" + strings.ToLower(m[1])
 		}
 		if one == "" || owner != "" && one != owner || !gitConfigMatchesOwner(c, one) {
@@ -80,7 +80,7 @@ func inWorkspaceRepository(c *analysis.ActionCase) bool {
 		return false
 	}
 	for dir := place.CWD; place.IsInsideRoots(dir, false, false); dir = path.Dir(dir) {
-		if slices.Contains(place.Roots, dir) {
+		if slices.Contains(place.WorkspaceRoots, dir) {
 			return true
 		}
 		if _, err := place.ReadScript(dir + "/.git"); !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,7 @@ func inWorkspaceRepository(c *analysis.ActionCase) bool {
 // of a repository of the account. A configuration that cannot be read is skipped.
 func gitConfigMatchesOwner(c *analysis.ActionCase, owner string) bool {
 	place := c.ExecutionContext()
-	for _, root := range place.Roots {
+	for _, root := range place.WorkspaceRoots {
 		text, err := place.ReadScript(root + "/.git/config")
 		if err == nil && !slices.ContainsFunc(strings.Fields(string(text)), func(word string) bool { return ownerOf(word) == owner }) {
 			return false
@@ -143,6 +143,6 @@ func (s *Session) unlabelCloneFromWorkspaceOwner(c *analysis.ActionCase, d *Delt
 		owner = "github.com/" + strings.ToLower(account)
 	}
 	if slices.Contains(s.record.RepositoryOwners, owner) {
-		d.Files = slices.DeleteFunc(d.Files, func(f effect.File) bool { return slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) })
+		d.LabelledFiles = slices.DeleteFunc(d.LabelledFiles, func(f effect.File) bool { return slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelUntrusted}) })
 	}
 }

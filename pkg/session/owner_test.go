@@ -46,7 +46,7 @@ func TestOwners(t *testing.T) {
 			command, _ := json.Marshal(one.command)
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.CaseWithSessionState(parse(t, `{"type":"execute_command","payload":{"command":`+string(command)+`}}`), memory)
-			asked = slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode && len(e.Labels) > 0 })
+			asked = slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode && len(e.DataLabels) > 0 })
 			d := s.DeltaOfAction(c, nil, false)
 			if err := s.AddSecretFiles(t.Context(), memory, c, &d); err != nil {
 				t.Fatal(err)

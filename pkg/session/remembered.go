@@ -9,56 +9,58 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// maxCachedValues is how many values are cached.
-const maxCachedValues = 4096
+// maxCachedStorageValues is how many values are cached.
+const maxCachedStorageValues = 4096
 
 // A cachedStorage reads a base storage and caches its values until any process changes them. It is
 // read-only. Goroutines share it.
 type cachedStorage struct {
 	base storage
 
-	mu          sync.Mutex
-	stampAtRead state.NamespaceRevisionID    // stamp of the base storage when the values were read
-	values      map[string]map[string][]byte // by group and key; nil for a missing value
-	groups      map[string][]groupValue      // by key
-	valueCount  int
+	mu               sync.Mutex
+	stampAtRead      state.NamespaceRevisionID    // stamp of the base storage when the values were read
+	values           map[string]map[string][]byte // by group and key; nil for a missing value
+	groupValuesByKey map[string][]groupValue      // by key
+	valueCount       int
 }
 
 // A groupValue is the value of one key in a group.
 type groupValue struct{ group, value []byte }
 
-func (m *cachedStorage) stamp() (state.NamespaceRevisionID, bool) { return m.base.stamp() }
+func (m *cachedStorage) namespaceRevisionID() (state.NamespaceRevisionID, bool) {
+	return m.base.namespaceRevisionID()
+}
 
 // runReadOnly runs fn on the cached values. If fn reads a value that is not cached, runReadOnly
 // runs fn again on the base storage.
 func (m *cachedStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stamp, ok := m.base.stamp() // taken before the values are read
+	stamp, ok := m.base.namespaceRevisionID() // taken before the values are read
 	if !ok {
 		return m.base.runReadOnly(ctx, fn, wants...)
 	}
-	if stamp != m.stampAtRead || m.valueCount > maxCachedValues {
-		m.stampAtRead, m.values, m.groups, m.valueCount = stamp, map[string]map[string][]byte{}, map[string][]groupValue{}, 0
+	if stamp != m.stampAtRead || m.valueCount > maxCachedStorageValues {
+		m.stampAtRead, m.values, m.groupValuesByKey, m.valueCount = stamp, map[string]map[string][]byte{}, map[string][]groupValue{}, 0
 	}
 	k := cachedTx{storage: m}
 	if err := fn(&k); !k.missed {
 		return err
 	}
-	return m.base.runReadOnly(ctx, func(sh storageTx) error { return fn(recordingTx{sh, m}) }, wants...)
+	return m.base.runReadOnly(ctx, func(sh storageTx) error { return fn(cacheFillingTx{sh, m}) }, wants...)
 }
 
 func (m *cachedStorage) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	return m.base.runWriting(ctx, fn, wants...)
 }
 
-// A recordingTx records what is read through it.
-type recordingTx struct {
+// A cacheFillingTx records what is read through it.
+type cacheFillingTx struct {
 	storageTx
 	storage *cachedStorage
 }
 
-func (n recordingTx) Get(group, key []byte) []byte {
+func (n cacheFillingTx) Get(group, key []byte) []byte {
 	value := slices.Clone(n.storageTx.Get(group, key))
 	of := n.storage.values[string(group)]
 	if of == nil {
@@ -70,7 +72,7 @@ func (n recordingTx) Get(group, key []byte) []byte {
 	return value
 }
 
-func (n recordingTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
+func (n cacheFillingTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
 	var all []groupValue
 	err := n.storageTx.EachGroupWithValueOfKey(key, func(name, v []byte) error {
 		all = append(all, groupValue{slices.Clone(name), slices.Clone(v)})
@@ -79,7 +81,7 @@ func (n recordingTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []b
 	if err != nil {
 		return err
 	}
-	n.storage.groups[string(key)] = all
+	n.storage.groupValuesByKey[string(key)] = all
 	n.storage.valueCount += len(all)
 	return eachValue(all, fn)
 }
@@ -115,7 +117,7 @@ func (k *cachedTx) Get(group, key []byte) []byte {
 }
 
 func (k *cachedTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
-	all, ok := k.storage.groups[string(key)]
+	all, ok := k.storage.groupValuesByKey[string(key)]
 	if k.missed = k.missed || !ok; k.missed {
 		return errNotCached
 	}

@@ -33,7 +33,7 @@ func TestDraftReads(t *testing.T) {
 		}
 	}
 	file := func(name string) Delta {
-		return Delta{Files: []effect.File{{Path: "/work/" + name, Labels: []effect.Label{effect.LabelNetwork}}}}
+		return Delta{LabelledFiles: []effect.File{{Path: "/work/" + name, Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}}
 	}
 	has := func(name string) bool {
 		return len(draft.Load(t.Context(), key, Lineage{}, "").FileOriginLabels("/work/"+name)) > 0

@@ -11,7 +11,7 @@ import (
 )
 
 // A Remote is a remote of a repository whose address a session has changed: pushes to it go there.
-type Remote struct {
+type ChangedGitRemote struct {
 	Repository         string `json:"repository,omitempty"` // path from repositoryPath; "" for every repository
 	Name               string `json:"name"`                 // "*" for any
 	HostAndAccount     string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
@@ -21,7 +21,7 @@ type Remote struct {
 const maxRemotes = 256
 
 // changedRemotes returns the addresses that an action sets for remotes.
-func changedRemotes(c *analysis.ActionCase) (out []Remote) {
+func changedRemotes(c *analysis.ActionCase) (out []ChangedGitRemote) {
 	runs := false
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Program == "git" {
@@ -35,21 +35,21 @@ func changedRemotes(c *analysis.ActionCase) (out []Remote) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if repo, ok := strings.CutSuffix(e.Path, "/config"); !runs && ok && e.Kind == effect.WriteFile && strings.HasSuffix(repo, "/.git") && strings.Contains(strings.ToLower(string(c.Action.Raw)), "url") {
-			out = append(out, Remote{Repository: repo, Name: "*", IsPushURLOrRewrite: true})
+			out = append(out, ChangedGitRemote{Repository: repo, Name: "*", IsPushURLOrRewrite: true})
 		}
 	}
 	return out
 }
 
 // parseRemote returns the remote that a git command sets.
-func parseRemote(git command.GitLine) (r Remote, ok bool) {
+func parseRemote(git command.GitLine) (r ChangedGitRemote, ok bool) {
 	words := append([]string{git.Subcommand}, git.Operands()...)
 	n := len(words)
 	switch key := strings.ToLower(words[min(1, n-1)]); {
 	case n < 3 || slices.ContainsFunc(git.Args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
 		return r, false
 	case words[0] == "remote" && (key == "add" || key == "set-url") && n > 3:
-		r = Remote{Name: words[n-2], HostAndAccount: hostAndAccount(words[n-1]), IsPushURLOrRewrite: git.HasOption("", "--push")}
+		r = ChangedGitRemote{Name: words[n-2], HostAndAccount: hostAndAccount(words[n-1]), IsPushURLOrRewrite: git.HasOption("", "--push")}
 		if key == "set-url" {
 			r.Name, r.HostAndAccount = words[2], hostAndAccount(words[3])
 		}
@@ -60,9 +60,9 @@ func parseRemote(git command.GitLine) (r Remote, ok bool) {
 		return parseRemote(command.GitLine{Subcommand: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
-		r = Remote{Name: name, HostAndAccount: hostAndAccount(words[2]), IsPushURLOrRewrite: strings.HasSuffix(key, ".pushurl")}
+		r = ChangedGitRemote{Name: name, HostAndAccount: hostAndAccount(words[2]), IsPushURLOrRewrite: strings.HasSuffix(key, ".pushurl")}
 	case words[0] == "config" && strings.HasPrefix(key, "url.") && strings.HasSuffix(key, "insteadof"):
-		r = Remote{Name: "*", HostAndAccount: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), IsPushURLOrRewrite: true}
+		r = ChangedGitRemote{Name: "*", HostAndAccount: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), IsPushURLOrRewrite: true}
 	default:
 		return r, false
 	}
@@ -77,7 +77,7 @@ func hostAndAccount(address string) string {
 	}
 	host := ""
 	if strings.Contains(address, "://") {
-		_, host = effect.URL(address)
+		_, host = effect.NormalizeURL(address)
 	} else if before, _, ok := strings.Cut(address, ":"); ok && !strings.Contains(before, "/") {
 		host = effect.CanonicalHost(before[strings.LastIndexByte(before, '@')+1:])
 	}
@@ -89,9 +89,9 @@ func hostAndAccount(address string) string {
 
 // addRemotes adds remotes to a record and reports whether any is new. If there is no room, each push
 // counts as going to a changed remote.
-func (r *Record) addRemotes(more []Remote) (changed bool) {
+func (r *Record) addRemotes(more []ChangedGitRemote) (changed bool) {
 	for _, one := range more {
-		i := slices.IndexFunc(r.Remotes, func(have Remote) bool {
+		i := slices.IndexFunc(r.Remotes, func(have ChangedGitRemote) bool {
 			return have.Repository == one.Repository && have.Name == one.Name && have.IsPushURLOrRewrite == one.IsPushURLOrRewrite
 		})
 		switch {
@@ -101,10 +101,10 @@ func (r *Record) addRemotes(more []Remote) (changed bool) {
 			r.Remotes[i] = one
 		case len(r.Remotes) < maxRemotes:
 			r.Remotes = append(r.Remotes, one)
-		case r.Remotes[maxRemotes-1] == Remote{Name: "*", IsPushURLOrRewrite: true}:
+		case r.Remotes[maxRemotes-1] == ChangedGitRemote{Name: "*", IsPushURLOrRewrite: true}:
 			continue
 		default:
-			r.Remotes[maxRemotes-1] = Remote{Name: "*", IsPushURLOrRewrite: true}
+			r.Remotes[maxRemotes-1] = ChangedGitRemote{Name: "*", IsPushURLOrRewrite: true}
 		}
 		changed = true
 	}
@@ -128,7 +128,7 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 		}
 		name, repo := cmp.Or(name, "origin"), repositoryPath(c, e)
 		for _, r := range s.sharedRecord.Remotes {
-			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.isForeignRemote(r) {
+			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.remoteMayBelongToOtherAccount(r) {
 				host, _, _ := strings.Cut(r.HostAndAccount, "/")
 				c.AddRepositoryUpload(e.Program, host)
 				return
@@ -137,10 +137,10 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 	}
 }
 
-// isForeignRemote reports whether a remote may belong to another person: to another account than the
+// remoteMayBelongToOtherAccount reports whether a remote may belong to another person: to another account than the
 // workspace's or, if that is unknown, if a push URL or a rewrite rule set it or it is at no known
 // repository host.
-func (s *Session) isForeignRemote(r Remote) bool {
+func (s *Session) remoteMayBelongToOtherAccount(r ChangedGitRemote) bool {
 	host, _, _ := strings.Cut(r.HostAndAccount, "/")
 	if len(s.record.RepositoryOwners) == 0 {
 		return r.IsPushURLOrRewrite || !command.CodeHosts[host]

@@ -83,12 +83,12 @@ func TestRemotesAreBounded(t *testing.T) {
 	t.Parallel()
 	var r Record
 	for i := range 2 * maxRemotes {
-		r.addRemotes([]Remote{{Repository: "/a/.git", Name: fmt.Sprint(i), HostAndAccount: "evil.test"}})
+		r.addRemotes([]ChangedGitRemote{{Repository: "/a/.git", Name: fmt.Sprint(i), HostAndAccount: "evil.test"}})
 	}
 	if last := r.Remotes[len(r.Remotes)-1]; len(r.Remotes) != maxRemotes || last.Name != "*" || last.Repository != "" {
 		t.Errorf("%d remotes, the last is %+v", len(r.Remotes), last)
 	}
-	if r.addRemotes([]Remote{{Name: "more", HostAndAccount: "evil.test"}}) {
+	if r.addRemotes([]ChangedGitRemote{{Name: "more", HostAndAccount: "evil.test"}}) {
 		t.Error("one more remote changes something")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// Replay returns the case of the last of some actions of a session after replaying the earlier ones,
+// ReplayAndAnalyzeLastAction returns the case of the last of some actions of a session after replaying the earlier ones,
 // in memory only. It is an [analysis.ReplaySession].
-func Replay(an *analysis.Analyzer, eventTypes []string, policyCountsActions bool, actions []*action.Action) *analysis.ActionCase {
+func ReplayAndAnalyzeLastAction(an *analysis.Analyzer, eventTypes []string, policyCountsActions bool, actions []*action.Action) *analysis.ActionCase {
 	s := NewStore(nil, Options{
 		Clock: func() time.Time { return time.Unix(1, 0) }, SessionRetention: time.Hour, MaxFiles: 1000, MaxDenials: 1,
 	})

@@ -10,11 +10,11 @@ import (
 
 // A CompletedCall is what is known of a call that has run.
 type CompletedCall struct {
-	Cases            []*analysis.ActionCase // the actions that ran
-	ChangedFiles     []string               // further files that the call changed, according to the host
-	ResultTexts      []string               // texts of its result
-	UntrustedResult  bool                   // the result may contain prompt injection
-	IsHostUnverified bool                   // not verified to come from the host: only what makes judgement stricter is stored
+	Cases                 []*analysis.ActionCase // the actions that ran
+	ChangedFiles          []string               // further files that the call changed, according to the host
+	ResultTexts           []string               // texts of its result
+	UntrustedResult       bool                   // the result may contain prompt injection
+	IsAgentHostUnverified bool                   // not verified to come from the host: only what makes judgement stricter is stored
 }
 
 // AddCompleted stores what executed actions add to their session: their effects, and the values and
@@ -27,24 +27,24 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 		loaded.unlabelCloneFromWorkspaceOwner(c, &one)
 		d.Remotes = append(d.Remotes, one.Remotes...)
 		d.GitOriginMayHaveChanged = d.GitOriginMayHaveChanged || one.GitOriginMayHaveChanged
-		if len(ran.Cases) == 1 && !ran.IsHostUnverified {
+		if len(ran.Cases) == 1 && !ran.IsAgentHostUnverified {
 			d.RepositoryOwners = repositoryOwners(c, ran.ResultTexts)
 		}
 		d.Labels = append(d.Labels, one.Labels...)
-		d.Files, d.PrintedFiles, d.Values = append(d.Files, one.Files...), append(d.PrintedFiles, one.PrintedFiles...), append(d.Values, one.Values...)
+		d.LabelledFiles, d.PrintedFiles, d.Values = append(d.LabelledFiles, one.LabelledFiles...), append(d.PrintedFiles, one.PrintedFiles...), append(d.Values, one.Values...)
 	}
 	if ran.UntrustedResult {
 		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelUntrusted, EffectOrActionType: "result"})
 	}
-	labelled := func(l effect.Label) bool {
+	labelled := func(l effect.TaintLabel) bool {
 		return slices.ContainsFunc(d.Labels, func(have SessionLabel) bool { return have.Label == l })
 	}
 	own := slices.ContainsFunc(d.Labels, func(l SessionLabel) bool {
-		return l.Label == effect.LabelPrivate && l.EffectOrActionType == "read_file"
+		return l.Label == effect.LabelPersonalData && l.EffectOrActionType == "read_file"
 	})
-	h, room, from := newHasher(s.opts.CredentialHashKey), maxFoundValues, sourceHostOfAllOutput(ran.Cases)
+	h, room, from := newHasher(s.opts.CredentialHashKey), maxSensitiveValuesPerFileOrResult, sourceHostOfAllOutput(ran.Cases)
 	for _, text := range ran.ResultTexts {
-		found := h.credentialValues(text, labelled(effect.LabelSecret), from)
+		found := h.credentialValues(text, labelled(effect.LabelFromCredentialLocation), from)
 		if own {
 			found = append(found, h.privateValues(text)...)
 		}
@@ -54,9 +54,9 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 			break
 		}
 	}
-	d.Files = append(d.Files, changedWithLabels(ran.ChangedFiles, labelled)...)
+	d.LabelledFiles = append(d.LabelledFiles, labelChangedFiles(ran.ChangedFiles, labelled)...)
 	if slices.ContainsFunc(d.Values, func(v HashedSensitiveValue) bool { return !v.IsPrivateWord }) {
-		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelSecret, EffectOrActionType: "result"})
+		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelFromCredentialLocation, EffectOrActionType: "result"})
 	}
 	if d.Empty() && len(d.PrintedFiles) == 0 {
 		return nil
@@ -70,16 +70,16 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 	return s.Add(ctx, loaded, &d)
 }
 
-// changedWithLabels returns the files that an action changed, all labelled secret if it handled secret
+// labelChangedFiles returns the files that an action changed, all labelled secret if it handled secret
 // data, and network if it handled untrusted data: which file got which data is unknown.
-func changedWithLabels(files []string, labelled func(effect.Label) bool) (out []effect.File) {
-	var labels []effect.Label
-	for of, label := range map[effect.Label]effect.Label{effect.LabelSecret: effect.LabelSecret, effect.LabelUntrusted: effect.LabelNetwork} {
-		if labelled(of) {
+func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLabel) bool) (out []effect.File) {
+	var labels []effect.TaintLabel
+	for of, label := range map[effect.TaintLabel]effect.TaintLabel{effect.LabelFromCredentialLocation: effect.LabelFromCredentialLocation, effect.LabelUntrusted: effect.LabelFromNetwork} {
+		if actionHasLabel(of) {
 			labels = append(labels, label)
 		}
 	}
-	for _, path := range files[:min(len(files), maxFoundValues)] {
+	for _, path := range changedPaths[:min(len(changedPaths), maxSensitiveValuesPerFileOrResult)] {
 		if len(labels) > 0 {
 			out = append(out, effect.File{Path: path, Labels: labels})
 		}

@@ -14,39 +14,39 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// Labels are the labels of a session in display order: a credential was read; the user's private files
+// SessionLabelsInDisplayOrder are the labels of a session in display order: a credential was read; the user's private files
 // or messages were read; untrusted text came in.
-var Labels = []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted}
+var SessionLabelsInDisplayOrder = []effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelPersonalData, effect.LabelUntrusted}
 
 // A Key identifies a session. An action outside a host's session belongs to the key without Host and
 // ID: the user's default session.
 type Key struct {
-	Host string `json:"host,omitempty"` // the program that gave ID, see package host
-	ID   string `json:"id,omitempty"`
-	User string `json:"user,omitempty"`
+	AgentHostName string `json:"host,omitempty"` // the program that gave ID, see package host
+	ID            string `json:"id,omitempty"`
+	User          string `json:"user,omitempty"`
 }
 
 // IsDefault reports whether the key is that of the user's default session.
-func (k Key) IsDefault() bool { return k.Host == "" && k.ID == "" }
+func (k Key) IsDefault() bool { return k.AgentHostName == "" && k.ID == "" }
 
-// sharedHost is the host in the key of the record that all sessions of a user share.
-const sharedHost = "*"
+// agentHostNameOfSharedRecord is the host in the key of the record that all sessions of a user share.
+const agentHostNameOfSharedRecord = "*"
 
-// IsShared reports whether the key is that of the shared record of a user: labels of files, hashes of
+// IsSharedByUserSessions reports whether the key is that of the shared record of a user: labels of files, hashes of
 // credentials, changed remotes of repositories.
-func (k Key) IsShared() bool { return k.Host == sharedHost }
+func (k Key) IsSharedByUserSessions() bool { return k.AgentHostName == agentHostNameOfSharedRecord }
 
-// UnstoredActionStreamSessionKey returns the key of a stream's session, which has no stored record.
-func UnstoredActionStreamSessionKey(user string) Key { return Key{Host: "-", User: user} }
+// MemoryOnlySessionKey returns the key of a stream's session, which has no stored record.
+func MemoryOnlySessionKey(user string) Key { return Key{AgentHostName: "-", User: user} }
 
 // Bounds of a record; those of its files and denials are settings.
 const (
-	maxSessions        = 512
-	maxRecipients      = 256  // hosts and recipients
-	maxCreatedPaths    = 256  // files and folders
-	maxEvents          = 64   // kinds of effects, each with its latest time
-	maxRecordTextBytes = 200  // bytes of a name, a target, or a reason
-	maxPathBytes       = 1024 // bytes of a path; longer ones are hashed
+	maxSessions            = 512
+	maxRecipients          = 256  // hosts and recipients
+	maxCreatedPaths        = 256  // files and folders
+	maxEffectOrActionTypes = 64   // kinds of effects, each with its latest time
+	maxRecordTextBytes     = 200  // bytes of a name, a target, or a reason
+	maxPathBytes           = 1024 // bytes of a path; longer ones are hashed
 )
 
 // A Record is the stored record of a session, or of all sessions of a user, without files and values.
@@ -54,31 +54,31 @@ const (
 type Record struct {
 	Version int `json:"v"`
 	Key
-	Parent             string                          `json:"parent,omitempty"`      // the ID of the parent session
-	ParentHost         string                          `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
-	HostProcessName    string                          `json:"process,omitempty"`     // process of the host, see [Lineage]
-	BeganAt            int64                           `json:"began"`
-	LastActionAt       int64                           `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
-	Labels             []SessionLabel                  `json:"labels,omitempty"`
-	Sent               []SentData                      `json:"sent,omitempty"`
-	Denials            []Denial                        `json:"denials,omitempty"`      // the newest last
-	Events             map[string]LastEffectOccurrence `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
-	ActionCount        int64                           `json:"count,omitempty"`        // number of actions, if a policy counts them
-	RepositoryOwners   []string                        `json:"owners,omitempty"`       // the host and account that own the workspace's repository
-	CreatedPaths       []CreatedPath                   `json:"made,omitempty"`         // what the session created, the newest last
-	Prompts            []Prompt                        `json:"prompts,omitempty"`      // prompts that the user may have written
-	NamedObjects       []grounding.NamedObject         `json:"named,omitempty"`        // what the user has named, the newest last
-	HasPrompt          bool                            `json:"spoken,omitempty"`       // the user has written at least one prompt
-	NameHashes         []byte                          `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
-	PromptKeys         []byte                          `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
-	UntrustedTextCount int64                           `json:"texts,omitempty"`        // how many untrusted texts came in
-	Instructions       []ChangedInstructionFile        `json:"instructions,omitempty"` // instruction files of the project that the session changes
-	Stopped            bool                            `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
+	ParentSessionID             string                          `json:"parent,omitempty"`      // the ID of the parent session
+	ParentHost                  string                          `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
+	HostProcessName             string                          `json:"process,omitempty"`     // process of the host, see [Lineage]
+	BeganAt                     int64                           `json:"began"`
+	LastActionAt                int64                           `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
+	Labels                      []SessionLabel                  `json:"labels,omitempty"`
+	Sent                        []SentData                      `json:"sent,omitempty"`
+	Denials                     []Denial                        `json:"denials,omitempty"`      // the newest last
+	Events                      map[string]LastEffectOccurrence `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
+	ActionCount                 int64                           `json:"count,omitempty"`        // number of actions, if a policy counts them
+	RepositoryOwners            []string                        `json:"owners,omitempty"`       // the host and account that own the workspace's repository
+	CreatedPaths                []CreatedPath                   `json:"made,omitempty"`         // what the session created, the newest last
+	Prompts                     []Prompt                        `json:"prompts,omitempty"`      // prompts that the user may have written
+	NamedObjects                []grounding.PromptNamedObject   `json:"named,omitempty"`        // what the user has named, the newest last
+	HasUserPrompt               bool                            `json:"spoken,omitempty"`       // the user has written at least one prompt
+	UserMentionedNameHashes     []byte                          `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
+	UserPromptDeduplicationKeys []byte                          `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
+	UntrustedTextCount          int64                           `json:"texts,omitempty"`        // how many untrusted texts came in
+	Instructions                []ChangedInstructionFile        `json:"instructions,omitempty"` // instruction files of the project that the session changes
+	IsStoppedAfterDenials       bool                            `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
 
 	// Fields of the shared record only.
-	Remotes            []Remote `json:"remotes,omitempty"`      // remotes whose address a session changed
-	GitOriginChangedAt int64    `json:"repointed_at,omitempty"` // when a command last may have changed the workspace's remote
-	FileLimitReachedAt int64    `json:"full_at,omitempty"`      // when a file was last left out for lack of room: the origin of other files is unknown then
+	Remotes            []ChangedGitRemote `json:"remotes,omitempty"`      // remotes whose address a session changed
+	GitOriginChangedAt int64              `json:"repointed_at,omitempty"` // when a command last may have changed the workspace's remote
+	FileLimitReachedAt int64              `json:"full_at,omitempty"`      // when a file was last left out for lack of room: the origin of other files is unknown then
 
 	// Fields of sessions stored by an earlier version, which did not share them.
 	GitOriginWasChanged bool `json:"repointed,omitempty"`
@@ -87,17 +87,17 @@ type Record struct {
 
 // A SessionLabel is when and why a session got a label.
 type SessionLabel struct {
-	Label              effect.Label `json:"label"`
-	At                 int64        `json:"at"`
-	EffectOrActionType string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
+	Label              effect.TaintLabel `json:"label"`
+	FirstAddedAt       int64             `json:"at"`
+	EffectOrActionType string            `json:"by"` // a kind of effect or an action type; "inherited" from the parent
 }
 
 // A SentData is what was sent to a host or a recipient.
 type SentData struct {
-	Recipient string `json:"to"`
-	Times     int    `json:"times"`
-	Bytes     int64  `json:"bytes"` // lower bound: a file of unknown size counts as 0 bytes
-	At        int64  `json:"at"`
+	Recipient  string `json:"to"`
+	Times      int    `json:"times"`
+	Bytes      int64  `json:"bytes"` // lower bound: a file of unknown size counts as 0 bytes
+	LastSentAt int64  `json:"at"`
 }
 
 // A CreatedPath is a file, or a folder with all its content, that the session created.
@@ -107,25 +107,25 @@ type CreatedPath struct {
 	LastWrittenAt int64  `json:"last"` // the session's last write to it
 }
 
-// An Event is the last time that an action had an effect of some kind.
+// A LastEffectOccurrence is the last time that an action had an effect of some kind.
 type LastEffectOccurrence struct {
-	At          int64 `json:"at"`
-	ActionCount int64 `json:"count"` // value of Record.ActionCount at that time
+	At                     int64 `json:"at"`
+	SessionActionCountThen int64 `json:"count"` // value of Record.ActionCount at that time
 }
 
 const recordVersion = 1
 
 // hasLabel reports whether a session has a label.
-func (r *Record) hasLabel(l effect.Label) bool {
+func (r *Record) hasLabel(l effect.TaintLabel) bool {
 	return slices.ContainsFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l })
 }
 
 // addLabel gives a session a label and reports whether it is new.
-func (r *Record) addLabel(l effect.Label, by string, now int64) bool {
+func (r *Record) addLabel(l effect.TaintLabel, by string, now int64) bool {
 	if r.hasLabel(l) {
 		return false
 	}
-	r.Labels = append(r.Labels, SessionLabel{Label: l, At: now, EffectOrActionType: by})
+	r.Labels = append(r.Labels, SessionLabel{Label: l, FirstAddedAt: now, EffectOrActionType: by})
 	return true
 }
 

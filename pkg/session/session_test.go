@@ -53,8 +53,8 @@ func openState(t testing.TB, dir string, w *world) *state.Store {
 }
 
 var analyzer = &analysis.Analyzer{
-	Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: Replay,
-	DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
+	Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: ReplayAndAnalyzeLastAction,
+	DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}},
 }
 
 func parse(t testing.TB, raw string) *action.Action {
@@ -191,7 +191,7 @@ func TestFilesKeepTheirOrigin(t *testing.T) {
 			}
 			effects := act(t, s, Key{}, c.last).Effects
 			found := slices.ContainsFunc(effects, func(e effect.Effect) bool {
-				return string(e.KindForPolicies()) == kind && (label == "" || e.HasLabel(effect.Label(label)))
+				return string(e.KindForPolicies()) == kind && (label == "" || e.HasLabel(effect.TaintLabel(label)))
 			})
 			if found == none {
 				t.Errorf("%q, then %q: effects %+v; want %s", c.before, c.last, effects, c.want)
@@ -245,7 +245,7 @@ func TestSessionsInherit(t *testing.T) {
 			{Key{"host", "b", "you"}, "", "[]"},
 			{Key{User: "me"}, "", "[]"},
 		} {
-			memory := s.Load(t.Context(), c.key, Lineage{Parent: c.parent}, "")
+			memory := s.Load(t.Context(), c.key, Lineage{ParentSessionID: c.parent}, "")
 			if got := fmt.Sprint(memory.Labels()); got != c.want || memory.Err() != nil {
 				t.Errorf("%v in %q: labels %s, %v; want %s", c.key, c.parent, got, memory.Err(), c.want)
 			}
@@ -369,12 +369,12 @@ func TestEarlierVersion(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k, other := Key{"host", "a", "me"}, Key{"host", "b", "me"}
-		value := newHasher(s.opts.CredentialHashKey).storedValue(secretKey, "")
+		value := newHasher(s.opts.CredentialHashKey).hashSensitiveValue(secretKey, "")
 		err := s.storage.runWriting(t.Context(), func(sh storageTx) error {
 			group, r := k.groupName(), &Record{Key: k, BeganAt: s.now(), LastActionAt: s.now(), GitOriginWasChanged: true, WasFileLimitReached: true}
 			return errors.Join(
 				sh.Put(group, recordKey, r.encode()),
-				sh.Put(group, fileKey("/work/app/a.sh"), []byte{labelBits([]effect.Label{effect.LabelNetwork}), 0}),
+				sh.Put(group, fileKey("/work/app/a.sh"), []byte{labelBits([]effect.TaintLabel{effect.LabelFromNetwork}), 0}),
 				sh.Put(group, filesRevisionKey, []byte("x")),
 				sh.Put(group, value.key(), value.encode()), sh.Put(group, valueHashesXORKey, value.Hash),
 			)
@@ -384,7 +384,7 @@ func TestEarlierVersion(t *testing.T) {
 		}
 		for i := range 2 {
 			memory := s.Load(t.Context(), other, Lineage{}, "")
-			if got := fmt.Sprint(memory.FileOriginLabels("/work/app/a.sh"), len(memory.valueSums)); got != fmt.Sprintf("[network] %d", valueHashBytes) || memory.Err() != nil {
+			if got := fmt.Sprint(memory.FileOriginLabels("/work/app/a.sh"), len(memory.groupValueHashXORs)); got != fmt.Sprintf("[network] %d", valueHashBytes) || memory.Err() != nil {
 				t.Errorf("read %d: %s, %v", i, got, memory.Err())
 			}
 			if got := fmt.Sprint(memory.gitOriginMayHaveChanged(), memory.FileOriginLabels("/work/app/b.sh")); got != "true [network]" {
@@ -402,20 +402,20 @@ func TestDraft(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k := Key{User: "me"}
 		add := func(s *Store, text string) {
-			d := Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).storedValue(text, "")}}
+			d := Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "")}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
 		}
 		known := func(s *Store) (out []string) {
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			m, err := s.matcherOf(t.Context(), memory)
+			m, err := s.loadValueMatcher(t.Context(), memory)
 			if err != nil || memory.Err() != nil {
 				t.Fatal(err, memory.Err())
 			}
 			for _, text := range []string{secretKey, "b" + secretKey[1:] + "b", "c" + secretKey[1:] + "c"} {
-				found := memory.valueSums != "" && slices.ContainsFunc(m.values, func(v HashedSensitiveValue) bool {
-					return v.Length == len(text) && slices.Equal(v.Hash, newHasher(s.opts.CredentialHashKey).storedValue(text, "").Hash)
+				found := memory.groupValueHashXORs != "" && slices.ContainsFunc(m.values, func(v HashedSensitiveValue) bool {
+					return v.Length == len(text) && slices.Equal(v.Hash, newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "").Hash)
 				})
 				out = append(out, fmt.Sprint(found))
 			}
@@ -513,7 +513,7 @@ func TestDamagedRecord(t *testing.T) {
 		if !errors.Is(memory.Err(), ErrDamaged) {
 			t.Errorf("%s: %v", name, memory.Err())
 		}
-		d := Delta{Labels: []SessionLabel{{Label: effect.LabelSecret}}}
+		d := Delta{Labels: []SessionLabel{{Label: effect.LabelFromCredentialLocation}}}
 		if err := s.Add(t.Context(), memory, &d); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: add: %v", name, err)
 		}
@@ -561,17 +561,17 @@ func TestDenials(t *testing.T) {
 		w.now = w.now.Add(11 * time.Minute)
 		deny("a -x")
 		deny("b -x")
-		if s.Load(t.Context(), k, Lineage{}, "").Stopped() {
+		if s.Load(t.Context(), k, Lineage{}, "").IsStoppedAfterDenials() {
 			t.Error("stopped by denials that are long ago")
 		}
 		deny("c -x")
-		if !s.Load(t.Context(), k, Lineage{}, "").Stopped() {
+		if !s.Load(t.Context(), k, Lineage{}, "").IsStoppedAfterDenials() {
 			t.Error("not stopped after three denials")
 		}
 		if n, err := s.Resume(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
 			t.Errorf("resumed %d, %v", n, err)
 		}
-		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.Stopped() || memory.DenialOfSameTarget(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
+		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.IsStoppedAfterDenials() || memory.DenialOfSameTarget(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
 			t.Error("denials outlive resuming")
 		}
 	})

@@ -12,7 +12,7 @@ import (
 type storage interface {
 	runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
 	runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
-	stamp() (state.NamespaceRevisionID, bool) // see [state.Store.NamespaceRevisionID]
+	namespaceRevisionID() (state.NamespaceRevisionID, bool) // see [state.Store.NamespaceRevisionID]
 }
 
 // A storageTx is valid for one transaction, see [state.NamespaceTx].
@@ -24,17 +24,17 @@ type storageTx interface {
 	Drop(group []byte) error
 }
 
-type fileStorage struct{ file *state.Store }
+type stateFileStorage struct{ file *state.Store }
 
-func (d fileStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+func (d stateFileStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	return d.file.ViewNamespace(ctx, stateNamespace, func(s *state.NamespaceTx) error { return fn(s) }, wants...)
 }
 
-func (d fileStorage) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+func (d stateFileStorage) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	return d.file.UpdateNamespace(ctx, stateNamespace, func(s *state.NamespaceTx) error { return fn(s) }, wants...)
 }
 
-func (d fileStorage) stamp() (state.NamespaceRevisionID, bool) {
+func (d stateFileStorage) namespaceRevisionID() (state.NamespaceRevisionID, bool) {
 	return d.file.NamespaceRevisionID(stateNamespace)
 }
 
@@ -45,7 +45,7 @@ type memoryStorage struct {
 	changeCount uint64
 }
 
-func (m *memoryStorage) stamp() (s state.NamespaceRevisionID, ok bool) {
+func (m *memoryStorage) namespaceRevisionID() (s state.NamespaceRevisionID, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	binary.NativeEndian.PutUint64(s[:], m.changeCount+1) // the zero stamp is reserved

@@ -41,9 +41,9 @@ type Store struct {
 	cache   sessionCache
 	tally   sentTally
 
-	decoded  recordCache
+	decoded  sessionRecordCache
 	matchers matcherCache
-	fileSets fileSets
+	fileSets fileSetCache
 }
 
 // NewStore returns a store that keeps sessions in a state file, or only in memory if that is nil.
@@ -51,7 +51,7 @@ func NewStore(file *state.Store, opts Options) *Store {
 	if file == nil {
 		return &Store{opts: opts, storage: &memoryStorage{groups: map[string]map[string][]byte{}}}
 	}
-	return &Store{opts: opts, storage: fileStorage{file}}
+	return &Store{opts: opts, storage: stateFileStorage{file}}
 }
 
 // stateNamespace is the namespace of the state file that holds sessions.
@@ -65,13 +65,13 @@ func fileKey(path string) []byte {
 		sum := sha256.Sum256([]byte(path))
 		path = "#" + hex.EncodeToString(sum[:])
 	}
-	return []byte(filePrefix + path)
+	return []byte(fileRecordKeyPrefix + path)
 }
 
 // groupName returns the name of a session's group.
 func (k Key) groupName() []byte {
 	h := sha256.New()
-	for _, part := range [...]string{k.Host, k.ID, k.User} {
+	for _, part := range [...]string{k.AgentHostName, k.ID, k.User} {
 		fmt.Fprintf(h, "%d:%s", len(part), part) // writing to a hash does not fail
 	}
 	return h.Sum(nil)[:16]
@@ -80,9 +80,9 @@ func (k Key) groupName() []byte {
 // sharedRecordKey returns the key of the record that the sessions of a user share.
 func (s *Store) sharedRecordKey(k Key) Key {
 	if s.opts.IsolateSessions {
-		return Key{Host: sharedHost, ID: k.Host + " " + k.ID, User: k.User}
+		return Key{AgentHostName: agentHostNameOfSharedRecord, ID: k.AgentHostName + " " + k.ID, User: k.User}
 	}
-	return Key{Host: sharedHost, User: k.User}
+	return Key{AgentHostName: agentHostNameOfSharedRecord, User: k.User}
 }
 
 // prefetchKeys returns the values that are read whenever a session, or its parent, is loaded or changed.
@@ -95,7 +95,7 @@ func (s *Store) prefetchKeys(k Key, parent string) (out []state.PrefetchKey) {
 	}
 	of(s.sharedRecordKey(k))
 	if of(k); parent != "" && parent != k.ID {
-		of(Key{k.Host, parent, k.User})
+		of(Key{k.AgentHostName, parent, k.User})
 	}
 	return out
 }
@@ -155,9 +155,9 @@ func eachRecord(sh storageTx, fn func(group []byte, r *Record) error) error {
 // now returns the time in seconds since 1970.
 func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 
-// recordOf returns the record of a session: its own or, if it has none, a new one with the labels of
-// its parent. from is the group of the values that the session starts with: its own or, for a new
-// record, that of the parent; nil for none.
+// recordOf returns the record of a session: its own or, if it has none, a new one with the labels
+// of its parent. initialValuesGroup is the group of the values that the session starts with: its
+// own or, for a new record, that of the parent; nil for none.
 func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initialValuesGroup []byte, err error) {
 	own := k.groupName()
 	r, err = s.decoded.load(sh, own)
@@ -178,7 +178,7 @@ func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initi
 		return nil, nil, err
 	} else if all != nil && !k.IsDefault() {
 		for _, l := range all.Labels { // labels of sessions that were removed to save space: this session may continue one of them
-			if s.now()-l.At <= int64(s.opts.SessionRetention/time.Second) {
+			if s.now()-l.FirstAddedAt <= int64(s.opts.SessionRetention/time.Second) {
 				r.addLabel(l.Label, l.EffectOrActionType, s.now())
 			}
 		}
@@ -218,28 +218,28 @@ func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err
 
 func sortLabels(r *Record) {
 	sorted.By(r.Labels, func(a, b SessionLabel) int {
-		return cmp.Compare(slices.Index(Labels, a.Label), slices.Index(Labels, b.Label))
+		return cmp.Compare(slices.Index(SessionLabelsInDisplayOrder, a.Label), slices.Index(SessionLabelsInDisplayOrder, b.Label))
 	})
 }
 
 // Load returns what a session remembers. alias is the ID by which an agent names its session: the
 // memory of sessions with that ID is added. An error of the state file or the record is returned by
 // [Session.Err].
-func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Session {
-	stamp, ok := s.storage.stamp()
+func (s *Store) Load(ctx context.Context, k Key, lineage Lineage, agentSessionID string) *Session {
+	stamp, ok := s.storage.namespaceRevisionID()
 	if !ok {
-		return s.load(ctx, k, from, alias)
+		return s.loadFromStorage(ctx, k, lineage, agentSessionID)
 	}
-	place := cacheKey{k, from.Parent, alias}
+	place := cacheKey{k, lineage.ParentSessionID, agentSessionID}
 	out := s.cache.get(stamp, place, s.now())
 	if out == nil {
-		out = s.load(ctx, k, from, alias)
+		out = s.loadFromStorage(ctx, k, lineage, agentSessionID)
 		s.cache.put(stamp, place, out)
 	}
 	return out
 }
 
-func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) *Session {
+func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, agentSessionID string) *Session {
 	out := &Session{key: k, lineage: lineage, opts: &s.opts}
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		r, own, err := s.recordOf(sh, k, lineage)
@@ -250,18 +250,18 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 		if err != nil {
 			return err
 		}
-		out.record, out.sharedRecord, out.labels, out.ownLabels = *r, *all, nil, slices.Clone(r.Labels)
+		out.record, out.sharedRecord, out.labels, out.labelsWithoutAgentNamedSession = *r, *all, nil, slices.Clone(r.Labels)
 		if out.fileSet, err = s.fileSets.load(sh, from); err != nil {
 			return err
 		}
 		if own != nil && !slices.ContainsFunc(from, func(have []byte) bool { return slices.Equal(have, own) }) {
 			from = append(from, own)
 		}
-		if alias != "" {
+		if agentSessionID != "" {
 			err = eachRecord(sh, func(group []byte, o *Record) error {
-				if o.ID == alias && o.User == k.User && !o.IsShared() && o.isActive(s.now(), s.opts.SessionRetention) {
+				if o.ID == agentSessionID && o.User == k.User && !o.IsSharedByUserSessions() && o.isActive(s.now(), s.opts.SessionRetention) {
 					for _, l := range o.Labels {
-						out.record.addLabel(l.Label, l.EffectOrActionType, l.At)
+						out.record.addLabel(l.Label, l.EffectOrActionType, l.FirstAddedAt)
 					}
 					if !slices.Equal(group, own) {
 						from = append(from, slices.Clone(group))
@@ -271,16 +271,16 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 			})
 			sortLabels(&out.record)
 		}
-		out.storageGroupNames, out.valueSums = from, groupValueSums(sh, from)
+		out.storageGroupNames, out.groupValueHashXORs = from, readGroupValueHashXORs(sh, from)
 		return err
-	}, s.prefetchKeys(k, lineage.Parent)...)
+	}, s.prefetchKeys(k, lineage.ParentSessionID)...)
 	out.loadedAt, out.err = s.now(), err
 	return out
 }
 
 // Add stores what an action adds to its session, in one transaction. If the loaded session already
 // has all of it, nothing is stored. The amount of data sent is only shown to people: for known
-// hosts it is written with the next change, or by [Store.Flush].
+// hosts it is written with the next change, or by [Store.FlushSentDataCounts].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.MayMoveFiles {
 		loaded.identifyFiles()
@@ -288,9 +288,9 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.GitOriginMayHaveChanged || loaded.gitOriginMayHaveChanged() {
 		d.RepositoryOwners = nil
 	}
-	if !loaded.IsNew(d) {
+	if !loaded.DeltaAddsNewData(d) {
 		if s.tally.add(loaded.key, d.Sent, s.now()) {
-			return s.Flush(ctx)
+			return s.FlushSentDataCounts(ctx)
 		}
 		return nil
 	}
@@ -325,11 +325,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			return err
 		}
 		return s.addToParents(sh, r, d)
-	}, s.prefetchKeys(loaded.key, loaded.lineage.Parent)...)
+	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 }
 
-// AddShared stores only the part of a delta that all sessions of its user share.
-func (s *Store) AddShared(ctx context.Context, loaded *Session, d *Delta) error {
+// AddSharedPartOfDelta stores only the part of a delta that all sessions of its user share.
+func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.MayMoveFiles {
 		loaded.identifyFiles()
 	}
@@ -347,7 +347,7 @@ func (s *Store) writeShared(sh storageTx, k Key, d *Delta) error {
 	}
 	now, group := s.now(), r.groupName()
 	if r.LastActionAt == 0 {
-		if err := s.copyToShared(sh, from, group, r); err != nil {
+		if err := s.copyFilesAndValuesToShared(sh, from, group, r); err != nil {
 			return err
 		}
 	}
@@ -383,8 +383,8 @@ func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *Delta) err
 	return s.decoded.put(sh, group, r)
 }
 
-// Flush writes the counts of sent data that are still in memory.
-func (s *Store) Flush(ctx context.Context) error {
+// FlushSentDataCounts writes the counts of sent data that are still in memory.
+func (s *Store) FlushSentDataCounts(ctx context.Context) error {
 	all := s.tally.removeAllCounts()
 	if len(all) == 0 {
 		return nil
@@ -407,8 +407,8 @@ func (s *Store) Flush(ctx context.Context) error {
 	})
 }
 
-// copyToShared copies the files and values of sessions to the shared group.
-func (s *Store) copyToShared(sh storageTx, from [][]byte, to []byte, r *Record) error {
+// copyFilesAndValuesToShared copies the files and values of sessions to the shared group.
+func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byte, r *Record) error {
 	values, err := loadValues(sh, from)
 	if err != nil {
 		return err
@@ -428,7 +428,7 @@ func (s *Store) copyToShared(sh storageTx, from [][]byte, to []byte, r *Record) 
 // that it reads: see [DeltaOfAction].
 func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
 	d := DeltaOfAction(c, eventTypes, policyCountsActions)
-	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelSecret }) {
+	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelFromCredentialLocation }) {
 		d.Values = newHasher(s.opts.CredentialHashKey).credentialsInReadFiles(c)
 	}
 	return d
@@ -437,19 +437,19 @@ func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, polic
 // MarkSentValues adds to a case the effect of sending a value that its session has read: certain for a whole
 // value, possible for a part or a short value.
 func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis.ActionCase) error {
-	if loaded.err != nil || loaded.valueSums == "" {
+	if loaded.err != nil || loaded.groupValueHashXORs == "" {
 		return loaded.err
 	}
-	m, err := s.matcherOf(ctx, loaded)
+	m, err := s.loadValueMatcher(ctx, loaded)
 	if err != nil {
 		return err
 	}
 	f := m.sentPartOf(s.opts.CredentialHashKey, c)
-	if f == sendsNone && loaded.pushesSecretFile(c) {
-		f = sendsPart
+	if f == sendsNoneOfValue && loaded.pushesSecretFile(c) {
+		f = sendsPartOfValue
 	}
-	if f != sendsNone {
-		c.AddSessionCredentialSend(f == sendsPart)
+	if f != sendsNoneOfValue {
+		c.AddSessionCredentialSend(f == sendsPartOfValue)
 	}
 	return nil
 }
@@ -462,7 +462,7 @@ func (s *Store) evictSessions(sh storageTx, but Key) error {
 	var oldest *Record
 	n := 0
 	err := eachRecord(sh, func(group []byte, r *Record) error {
-		if r.IsShared() {
+		if r.IsSharedByUserSessions() {
 			return nil
 		}
 		switch n++; {
@@ -495,7 +495,7 @@ func (s *Store) addToShared(sh storageTx, old *Record) error {
 		return err
 	}
 	if r.LastActionAt == 0 {
-		if err := s.copyToShared(sh, from, r.groupName(), r); err != nil {
+		if err := s.copyFilesAndValuesToShared(sh, from, r.groupName(), r); err != nil {
 			return err
 		}
 	}
@@ -513,7 +513,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil
 		return eachRecord(sh, func(_ []byte, r *Record) error {
-			if !r.IsShared() && r.isActive(s.now(), s.opts.SessionRetention) {
+			if !r.IsSharedByUserSessions() && r.isActive(s.now(), s.opts.SessionRetention) {
 				out = append(out, *r)
 			}
 			return nil
@@ -523,12 +523,12 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	return out, err
 }
 
-// SharedRecords returns the shared record of each user, see [Key.IsShared].
+// SharedRecords returns the shared record of each user, see [Key.IsSharedByUserSessions].
 func (s *Store) SharedRecords(ctx context.Context) (out []Record, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil
 		return eachRecord(sh, func(_ []byte, r *Record) error {
-			if r.IsShared() {
+			if r.IsSharedByUserSessions() {
 				out = append(out, *r)
 			}
 			return nil
@@ -562,7 +562,7 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 			case r == nil || !choose(r):
 				return nil
 			}
-			if drop = append(drop, slices.Clone(group)); choose != nil || r == nil || !r.IsShared() {
+			if drop = append(drop, slices.Clone(group)); choose != nil || r == nil || !r.IsSharedByUserSessions() {
 				cleared++
 			}
 			return nil
@@ -583,14 +583,14 @@ func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed 
 	err = s.storage.runWriting(ctx, func(sh storageTx) error {
 		var change []*Record
 		err := eachRecord(sh, func(_ []byte, r *Record) error {
-			if choose(r) && (r.Stopped || len(r.Denials) > 0) {
+			if choose(r) && (r.IsStoppedAfterDenials || len(r.Denials) > 0) {
 				change = append(change, r)
 			}
 			return nil
 		})
 		resumed = len(change)
 		for _, r := range change {
-			r.Stopped, r.Denials = false, nil
+			r.IsStoppedAfterDenials, r.Denials = false, nil
 			if err == nil {
 				err = sh.Put(r.groupName(), recordKey, r.encode())
 			}

@@ -38,7 +38,7 @@ func TestSentIsCounted(t *testing.T) {
 				for range maxTalliedActions {
 					send("a.example")
 				}
-				if err := s.Flush(t.Context()); err != nil {
+				if err := s.FlushSentDataCounts(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -68,7 +68,7 @@ func TestCountsOfClearedSession(t *testing.T) {
 		if _, err := s.Clear(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Flush(t.Context()); err != nil {
+		if err := s.FlushSentDataCounts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := s.List(t.Context()); err != nil || len(list) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Value is a credential that a session has read, as hashes with a key of this installation; the
-// credential itself is not stored.
+// A HashedSensitiveValue is a credential that a session has read, or a word of a private file, as
+// hashes with a key of this installation; the text itself is not stored.
 type HashedSensitiveValue struct {
 	Length               int // bytes
 	Hash                 []byte
@@ -25,20 +25,20 @@ type HashedSensitiveValue struct {
 
 // Bounds of values.
 const (
-	minValueBytes        = 8   // bytes; shorter values occur by chance
-	minUniqueValueBytes  = 16  // bytes from which a value cannot occur by chance
-	maxValueBytes        = 512 // bytes of a value that are split into pieces
-	valuePieceBytes      = 8   // bytes
-	storedShortHashBytes = 3
-	shortHashBits        = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
-	valueHashBytes       = 16
-	pieceHashSize        = 8
-	storedPieceSize      = storedShortHashBytes + pieceHashSize // bytes stored per piece
-	maxValues            = 1024                                 // per user, and per session
-	maxFoundValues       = 64                                   // per file or result
-	maxPrivateTextBytes  = 1 << 16                              // bytes of a private text that are read
-	maxHashedPieces      = 1 << 17                              // pieces whose hash is compared per action, after their tags matched
-	minEntropy           = 3.0                                  // entropy of a random-looking text, in bits per byte
+	minValueBytes                     = 8   // bytes; shorter values occur by chance
+	minNonCoincidentalValueBytes      = 16  // bytes from which a value cannot occur by chance
+	maxValueBytes                     = 512 // bytes of a value that are split into pieces
+	valuePieceBytes                   = 8   // bytes
+	storedShortHashBytes              = 3
+	shortHashBits                     = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
+	valueHashBytes                    = 16
+	pieceHashSize                     = 8
+	storedPieceSize                   = storedShortHashBytes + pieceHashSize // bytes stored per piece
+	maxSensitiveValuesPerGroup        = 1024                                 // per user, and per session
+	maxSensitiveValuesPerFileOrResult = 64                                   // per file or result
+	maxPrivateTextBytes               = 1 << 16                              // bytes of a private text that are read
+	maxHashedPieces                   = 1 << 17                              // pieces whose hash is compared per action, after their tags matched
+	minEntropyBitsPerByte             = 3.0                                  // entropy of a random-looking text, in bits per byte
 )
 
 // privateWordPattern matches what may be a number, an address or a name in a private file.
@@ -47,16 +47,16 @@ var privateWordPattern = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 // privateValues returns the words of a private text that are rare in other texts: those with a digit and
 // another character, and e-mail addresses.
 func (h *hasher) privateValues(text string) (out []HashedSensitiveValue) {
-	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateTextBytes)], maxFoundValues) {
-		if word = strings.Trim(word, ".:/-"); len(word) >= minValueBytes && (characterKinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
+	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateTextBytes)], maxSensitiveValuesPerFileOrResult) {
+		if word = strings.Trim(word, ".:/-"); len(word) >= minValueBytes && (characterClassCount(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
 			out = append(out, HashedSensitiveValue{Length: len(word), Hash: slices.Clone(h.hash(word)[:valueHashBytes]), FirstPieceShortHash: h.valuePieceShortHash(littleEndianUint64At(word, 0)), IsPrivateWord: true})
 		}
 	}
 	return out
 }
 
-// characterKinds returns how many of the classes digit, lower-case and upper-case letter a text has.
-func characterKinds(s string) (n int) {
+// characterClassCount returns how many of the classes digit, lower-case and upper-case letter a text has.
+func characterClassCount(s string) (n int) {
 	for _, set := range [...]string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
 		if strings.ContainsAny(s, set) {
 			n++
@@ -68,17 +68,17 @@ func characterKinds(s string) (n int) {
 // assignmentPattern matches a line of a configuration file.
 var assignmentPattern = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
-// credentialValues returns the stored form of the credentials in a text. all means that the text is a credential
-// store, in which random-looking words count. from is the host that sent the text, where its
-// credentials are valid; "" if unknown.
+// credentialValues returns the stored form of the credentials in a text. isCredentialStore means
+// that the text is a credential store, in which random-looking words count. senderHost is the host
+// that sent the text, where its credentials are valid; "" if unknown.
 func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHost string) (out []HashedSensitiveValue) {
 	var seen []string
 	signIn := hostByURLPassword(text)
 	add := func(value, name string) {
 		value = strings.Trim(value, " \t\r\n\"'")
-		if len(value) >= minValueBytes && len(out) < maxFoundValues && !slices.Contains(seen, value) && !isTestPassword(value) {
+		if len(value) >= minValueBytes && len(out) < maxSensitiveValuesPerFileOrResult && !slices.Contains(seen, value) && !isTestPassword(value) {
 			seen = append(seen, value)
-			v := h.storedValue(value, name)
+			v := h.hashSensitiveValue(value, name)
 			for _, host := range [...]string{senderHost, signIn[value]} {
 				if host != "" {
 					v.ServiceHostNameWords = append(v.ServiceHostNameWords, host)
@@ -88,8 +88,8 @@ func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHos
 		}
 	}
 	found := redact.FindDecodedCredentials(text)
-	for _, m := range assignmentPattern().FindAllStringSubmatch(text, 4*maxFoundValues) {
-		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || isCredentialStore && len(m[2]) >= minUniqueValueBytes && looksRandom(m[2]) {
+	for _, m := range assignmentPattern().FindAllStringSubmatch(text, 4*maxSensitiveValuesPerFileOrResult) {
+		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || isCredentialStore && len(m[2]) >= minNonCoincidentalValueBytes && looksRandom(m[2]) {
 			add(m[2], m[1])
 		}
 	}
@@ -103,7 +103,7 @@ func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHos
 	if !isCredentialStore {
 		return out
 	}
-	for _, word := range namelessCredentialPattern().FindAllString(text, 4*maxFoundValues) {
+	for _, word := range namelessCredentialPattern().FindAllString(text, 4*maxSensitiveValuesPerFileOrResult) {
 		within := func(value string) bool { return strings.Contains(value, word) }
 		if looksLikeCredential(word) && !slices.ContainsFunc(seen, within) {
 			add(word, "")
@@ -117,16 +117,16 @@ var namelessCredentialPattern = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
 // looksLikeCredential reports whether a word looks like a credential.
 func looksLikeCredential(word string) bool {
-	if len(word) >= 2*minUniqueValueBytes && strings.Trim(word, "0123456789abcdef") == "" {
+	if len(word) >= 2*minNonCoincidentalValueBytes && strings.Trim(word, "0123456789abcdef") == "" {
 		return true
 	}
-	return characterKinds(word) == 3 && looksRandom(word)
+	return characterClassCount(word) == 3 && looksRandom(word)
 }
 
 // looksRandom reports whether a text has the entropy of a credential, and is not a path, an address or
 // a word.
 func looksRandom(s string) bool {
-	if len(s) < minValueBytes || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterKinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
+	if len(s) < minValueBytes || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterClassCount(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false
 	}
 	var count [256]int
@@ -140,7 +140,7 @@ func looksRandom(s string) bool {
 			bits -= p * math.Log2(p)
 		}
 	}
-	return characterKinds(s) > 1 && bits >= min(minEntropy, math.Log2(float64(len(s)))-0.5)
+	return characterClassCount(s) > 1 && bits >= min(minEntropyBitsPerByte, math.Log2(float64(len(s)))-0.5)
 }
 
 // credentialsInReadFiles returns the values in the credential files that a case reads.
@@ -151,12 +151,12 @@ func (h *hasher) credentialsInReadFiles(c *analysis.ActionCase) (out []HashedSen
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Certainty == effect.Possible || !effect.IsSecretPath(e.Path, false) || len(out) >= maxFoundValues {
+		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Certainty == effect.Possible || !effect.IsSecretPath(e.Path, false) || len(out) >= maxSensitiveValuesPerFileOrResult {
 			continue
 		}
 		if text, err := place.ReadScript(e.Path); err == nil {
 			out = append(out, h.credentialValues(string(text), path.Ext(e.Path) != ".md", "")...)
 		}
 	}
-	return out[:min(len(out), maxFoundValues)]
+	return out[:min(len(out), maxSensitiveValuesPerFileOrResult)]
 }

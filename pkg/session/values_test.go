@@ -104,7 +104,7 @@ func TestValueFlow(t *testing.T) {
 			got := ""
 			for _, e := range c.Effects {
 				switch {
-				case e.Cause != effect.CauseValueReadInSession:
+				case e.Cause != effect.CauseSecretReadEarlierInSession:
 				case e.Certainty == effect.Possible:
 					got = "part"
 				default:
@@ -164,7 +164,7 @@ func TestValuesAreBounded(t *testing.T) {
 			fmt.Fprintf(&b, "API_KEY_%d=%s\n", k, fmt.Sprintf("k%dZ%dx", i*1000+k, k*k+7)+secretKey[:16])
 		}
 		values := h.credentialValues(b.String(), true, "")
-		if len(values) > maxFoundValues {
+		if len(values) > maxSensitiveValuesPerFileOrResult {
 			t.Errorf("%d values of one text", len(values))
 		}
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
@@ -174,7 +174,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 	err := s.storage.runReadOnly(t.Context(), func(sh storageTx) error {
 		list, err := loadValues(sh, [][]byte{s.sharedRecordKey(Key{}).groupName()})
-		if len(list) != maxValues {
+		if len(list) != maxSensitiveValuesPerGroup {
 			t.Errorf("%d values of one user", len(list))
 		}
 		return err
@@ -184,7 +184,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 	// A value that cannot be read is not taken for none.
 	err = file.UpdateNamespace(t.Context(), stateNamespace, func(sh *state.NamespaceTx) error {
-		return sh.Put(Key{}.groupName(), []byte(valuePrefix+"x"), []byte("{"))
+		return sh.Put(Key{}.groupName(), []byte(sensitiveValueKeyPrefix+"x"), []byte("{"))
 	})
 	if err != nil {
 		t.Fatal(err)

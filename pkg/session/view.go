@@ -16,26 +16,26 @@ type Session struct {
 	opts     *Options
 	loadedAt int64
 
-	record       Record
-	sharedRecord Record         // the record that the sessions of the user share
-	labels       []effect.Label // labels of record; nil until Labels is called
-	ownLabels    []SessionLabel // labels of record, without those copied from the session that the agent names
+	record                         Record
+	sharedRecord                   Record              // the record that the sessions of the user share
+	labels                         []effect.TaintLabel // labels of record; nil until Labels is called
+	labelsWithoutAgentNamedSession []SessionLabel      // labels of record, without those copied from the session that the agent names
 	fileSet
-	storageGroupNames [][]byte // storage groups that hold the session's files and values
-	err               error
-	valueSums         string // the sums of the values of groups; "" if there are none
+	storageGroupNames  [][]byte // storage groups that hold the session's files and values
+	err                error
+	groupValueHashXORs string // the sums of the values of groups; "" if there are none
 
-	fileChecker                  FileChecker                    // nil to check no files
-	originLabelBitsByPath        map[string]byte                // labels that Origin returned, as bits, by path
+	fileChecker                  FileIdentityChecker            // nil to check no files
+	originLabelBitsByPath        map[string]byte                // labels that FileOriginLabels returned, as bits, by path
 	usedDownloadedOrDecodedPaths bool                           // DownloadedOrDecodedPaths was called
-	createdResults               map[string]bool                // results of HasCreated, by path
-	identified                   map[string]effect.FileIdentity // files whose identity was unknown when the session was loaded
+	hasCreatedByPath             map[string]bool                // results of HasCreated, by path
+	newFileIdentityByPath        map[string]effect.FileIdentity // files whose identity was unknown when the session was loaded
 }
 
 // Labels returns the labels of the session.
-func (s *Session) Labels() []effect.Label {
+func (s *Session) Labels() []effect.TaintLabel {
 	if s.labels == nil {
-		s.labels = make([]effect.Label, 0, len(s.record.Labels))
+		s.labels = make([]effect.TaintLabel, 0, len(s.record.Labels))
 		for _, l := range s.record.Labels {
 			s.labels = append(s.labels, l.Label)
 		}
@@ -52,10 +52,10 @@ func (s *Session) Since(at int64) time.Duration {
 	return time.Duration(max(s.loadedAt-at, 0)) * time.Second
 }
 
-// LabelledFiles returns the labels of the files that Origin was called for, if they have any; a folder
-// labelled as a whole is also listed, with a final slash.
-func (s *Session) LabelledFiles() map[string][]effect.Label {
-	told := map[string][]effect.Label{}
+// LabelledFiles returns the labels of the files that FileOriginLabels was called for, if they have
+// any; a folder labelled as a whole is also listed, with a final slash.
+func (s *Session) LabelledFiles() map[string][]effect.TaintLabel {
+	told := map[string][]effect.TaintLabel{}
 	for path, b := range s.originLabelBitsByPath {
 		if b != 0 {
 			told[path] = labelsOf(b)
@@ -67,23 +67,23 @@ func (s *Session) LabelledFiles() map[string][]effect.Label {
 	return told
 }
 
-// Stopped reports whether the session is stopped until a person resumes it.
-func (s *Session) Stopped() bool { return s.record.Stopped }
+// IsStoppedAfterDenials reports whether the session is stopped until a person resumes it.
+func (s *Session) IsStoppedAfterDenials() bool { return s.record.IsStoppedAfterDenials }
 
 // HasRecentAction reports whether an action with an effect of one of the kinds ran within a time
 // and a number of actions before now. A limit of 0 means no limit.
 func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
 		e, ok := s.record.Events[kind]
-		return ok && (within == 0 || s.loadedAt-e.At <= int64(within/time.Second)) && (actions == 0 || s.record.ActionCount-e.ActionCount < int64(actions))
+		return ok && (within == 0 || s.loadedAt-e.At <= int64(within/time.Second)) && (actions == 0 || s.record.ActionCount-e.SessionActionCountThen < int64(actions))
 	})
 }
 
 // maxIdentityChecks is how many files with unknown identity are checked per action.
 const maxIdentityChecks = 16
 
-// A FileChecker checks files, as [analysis.Identifier] does.
-type FileChecker interface {
+// A FileIdentityChecker checks files, as [analysis.Identifier] does.
+type FileIdentityChecker interface {
 	AllFilesChangedBetween(path string, from, to time.Time) bool // the last change of each file at or below path is between from and to
 	Identify(path string) (id effect.FileIdentity, ok bool)
 	PossiblyPresent(paths []string) []string // returns paths without those known not to exist
@@ -91,7 +91,7 @@ type FileChecker interface {
 
 // EnableFileIdentification recognises renamed or copied files by their identity. It reads the disk only if the result
 // may depend on it.
-func (s *Session) EnableFileIdentification(disk FileChecker) {
+func (s *Session) EnableFileIdentification(disk FileIdentityChecker) {
 	if s.err == nil {
 		s.fileChecker = disk
 	}
@@ -103,29 +103,29 @@ func (s *Session) identifyFiles() {
 	if s.fileChecker == nil {
 		return
 	}
-	for _, path := range s.fileChecker.PossiblyPresent(s.unidentified) {
-		if len(s.identified) == maxIdentityChecks {
+	for _, path := range s.fileChecker.PossiblyPresent(s.labelledPathsWithoutIdentity) {
+		if len(s.newFileIdentityByPath) == maxIdentityChecks {
 			return
 		}
-		if _, met := s.identified[path]; met {
+		if _, met := s.newFileIdentityByPath[path]; met {
 			continue
 		}
 		if id, ok := s.fileChecker.Identify(path); ok {
-			if s.identified == nil {
-				s.identified, s.files = map[string]effect.FileIdentity{}, maps.Clone(s.files) // other sessions may share the map
+			if s.newFileIdentityByPath == nil {
+				s.newFileIdentityByPath, s.files = map[string]effect.FileIdentity{}, maps.Clone(s.files) // other sessions may share the map
 			}
 			e := s.files[path]
 			e.identity = id
-			s.files[path], s.identified[path] = e, id
+			s.files[path], s.newFileIdentityByPath[path] = e, id
 		}
 	}
 }
 
 // FileOriginLabels returns the labels of a file.
-func (s *Session) FileOriginLabels(path string) []effect.Label {
+func (s *Session) FileOriginLabels(path string) []effect.TaintLabel {
 	b, asked := s.originLabelBitsByPath[path]
 	if !asked {
-		b = s.lookUpOrigin(path)
+		b = s.lookUpOriginLabelBits(path)
 		if s.originLabelBitsByPath == nil {
 			s.originLabelBitsByPath = map[string]byte{}
 		}
@@ -134,17 +134,17 @@ func (s *Session) FileOriginLabels(path string) []effect.Label {
 	return labelsOf(b)
 }
 
-func (s *Session) lookUpOrigin(path string) byte {
+func (s *Session) lookUpOriginLabelBits(path string) byte {
 	b, found := s.lookUpFileLabels(fileKeyWithoutPrefix(path))
 	if !found && s.fileChecker != nil && len(s.files) > 0 {
 		if id, ok := s.fileChecker.Identify(path); ok {
 			s.identifyFiles()
-			b = s.labelsOfIdentical(id)
+			b = s.labelBitsOfIdenticalFiles(id)
 			found = b != 0
 		}
 	}
 	if !found && s.isRetained(s.sharedRecord.FileLimitReachedAt) {
-		b = labelBits([]effect.Label{effect.LabelNetwork})
+		b = labelBits([]effect.TaintLabel{effect.LabelFromNetwork})
 	}
 	return b
 }
@@ -166,8 +166,9 @@ func (s *Session) DownloadedOrDecodedPaths() *effect.PathList {
 	return s.downloaded
 }
 
-// HasSameFileLabelsAndCreations reports whether another state of the session gives the same results as those that
-// Origin, DownloadedOrDecodedPaths and HasCreated have returned for this state.
+// HasSameFileLabelsAndCreations reports whether another state of the session gives the same results
+// as those that FileOriginLabels, DownloadedOrDecodedPaths and HasCreated have returned for this
+// state.
 func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
 	if s.usedDownloadedOrDecodedPaths && s.downloaded != other.DownloadedOrDecodedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
@@ -177,7 +178,7 @@ func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
 			return false
 		}
 	}
-	for path, made := range s.createdResults {
+	for path, made := range s.hasCreatedByPath {
 		if other.HasCreated(path) != made {
 			return false
 		}
@@ -185,12 +186,12 @@ func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
 	return true
 }
 
-// IsNew reports whether a delta contains anything that is not stored yet.
-func (s *Session) IsNew(d *Delta) bool { return s.isNewForSession(d) || s.isNewForShared(d) }
+// DeltaAddsNewData reports whether a delta contains anything that is not stored yet.
+func (s *Session) DeltaAddsNewData(d *Delta) bool { return s.isNewForSession(d) || s.isNewForShared(d) }
 
 // isNewForSession reports whether a delta contains anything new for the session's own record.
 func (s *Session) isNewForSession(d *Delta) bool {
-	if d.PolicyCountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.Instruction != nil || len(d.ResolvedPrompts) > 0 || len(d.EventTypes)+len(d.privateValues()) > 0 {
+	if d.PolicyCountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.Instruction != nil || len(d.ResolvedPromptTextHashes) > 0 || len(d.PolicyEffectOrActionTypes)+len(d.privateValues()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -199,7 +200,7 @@ func (s *Session) isNewForSession(d *Delta) bool {
 		}
 	}
 	for _, l := range d.Labels {
-		if !slices.ContainsFunc(s.ownLabels, func(have SessionLabel) bool { return have.Label == l.Label }) {
+		if !slices.ContainsFunc(s.labelsWithoutAgentNamedSession, func(have SessionLabel) bool { return have.Label == l.Label }) {
 			return true
 		}
 	}
@@ -211,10 +212,10 @@ func (s *Session) isNewForSession(d *Delta) bool {
 
 // isNewForShared reports whether a delta contains anything new for the shared record of the user.
 func (s *Session) isNewForShared(d *Delta) bool {
-	if d.newFileIdentityByPath = s.identified; len(d.newFileIdentityByPath)+len(d.credentials()) > 0 {
+	if d.newFileIdentityByPath = s.newFileIdentityByPath; len(d.newFileIdentityByPath)+len(d.credentials()) > 0 {
 		return true
 	}
-	if d.GitOriginMayHaveChanged && !s.gitOriginMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
+	if d.GitOriginMayHaveChanged && !s.gitOriginMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r ChangedGitRemote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
 		return true
 	}
 	return len(s.changedEntries(d, s.loadedAt)) > 0
@@ -238,7 +239,7 @@ func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 		}
 		r.Sent[i].Times += sent.Times
 		r.Sent[i].Bytes += sent.Bytes
-		r.Sent[i].At = now
+		r.Sent[i].LastSentAt = now
 	}
 	if len(d.RepositoryOwners) > 0 && !slices.Equal(d.RepositoryOwners, r.RepositoryOwners) {
 		r.RepositoryOwners, changed = d.RepositoryOwners, true
@@ -250,18 +251,18 @@ func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 		r.ActionCount++
 		changed = true
 	}
-	for _, kind := range d.EventTypes {
+	for _, kind := range d.PolicyEffectOrActionTypes {
 		if r.Events == nil {
 			r.Events = map[string]LastEffectOccurrence{}
 		}
-		if _, known := r.Events[kind]; known || len(r.Events) < maxEvents {
-			r.Events[kind] = LastEffectOccurrence{At: now, ActionCount: r.ActionCount}
+		if _, known := r.Events[kind]; known || len(r.Events) < maxEffectOrActionTypes {
+			r.Events[kind] = LastEffectOccurrence{At: now, SessionActionCountThen: r.ActionCount}
 			changed = true
 		}
 	}
 	changed = r.addPrompts(d) || changed
 	if d.Instruction != nil {
-		changed = r.addInstruction(*d.Instruction) || changed
+		changed = r.addChangedInstructionFile(*d.Instruction) || changed
 	}
 	if d.HasNewUntrustedText {
 		r.UntrustedTextCount++

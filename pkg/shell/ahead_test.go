@@ -22,7 +22,7 @@ func TestAssignedAhead(t *testing.T) {
 		"TMPDIR=$X rm -rf $TMPDIR/a":           false,
 		"TMPDIR=/opt; rm -rf $TMPDIR/a":        false,
 	} {
-		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}})
 		got := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.DeleteFile && e.Path == "/tmp/a" })
 		if got != known {
 			t.Errorf("%s: deletes /tmp/a: %v; effects %+v", text, got, res.Effects)

@@ -23,7 +23,7 @@ func (s *state) walkChildProcess(program string, argv []abstract.Value, walk fun
 			s.setFunction(name, possibleFunctions{functions: d.functions, mayAlsoBeNonFunction: true})
 		}
 		s.setVariableContent("IFS", variableContent{val: abstract.Lit(defaultIFS)}) // no shell imports IFS from its environment
-		s.setVariableContent(zeroName, variableContent{val: abstract.UnsetVariableValue("0", 0)})
+		s.setVariableContent(dollarZeroName, variableContent{val: abstract.UnsetVariableValue("0", 0)})
 		s.setPositional(nil)
 		walk()
 	})

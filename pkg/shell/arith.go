@@ -32,7 +32,7 @@ func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 			case op == syntax.Assgn || op >= syntax.AddAssgn && op <= syntax.PowAssgn:
 				s.recordNumberAssignment(n.X)
 			case op == syntax.Quo || op == syntax.Rem || op == syntax.Comma: // division by 0, or a syntax error in dash
-				s.recordPossibleLineExit()
+				s.recordErrorAbortingLineOrShell()
 			}
 		}
 		return !s.isAnalysisAborted
@@ -46,7 +46,7 @@ func (s *state) walkArithmeticOperand(w *syntax.Word) {
 		for _, c := range s.vars.get(name).contents {
 			if !c.isInherited && !c.isUnset && !isDecimal(c.val) && !c.val.IsNumber() {
 				s.walkSubscripts(c.val, true)
-				s.recordPossibleLineExit()
+				s.recordErrorAbortingLineOrShell()
 				s.forgetVariablesIfArithmeticAssigns(c.val)
 			}
 		}
@@ -55,7 +55,7 @@ func (s *state) walkArithmeticOperand(w *syntax.Word) {
 	v := s.expandWord(w)
 	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() {
-		s.recordPossibleLineExit()
+		s.recordErrorAbortingLineOrShell()
 		s.forgetVariablesIfArithmeticAssigns(v)
 	}
 }
@@ -89,7 +89,7 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 	s.walkCodeThatMayRun(func() {
 		if s.assign(name, abstract.UnknownNumber("$((…))")); fresh {
 			v := s.vars.get(name)
-			v.mayTransformValues = true
+			v.canAttributesChangeValue = true
 			s.Shell.setVariable(name, v)
 		}
 	})
@@ -99,11 +99,11 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 func (s *state) walkArithmeticText(v abstract.Value) {
 	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() && v.Text != "" {
-		s.walkNestedArithmetic(v)
+		s.walkNonNumericArithmeticText(v)
 	}
 }
 
-func (s *state) walkNestedArithmetic(v abstract.Value) {
+func (s *state) walkNonNumericArithmeticText(v abstract.Value) {
 	if v.IsLiteral() {
 		s.walkNested("echo $(("+v.Text+"))", s.span(0, len(s.text)))
 		s.forgetVariablesIfArithmeticAssigns(v)
@@ -112,7 +112,7 @@ func (s *state) walkNestedArithmetic(v abstract.Value) {
 	if !hasOnlyEnvironmentUnknowns(v) {
 		s.forgetVariables()
 	}
-	s.recordPossibleLineExit()
+	s.recordErrorAbortingLineOrShell()
 }
 
 // evalLiteralArithmetic returns the result of an expression of literal numbers; false if it cannot be computed.
@@ -198,7 +198,7 @@ func (s *state) walkTest(x syntax.TestExpr) {
 func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
 		if s.mayTextAssign(name) {
-			s.mayAssignWithoutCodeCheck(name, unknownFromOperands("$"+name))
+			s.possiblyAssignWithoutCodeCheck(name, unknownValueWithTaintsOf("$"+name))
 		}
 	}
 }

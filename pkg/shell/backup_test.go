@@ -22,7 +22,7 @@ func TestBackups(t *testing.T) {
 		"sed -i.bak s/a/b/ /etc/f && rm /etc/f.bak":        true,
 		"sed -i.bak s/a/b/ f; ln -s ~/g f.bak; rm f.bak/*": true,
 	} {
-		place := &effect.PathContext{Home: "/home/me", CWD: "/home/me/app", Roots: []string{"/home/me/app"}}
+		place := &effect.PathContext{Home: "/home/me", CWD: "/home/me/app", WorkspaceRoots: []string{"/home/me/app"}}
 		got := slices.ContainsFunc(Analyze(line, place).Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.DeleteFile })
 		if got != deletes {
 			t.Errorf("%s: deletes %v, want %v", line, got, deletes)

@@ -12,7 +12,7 @@ import (
 func TestCmdReadBothWays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`echo 'a:\b' ; rm -rf ~/src`, `echo /s;rm -rf ~/src`, `echo C:\x $(rm -rf ~/src)`, `powershell -c 'Remove-Item -Recurse ~/src'`, `powershell.exe -NoProfile -Command 'rm -r ~/src'`} {
-		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}})
 		if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
 			return e.KindForPolicies() == effect.DeleteFile && e.Path == "/home/me/src"
 		}) {

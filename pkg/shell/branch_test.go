@@ -27,7 +27,7 @@ func TestReadInBranch(t *testing.T) {
 		"case a in a) cat k;; esac":                true,
 		"if [ -f k ]; then cat k; else cat k; fi;": true,
 	} {
-		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}})
 		surely := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
 			return e.KindForPolicies() == effect.ReadFile && e.Path == "/work/app/k" && e.Certainty != effect.Possible
 		})

@@ -23,7 +23,7 @@ func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
 		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt",
 		"repeat", "disable", "unfunction", "unhash":
-		return specialBuiltin(name), true
+		return miscBuiltinWalker(name), true
 	case "echo":
 		return (*state).echo, true
 	case "print":
@@ -41,7 +41,7 @@ func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams
 	case "exec":
 		return (*state).walkExecBuiltin, true
 	case "command", "builtin", "noglob", "nocorrect":
-		return (*state).walkCommandPrefix, true
+		return (*state).walkCommandAfterPrefixBuiltin, true
 	case "trap":
 		return (*state).trap, true
 	case "alias":
@@ -67,7 +67,7 @@ func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams
 	return nil, false
 }
 
-func specialBuiltin(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
+func miscBuiltinWalker(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
 	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
 		case ":", "true", "false":
@@ -99,7 +99,7 @@ func specialBuiltin(name string) func(*state, []abstract.Value, abstract.Streams
 		case "getopts":
 			s.getopts(argv)
 		default:
-			if out := s.walkCodeBuiltin(name, argv, io); out.IsLiteral() && out.Text == "" && !printsNothing(name, argv) {
+			if out := s.walkCodeOrHistoryBuiltin(name, argv, io); out.IsLiteral() && out.Text == "" && !printsNothing(name, argv) {
 				return abstract.Unknown("$("+name+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 			} else {
 				return out
@@ -175,7 +175,7 @@ func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	next := *s.workingFolderContext()
 	next.CWD = ""
 	if dir.IsLiteral() && dir.Text != "-" && argv[0].Text != "popd" && !other {
-		if p, pattern := s.workingFolderContext().Path(dir.Text, false); !pattern && p != "" {
+		if p, pattern := s.workingFolderContext().CanonicalPath(dir.Text, false); !pattern && p != "" {
 			next = *s.workingFolderContext().WithCWD(p)
 		}
 	}
@@ -199,8 +199,8 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	at := wordsSpan(argv)
 	s.recordGlobalAliasUse(at)
-	s.recordEvalDollarQuotes(at)
-	if v.IsLiteral() && v.HasHarmlessTaint() {
+	s.recordEvalDollarQuoteDialectDifference(at)
+	if v.IsLiteral() && v.HasOnlyTaintsHarmlessToRun() {
 		return s.walkNestedWithInput(v.Text, at, io)
 	}
 	out := s.walkExecutedText("shell", v, "eval", at, nil)
@@ -229,7 +229,7 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	at, before := len(s.effects), s.Fork()
 	var out abstract.Value
 	s.walkInNestedTextScope(func() {
-		end := s.newEarlyExits(callBlock) // return ends the sourced file
+		end := s.newEarlyExits(blockKindFunctionCall) // return ends the sourced file
 		s.functionExits, s.loopExits = end, nil
 		out = s.runFile(f, "shell", nil, io, wordsSpan(argv))
 		s.joinEarlyExits(end)
@@ -251,7 +251,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			continue
 		}
 		if !v.IsLiteral() {
-			s.emitDynamic(v.UnknownCause(), "unknown alias: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(v.CauseOfUnknownParts(), "unknown alias: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			continue
 		}
 		if len(s.aliases) > 256 {
@@ -303,23 +303,23 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case !v.IsLiteral():
 			s.forgetVariables()
 		case strings.HasPrefix(v.Text, shieldVariablePrefix):
-			s.recordGuardChange("unset", "changes shield's settings", v.SourceSpan)
+			s.recordShieldTampering("unset", "changes shield's settings", v.SourceSpan)
 			continue
 		case member:
 			s.walkSubscripts(v, false)
 			if syntax.ValidName(name) {
-				s.setVariableContent(name, variableContent{val: unknownFromOperands("$"+name, append(old.members, old.val)...), isArray: true})
+				s.setVariableContent(name, variableContent{val: unknownValueWithTaintsOf("$"+name, append(old.members, old.val)...), isArray: true})
 			}
 			continue
 		}
 		w := s.vars.get(name)
 		switch {
 		case !v.IsLiteral():
-		case w.isNameref || w.mayTransformValues:
+		case w.isNameref || w.canAttributesChangeValue:
 			s.forgetVariables()
 		case s.isLocal(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // in some shells the variable of the outer scope becomes visible
-			s.setVariableContent(name, variableContent{val: unknownFromOperands("$"+name, old.val), mayBeUnset: true})
-			s.markVariableMayNotBeLocal(name)
+			s.setVariableContent(name, variableContent{val: unknownValueWithTaintsOf("$"+name, old.val), mayBeUnset: true})
+			s.markVariablePossiblyNotLocal(name)
 		default:
 			s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}}})
 		}
@@ -355,14 +355,14 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		}
 		if v.IsLiteral() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
 			if strings.HasSuffix(v.Text, "A") && i+1 < len(argv) { // set -A NAME VALUE… of zsh and ksh
-				s.assignByNameWord(abstract.Lit(argv[i+1].Text+"["), unknownFromOperands("$"+argv[i+1].Text, argv[i+2:]...))
+				s.assignByNameWord(abstract.Lit(argv[i+1].Text+"["), unknownValueWithTaintsOf("$"+argv[i+1].Text, argv[i+2:]...))
 				return abstract.Value{}
 			}
-			s.recordParsingSetOption(v)
+			s.recordSetOptionChangingParsing(v)
 			if (v.Text == "-o" || v.Text == "+o") && i+1 < len(argv) {
 				i++
-				s.recordParsingSetOption(argv[i])
-				if !commonShellOptions[argv[i].Text] {
+				s.recordSetOptionChangingParsing(argv[i])
+				if !optionsSharedByAllShells[argv[i].Text] {
 					s.recordZshOption(argv[i])
 				}
 			}
@@ -433,7 +433,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 // again where the shell ends. Until then, each variable in it keeps all values that it had.
 func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
-		s.recordGuardChange("trap", "removes the shell hook by which shield checks commands", argv[1].SourceSpan)
+		s.recordShieldTampering("trap", "removes the shell hook by which shield checks commands", argv[1].SourceSpan)
 	}
 	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
 		return abstract.Value{}

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// walkCodeBuiltin walks a special builtin that may run or load code, or may delete the command history.
-func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkCodeOrHistoryBuiltin walks a special builtin that may run or load code, or may delete the command history.
+func (s *state) walkCodeOrHistoryBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	switch name {
 	case "history":
 		if len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "cwad") {
@@ -22,7 +22,7 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 		// enable -f loads a shared library into the shell.
 		for i, v := range argv {
 			if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") {
-				s.emitDynamic(effect.CauseUnanalysedCode, "loads code into the shell: "+argv[min(i+1, len(argv)-1)].String(), wordsSpan(argv))
+				s.emitUnknownEffect(effect.CauseUnanalysedCode, "loads code into the shell: "+argv[min(i+1, len(argv)-1)].String(), wordsSpan(argv))
 			}
 		}
 	case "fc":
@@ -32,7 +32,7 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 				s.emitPath(effect.ReadFile, v, false)
 			}
 		} else if !listsHistory(argv[1:]) {
-			s.emitDynamic(effect.CauseUnanalysedCode, "runs a line from the history", wordsSpan(argv))
+			s.emitUnknownEffect(effect.CauseUnanalysedCode, "runs a line from the history", wordsSpan(argv))
 		}
 	case "bind":
 		// bind -x '"KEY": CMD' makes a key run CMD.
@@ -52,7 +52,7 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 	case "jobs":
 		// jobs -x CMD runs CMD.
 		if len(argv) > 2 && argv[1].Text == "-x" {
-			return s.invoke(argv[2:], io)
+			return s.resolveAndWalkArgv(argv[2:], io)
 		}
 	case "wait":
 		for _, v := range argv[1:] {
@@ -90,7 +90,7 @@ func (s *state) walkCompletion(argv []abstract.Value) {
 			}
 			value = argv[i]
 		}
-		words := []abstract.Value{unknownFromOperands("$1"), unknownFromOperands("$2"), unknownFromOperands("$3")}
+		words := []abstract.Value{unknownValueWithTaintsOf("$1"), unknownValueWithTaintsOf("$2"), unknownValueWithTaintsOf("$3")}
 		switch letter {
 		case 'C':
 			if value.IsLiteral() {
@@ -98,7 +98,7 @@ func (s *state) walkCompletion(argv []abstract.Value) {
 			}
 			s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", value, argv[0].Text, v.SourceSpan, nil) })
 		case 'F':
-			s.walkCodeRunAnytime(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
+			s.walkCodeRunAnytime(func() { s.resolveAndWalkArgv(append([]abstract.Value{value}, words...), abstract.Streams{}) })
 		case 'W':
 			if value.IsLiteral() {
 				s.walkCodeRunAnytime(func() { s.walkExpansionsInPlainText(value.Text, value.SourceSpan) })
@@ -126,7 +126,7 @@ func (s *state) hash(argv []abstract.Value) {
 				continue
 			}
 			if v.Text = text; v.IsGlobPattern {
-				v = unknownFromOperands("$(hash)", v)
+				v = unknownValueWithTaintsOf("$(hash)", v)
 			}
 			if folders { // ~NAME in zsh
 				s.recordDialectDifference("hash -d", wordsSpan(argv))
@@ -142,7 +142,7 @@ func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	for _, name := range names {
 		s.recordShieldShadowing(name.Text, name.SourceSpan)
 		if !file.IsLiteral() {
-			s.emitDynamic(file.UnknownCause(), "unknown command: "+abstract.ClipForMessage(file.String()), file.SourceSpan)
+			s.emitUnknownEffect(file.CauseOfUnknownParts(), "unknown command: "+abstract.ClipForMessage(file.String()), file.SourceSpan)
 		} else if len(s.aliases) < 256 {
 			s.aliases = append(slices.Clip(s.aliases), alias{name.Text, true})
 		}
@@ -199,8 +199,8 @@ func listsHistory(words []abstract.Value) bool {
 	return list
 }
 
-// recordEvalDollarQuotes records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
-func (s *state) recordEvalDollarQuotes(at effect.Span) {
+// recordEvalDollarQuoteDialectDifference records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
+func (s *state) recordEvalDollarQuoteDialectDifference(at effect.CommandTextSpan) {
 	if s.dialect.isKnown && !s.dialect.mayBePOSIX || len(s.currentCommandWords) == 0 || s.currentCommandWords[0].Lit() != "eval" {
 		return
 	}
@@ -217,7 +217,7 @@ func (s *state) recordEvalDollarQuotes(at effect.Span) {
 }
 
 // recordGlobalAliasUse records that a global alias of zsh may replace any word of the text.
-func (s *state) recordGlobalAliasUse(at effect.Span) {
+func (s *state) recordGlobalAliasUse(at effect.CommandTextSpan) {
 	if s.hasGlobalAlias && s.readsAsZsh() {
 		s.recordDialectDifference("a global alias (zsh) can replace any word", at)
 	}

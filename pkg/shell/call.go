@@ -15,8 +15,8 @@ import (
 // walkCall walks a simple command, once for each combination of values that its variables may have.
 func (s *state) walkCall(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var outs []abstract.Value
-	s.walkEachVariableValue(st, func() { outs = append(outs, s.walkCallOnce(c, st, in)) })
-	return commonOutput(outs)
+	s.walkEachVariableValue(st, func() { outs = append(outs, s.walkCallInNestedScope(c, st, in)) })
+	return outputIfAllEqual(outs)
 }
 
 // expandArguments returns the words of a command after expansion.
@@ -28,21 +28,21 @@ func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
 			continue
 		}
 		argv = append(argv, s.expandFields(w)...)
-		if len(argv) > maxSteps {
+		if len(argv) > maxAnalysisSteps {
 			s.giveUp("the command has too many words")
 			break
 		}
 	}
-	return s.resolveZshWords(c.Args, argv)
+	return s.interpretZshSpecialWords(c.Args, argv)
 }
 
-func (s *state) walkCallOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
-	s.walkInNestedTextScope(func() { out = s.walkCallUnscoped(c, st, in) })
+func (s *state) walkCallInNestedScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+	s.walkInNestedTextScope(func() { out = s.walkCallInCurrentScope(c, st, in) })
 	return out
 }
 
-func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
-	s.input = in
+func (s *state) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+	s.statementStdin = in
 	before, opened := s.fds, len(s.files)
 	if len(c.Assigns) > 0 {
 		s.pendingAssignments = c.Assigns
@@ -68,13 +68,13 @@ func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstrac
 		return s.deliverOutput(io, abstract.Value{})
 	}
 	prefix := s.bindAssignmentPrefixes(c)
-	s.input = io.Stdin
+	s.statementStdin = io.Stdin
 	if io.InputRedirected {
-		s.sharedInput = &sharedInput{val: io.Stdin}
+		s.sharedInput = &stdinSharedByCommands{val: io.Stdin}
 	}
 	from, effects, written := s.Fork(), len(s.effects), len(s.files)
 	fed := s.inputsExist(st.Redirs)
-	out = s.rewalkIfInputChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
+	out = s.rewalkIfInputChanged(io, written, s.resolveAndWalkArgv(argv, io), func(io abstract.Streams) abstract.Value { return s.resolveAndWalkArgv(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {
@@ -145,12 +145,13 @@ func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstr
 	}
 }
 
-// invoke runs a command given as its argument vector.
-func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
+// resolveAndWalkArgv runs a command given as its argument vector.
+func (s *state) resolveAndWalkArgv(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.walkArgv(argv, io, s.walkAliasFunctionOrProgram)
 }
 
-// walkArgv runs a command given as its argument vector; named runs the resolved command name.
+// walkArgv runs a command given as its argument vector; walkNamedCommand runs the resolved command
+// name.
 func (s *state) walkArgv(argv []abstract.Value, io abstract.Streams, walkNamedCommand func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
 	if len(argv) == 0 || !s.spendSteps(1+len(argv)/8) || !s.enterNesting(argv[0].SourceSpan) {
 		return abstract.Value{}
@@ -175,7 +176,7 @@ func (s *state) walkAliasFunctionOrProgram(name string, argv []abstract.Value, i
 	var outs []abstract.Value
 	var walks []func()
 	if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name }) {
-		walks = append(walks, func() { outs = append(outs, s.callAlias(argv)) })
+		walks = append(walks, func() { outs = append(outs, s.recordUnexpandedAliasCall(argv)) })
 	}
 	d, ok := s.possibleFunctionsByName[name]
 	if len(d.functions) > maxPossibleVariableValues {
@@ -219,12 +220,12 @@ func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstr
 		argv = slices.Clone(argv)
 		argv[0].Text = plain
 	}
-	return s.runProgram(argv, io)
+	return s.walkNonBuiltinCommand(argv, io)
 }
 
-// callAlias handles a command whose name is an alias that is not expanded: the command is unknown.
-func (s *state) callAlias(argv []abstract.Value) abstract.Value {
-	s.emitDynamic(effect.CauseUnresolvedText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
+// recordUnexpandedAliasCall handles a command whose name is an alias that is not expanded: the command is unknown.
+func (s *state) recordUnexpandedAliasCall(argv []abstract.Value) abstract.Value {
+	s.emitUnknownEffect(effect.CauseUnresolvedText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
 	s.forgetVariables()
 	return abstract.Unknown("$("+abstract.ClipForMessage(argv[0].Text)+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 }
@@ -245,14 +246,14 @@ func hasExpansion(w *syntax.Word) bool {
 
 // walkNestedWithInput walks text that a part of the command runs as shell code, with the standard
 // input of io. It ignores the output of io.
-func (s *state) walkNestedWithInput(text string, at effect.Span, io abstract.Streams) abstract.Value {
+func (s *state) walkNestedWithInput(text string, at effect.CommandTextSpan, io abstract.Streams) abstract.Value {
 	if why := parse.ExceededLimitReason(text); why != "" {
-		s.emitDynamic(effect.CauseAnalysisLimitExceeded, why, at)
+		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, why, at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
-		s.emitDynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.ShortError(err), at)
+		s.emitUnknownEffect(effect.CauseUnparseableText, "the shell text cannot be parsed: "+parse.ShortError(err), at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if !s.enterNesting(at) {
@@ -298,7 +299,7 @@ func (s *state) recordExecuteEffect(argv []abstract.Value, program string, class
 // wordsSpan returns the span from the first word of a command to its last.
 //
 //go:noinline
-func wordsSpan(argv []abstract.Value) effect.Span {
+func wordsSpan(argv []abstract.Value) effect.CommandTextSpan {
 	at := argv[0].SourceSpan
 	for _, v := range argv[1:] {
 		at.End = max(at.End, v.SourceSpan.End)
@@ -312,49 +313,49 @@ func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) ab
 	if base, ok := s.programNameInUnknownFolder(argv); ok && !io.HasSocket {
 		return s.runProgramInUnknownFolder(base, argv, io)
 	}
-	if s.remoteOrContainerDepth > 0 && !io.HasSocket && v.HasHarmlessTaint() && v.UnknownCause() == effect.CauseUnresolvedText && command.FileLanguage(v.Text) != "" {
+	if s.remoteOrContainerDepth > 0 && !io.HasSocket && v.HasOnlyTaintsHarmlessToRun() && v.CauseOfUnknownParts() == effect.CauseUnresolvedText && command.FileLanguage(v.Text) != "" {
 		return s.runLocalProgram(argv, io) // "docker run shellcheck *.sh": the program in the container reads these scripts
 	}
 	switch {
 	case v.Taint&abstract.TaintSocket != 0 || io.HasSocket:
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: v.SourceSpan})
 	case v.Taint&abstract.TaintNetwork != 0:
-		s.recordCodeRun(effect.LabelNetwork, "runs code straight from the network", v.SourceSpan)
+		s.recordCodeRun(effect.LabelFromNetwork, "runs code straight from the network", v.SourceSpan)
 	case v.Taint&abstract.TaintDecoded != 0:
-		s.recordCodeRun(effect.LabelDecoded, "runs decoded text", v.SourceSpan)
+		s.recordCodeRun(effect.LabelDecoderOutput, "runs decoded text", v.SourceSpan)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !hasOnlyEnvironmentUnknowns(v) && strings.Contains(name, "*") {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelSameCommandLineOutput}, Cause: v.UnknownCause(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelOtherCommandPartOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
 	}
-	s.recordGuardRun(argv)
+	s.recordShieldRunByPath(argv)
 	cause := s.unknownProgramNameCause(v)
 	if v.HasUnknownPartWithinFileName() {
 		cause = effect.CauseUnresolvedText
 	}
-	s.emitDynamic(cause, "cannot tell which program runs: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+	s.emitUnknownEffect(cause, "cannot tell which program runs: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	for _, a := range argv[1:] {
-		s.recordSuspectWord(a)
+		s.recordWordIfPathOrURL(a)
 	}
 	s.walkCommandOfUnknownWrapper(argv[1:], io)
 	s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.Stdin}, argv[1:]...)...), v.String(), v.SourceSpan)
 	return abstract.UnknownOutput(abstract.ClipForMessage(v.String()), io.Stdin.Taint|abstract.TaintUnknownText)
 }
 
-// recordSuspectWords records the paths and addresses in text that could not be parsed, so that rules can match
+// recordPathsAndURLsInText records the paths and addresses in text that could not be parsed, so that rules can match
 // them.
-func (s *state) recordSuspectWords(text string) {
+func (s *state) recordPathsAndURLsInText(unparsedText string) {
 	n := 0
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()\"'`=,", r) }) {
+	for word := range strings.FieldsFuncSeq(unparsedText, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()\"'`=,", r) }) {
 		if n++; n > 256 {
 			return
 		}
-		s.recordSuspectWord(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.text))})
+		s.recordWordIfPathOrURL(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.text))})
 	}
 }
 
-// recordSuspectWord records a word of an unknown program if it looks like a path or a URL. It returns the taint of
+// recordWordIfPathOrURL records a word of an unknown program if it looks like a path or a URL. It returns the taint of
 // the file that it names.
-func (s *state) recordSuspectWord(v abstract.Value) abstract.Taint {
+func (s *state) recordWordIfPathOrURL(v abstract.Value) abstract.Taint {
 	text := v.Text
 	if v.FullyUnknown || len(text) < 2 || len(text) > 4096 {
 		return 0

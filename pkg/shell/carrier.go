@@ -71,9 +71,9 @@ func (s *state) walkCommandAndCodeArguments(base string, argv []abstract.Value, 
 	case use.Stdin == command.StreamExecutedCode && use.RunsStdinRemotely && !runsLocally(base, argv, use):
 		b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
 	case use.Stdin == command.StreamExecutedCode:
-		b.Add(s.runStdin(base, argv, use.Language, given))
+		b.Add(s.runStdin(base, argv, use.StdinCodeLanguage, given))
 	case !use.StdinKnown && len(use.NestedCommandsAndCode) == 0 && s.remoteOrContainerDepth == 0:
-		s.checkUnreadInput(base, io.Stdin, wordsSpan(argv))
+		s.recordSuspiciousStdinLine(base, io.Stdin, wordsSpan(argv))
 	}
 	return b.Value()
 }
@@ -232,14 +232,14 @@ func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n 
 		if first.IsLiteral() {
 			s.walkVariableCode(n, first)
 		} else {
-			s.walkUnknownVariable(n, first)
+			s.walkVariableOfUnknownValue(n, first)
 		}
 		return abstract.Value{}
 	}
 	switch n.Language {
 	case "encoded":
-		if !first.IsLiteral() && first.HasHarmlessTaint() {
-			s.emitDynamic(effect.CauseUnanalysedCode, base+" runs an encoded command that cannot be decoded", first.SourceSpan)
+		if !first.IsLiteral() && first.HasOnlyTaintsHarmlessToRun() {
+			s.emitUnknownEffect(effect.CauseUnanalysedCode, base+" runs an encoded command that cannot be decoded", first.SourceSpan)
 			return abstract.Unknown("…", abstract.TaintUnknownText)
 		}
 	case "powershell", "cmd":
@@ -252,7 +252,7 @@ func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n 
 	case "argv":
 		return s.walkNestedArgv(base, argv, n, io, f)
 	case "file":
-		language := n.FileLanguage
+		language := n.ScriptFileLanguage
 		rest := make([]abstract.Value, 0, len(n.Words))
 		for _, w := range n.Words[1:] {
 			rest = append(rest, wordValue(w, argv))
@@ -262,7 +262,7 @@ func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n 
 		}
 		return s.runFile(first, language, rest, io, first.SourceSpan)
 	}
-	if lines := substitutedLines(base, argv, io.Stdin, f); len(lines) > 1 && n.Language == "shell" {
+	if lines := stdinLinesForArgSubstitution(base, argv, io.Stdin, f); len(lines) > 1 && n.Language == "shell" {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
@@ -283,7 +283,7 @@ func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n 
 		}
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first argument is $0
-		s.setVariableContent(zeroName, variableContent{val: args[0]})
+		s.setVariableContent(dollarZeroName, variableContent{val: args[0]})
 		if !args[0].IsGlobPattern || args[0].IsSingleWord { // an unknown word without quotes may become several words
 			args = args[1:]
 		}
@@ -309,23 +309,23 @@ func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n 
 // a pipe reads them and sends its output to patch.
 const maxPatchFiles = 64
 
-// maxSubstitutedLines is the number of input lines that are substituted into a command one by one.
-const maxSubstitutedLines = 16
+// maxStdinLinesForArgSubstitution is the number of input lines that are substituted into a command one by one.
+const maxStdinLinesForArgSubstitution = 16
 
-// substitutedLines returns the input lines that a program such as xargs -I substitutes into its command one after
-// another; nil if they are unknown or more than maxSubstitutedLines.
-func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f programIO) []abstract.Value {
-	if !command.Placers[base] || command.Finders[base] || len(f.listedFolders) > 0 || !in.IsLiteral() || strings.ContainsAny(in.Text, "\"'\\") ||
+// stdinLinesForArgSubstitution returns the input lines that a program such as xargs -I substitutes into its command one after
+// another; nil if they are unknown or more than maxStdinLinesForArgSubstitution.
+func stdinLinesForArgSubstitution(base string, argv []abstract.Value, stdin abstract.Value, f programIO) []abstract.Value {
+	if !command.Placers[base] || command.Finders[base] || len(f.listedFolders) > 0 || !stdin.IsLiteral() || strings.ContainsAny(stdin.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
 		return nil
 	}
 	var out []abstract.Value
-	for line := range strings.Lines(in.Text) {
-		if len(out) == maxSubstitutedLines {
+	for line := range strings.Lines(stdin.Text) {
+		if len(out) == maxStdinLinesForArgSubstitution {
 			return nil
 		}
 		if strings.TrimSpace(line) != "" {
-			one := in
+			one := stdin
 			one.Text = line
 			out = append(out, one)
 		}
@@ -335,7 +335,7 @@ func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f p
 
 // walkNestedArgv runs the argument vector that a program such as env or xargs executes.
 func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
-	if lines := substitutedLines(base, argv, io.Stdin, f); len(lines) > 1 {
+	if lines := stdinLinesForArgSubstitution(base, argv, io.Stdin, f); len(lines) > 1 {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
@@ -366,7 +366,7 @@ func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.Nes
 		words = append(words, s.stdinWords(io, argv)...)
 		io.Stdin = abstract.Value{}
 	}
-	return s.invoke(words, io)
+	return s.resolveAndWalkArgv(words, io)
 }
 
 // isCommandLine reports whether a word in the position of a program's name is a whole command line: some programs
@@ -423,13 +423,13 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		return abstract.Unknown("…", abstract.TaintNetwork|abstract.TaintSocket)
 	case base == "sed": // sed may also read a file
 		return s.walkExecutedText("shell", abstract.Unknown("sed's output", in.Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), base, at, nil)
-	case in.IsLiteral() && in.Text == "" && in.HasHarmlessTaint():
+	case in.IsLiteral() && in.Text == "" && in.HasOnlyTaintsHarmlessToRun():
 		return abstract.Value{} // standard input is the terminal: there is no text to walk
 	}
 	if text, ok := s.stdinFileText(io, at); ok {
 		in = abstract.Lit(text)
 	}
-	if command.OnlyWritesFiles(language) && !in.IsLiteral() && io.ExistingInputFile == "" {
+	if command.HasOnlyFileWriteEffects(language) && !in.IsLiteral() && io.ExistingInputFile == "" {
 		read := 0
 		for i := len(s.effects) - 1; i >= 0; i-- { // the files that an earlier filter in the pipe read
 			e := s.effects[i]
@@ -437,19 +437,19 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 				continue
 			}
 			if read++; read > maxPatchFiles {
-				s.emitDynamic(effect.CauseAnalysisLimitExceeded, base+" applies more files than shield reads", at)
+				s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, base+" applies more files than shield reads", at)
 				break
 			}
-			if text, ok := s.scriptText(e.Path, at); ok && len(patch.Files(text)) > 0 {
+			if text, ok := s.scriptText(e.Path, at); ok && len(patch.FindPatchedFiles(text)) > 0 {
 				s.walkCode(language, text, at, nil)
 			}
 		}
 	}
-	if command.OnlyWritesFiles(language) && !in.IsLiteral() && in.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0 {
-		s.emitDynamic(effect.CauseDownload, base+" applies a patch from another machine, which can change any file; instead: save the patch, and read it first", at)
+	if command.HasOnlyFileWriteEffects(language) && !in.IsLiteral() && in.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0 {
+		s.emitUnknownEffect(effect.CauseDownload, base+" applies a patch from another machine, which can change any file; instead: save the patch, and read it first", at)
 	}
 	if command.IsQueryLanguage(language) && !in.IsLiteral() && !command.RunsCommands(language) {
-		if in.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 || command.OnlyWritesFiles(language) || s.recordImportedSQL(base, at) {
+		if in.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 || command.HasOnlyFileWriteEffects(language) || s.recordImportedSQL(base, at) {
 			s.unanalyzedTextCount++
 			return abstract.Value{} // the input is rows or statements from a file or another database
 		}
@@ -474,9 +474,9 @@ func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abst
 	words := commandWords(argv)
 	words[0].Text = base
 	s.recordExecuteEffect(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
-	s.recordGuardRun(argv)
+	s.recordShieldRunByPath(argv)
 	for _, v := range argv[1:] {
-		s.recordSuspectWord(v)
+		s.recordWordIfPathOrURL(v)
 	}
 	s.walkCommandOfUnknownWrapper(argv[1:], io)
 	var out abstract.Value
@@ -491,12 +491,12 @@ func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abst
 }
 
 // runFile walks a script that is executed: with the content that the command wrote, or the content on disk.
-func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
+func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.CommandTextSpan) abstract.Value {
 	s.recordWebFrameworkScriptEffects(f, args)
 	if !f.IsLiteral() && f.FullyUnknown {
-		if s.unknownProgramNameCause(f) == effect.CauseVariable && hasOnlyEnvironmentUnknowns(f) && !f.OriginIncomplete {
+		if s.unknownProgramNameCause(f) == effect.CauseVariableNotSetByCommand && hasOnlyEnvironmentUnknowns(f) && !f.HasUnknownPartWithoutOrigin {
 			s.unknownCodeCount++
-			s.emitDynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.ClipForMessage(f.String()), at)
+			s.emitUnknownEffect(effect.CauseVariableNotSetByCommand, "runs a script whose path is in a variable: "+abstract.ClipForMessage(f.String()), at)
 			return abstract.Unknown("…", abstract.TaintUnknownText)
 		}
 		return s.walkExecutedText(languageOrShell(language), f, "a script", at, args)
@@ -513,13 +513,13 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: at})
 		return abstract.Unknown("…", abstract.TaintNetwork|abstract.TaintSocket)
 	}
-	if data, ok := f.DataURL(); ok && f.IsLiteral() {
+	if data, ok := f.DecodeDataURL(); ok && f.IsLiteral() {
 		data.SourceSpan = at
 		return s.walkExecutedText(languageOrShell(language), data, "a data: address", at, args)
 	}
 	if plain.IsURL(f.Text) {
 		s.emitURL(effect.HTTPRequest, f)
-		s.recordCodeRun(effect.LabelNetwork, "runs code straight from "+abstract.ClipForMessage(f.String()), at)
+		s.recordCodeRun(effect.LabelFromNetwork, "runs code straight from "+abstract.ClipForMessage(f.String()), at)
 		return abstract.Unknown("…", abstract.TaintNetwork)
 	}
 	p, pattern := s.emitPath(effect.ReadFile, f, false)
@@ -531,9 +531,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	run := func(v abstract.Value) abstract.Value {
-		return s.runFileText(language, v, f, args, io, at)
+		return s.walkExecutedFileText(language, v, f, args, io, at)
 	}
-	earlier := s.earlierContents(f)
+	earlier := s.contentsInEarlierWorkingFolders(f)
 	if vals := s.writtenFileContents(p, pattern); len(vals) > 0 {
 		if language == "" && s.isCompilerOutput(p) {
 			language = "code"
@@ -542,19 +542,19 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 			s.walkedScriptCount++
 		}
 		s.recordReadAfterWrite(p)
-		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.mayNotBeWrittenFile(p, f) && !slices.Contains(s.enclosingOutputPaths, p)
+		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.canDifferFromWrittenFile(p, f) && !slices.Contains(s.enclosingOutputPaths, p)
 		written := len(s.files)
 		out := s.walkWrittenFileVersions(append(vals, earlier...), sure, run)
-		return s.rewalkIfInputChanged(abstract.Streams{WrittenInputFile: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.Stdin) })
+		return s.rewalkIfInputChanged(abstract.Streams{InputFileWrittenByAnalyzedText: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.Stdin) })
 	}
 	s.walkWrittenFileVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.TaintNetwork != 0 {
-		s.recordCodeRun(effect.LabelNetwork, "runs a downloaded file", at)
+		s.recordCodeRun(effect.LabelFromNetwork, "runs a downloaded file", at)
 	}
 	if !pattern {
 		s.recordDownloadedScriptRun(f, p, at)
 		if name := programName(p); len(command.CodeFileLoaders(name, nil)) > 0 { // a project's own wrapper, such as ./gradlew
-			s.checkLoadedFiles(name, append([]abstract.Value{f}, args...), command.CodeFileLoaders(name, nil), s.workingFolderContext().CWD, nil)
+			s.recordRunsOfWrittenOrDownloadedFiles(name, append([]abstract.Value{f}, args...), command.CodeFileLoaders(name, nil), s.workingFolderContext().CWD, nil)
 		}
 	}
 	if command.IsQueryLanguage(language) && (pattern || s.initialPathContext.ReadScript == nil) {
@@ -562,37 +562,37 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // a path that exists only in the new process
-		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" is a file descriptor of the new process; instead: run the commands of the script directly", at)
+		s.emitUnknownEffect(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" is a file descriptor of the new process; instead: run the commands of the script directly", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if pattern || s.initialPathContext.ReadScript == nil {
 		cause := effect.CauseUnreadScript
 		if !f.IsLiteral() {
-			cause = f.UnknownCause()
+			cause = f.CauseOfUnknownParts()
 		}
-		s.emitDynamic(cause, "unknown script "+abstract.ClipForMessage(f.String()), at)
+		s.emitUnknownEffect(cause, "unknown script "+abstract.ClipForMessage(f.String()), at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	return s.runScript(f, p, language, args, at)
+	return s.readAndWalkScriptFile(f, p, language, args, at)
 }
 
-// runScript reads the script at a canonical path and walks it.
-func (s *state) runScript(f abstract.Value, p, language string, args []abstract.Value, at effect.Span) abstract.Value {
-	data, err := s.initialPathContext.ReadScript(p)
+// readAndWalkScriptFile reads the script at a canonical path and walks it.
+func (s *state) readAndWalkScriptFile(f abstract.Value, canonicalPath, language string, args []abstract.Value, at effect.CommandTextSpan) abstract.Value {
+	data, err := s.initialPathContext.ReadScript(canonicalPath)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isShellSetupScript(p):
+	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isUncreatedActivationOrEnvFile(canonicalPath):
 		return abstract.Value{} // a setup script (.env, bin/activate) that does not exist has no effect
 	case err != nil && command.IsQueryLanguage(language):
 		s.unanalyzedTextCount++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && (s.mayBeCreatedBeforeRun(f) || isTemporaryPath(p) || language == "shell" && s.isInUserHome(p)):
-		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist yet, and another command may write the script first; instead: write the script in a separate command", at)
+	case errors.Is(err, fs.ErrNotExist) && (s.mayBeCreatedBeforeRun(f) || isTemporaryPath(canonicalPath) || language == "shell" && s.isInUserHome(canonicalPath)):
+		s.emitUnknownEffect(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist yet, and another command may write the script first; instead: write the script in a separate command", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	case errors.Is(err, fs.ErrNotExist):
-		s.emitDynamic(effect.CauseMissingScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist", at)
+		s.emitUnknownEffect(effect.CauseMissingScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	case err != nil:
-		s.emitDynamic(effect.CauseUnreadScript, "cannot read the script "+abstract.ClipForMessage(f.String()), at)
+		s.emitUnknownEffect(effect.CauseUnreadScript, "cannot read the script "+abstract.ClipForMessage(f.String()), at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if isBinary(data) {
@@ -601,15 +601,15 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	}
 	if language == "" {
 		if words, _ := parseShebang(string(data[:min(len(data), 256)])); len(words) > 0 {
-			return s.invoke(append(append(valuesWithSpan(words, at), f), args...), abstract.Streams{})
+			return s.resolveAndWalkArgv(append(append(valuesWithSpan(words, at), f), args...), abstract.Streams{})
 		}
-		language = scriptLanguage(p, data)
+		language = scriptLanguage(canonicalPath, data)
 	}
 	if language == "shell" {
 		s.walkedScriptCount++
 	}
-	s.diskScriptDepth++
-	defer func() { s.diskScriptDepth-- }()
+	s.scriptFileNestingDepth++
+	defer func() { s.scriptFileNestingDepth-- }()
 	return s.walkCode(language, string(data), at, nonNilArguments(args))
 }
 

@@ -203,7 +203,7 @@ func TestUnreadIsBounded(t *testing.T) {
 		if !slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown || e.Path == "/root/.bashrc" }) {
 			t.Errorf("%s: nothing is unknown", name)
 		}
-		if len(effects) > 3*maxSteps {
+		if len(effects) > 3*maxAnalysisSteps {
 			t.Errorf("%s: %d effects", name, len(effects))
 		}
 	}

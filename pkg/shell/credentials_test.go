@@ -15,7 +15,7 @@ func TestSendingCredentials(t *testing.T) {
 	for _, name := range []string{
 		"credential_stores", "browser_data", "wallets", "system_secrets", "sensitive_folders", "secret_names", "sensitive_files", "browser_files",
 	} {
-		globs, ok := knowledge.Paths(name)
+		globs, ok := knowledge.GlobsOfPathList(name)
 		if !ok {
 			t.Errorf("there is no list %s", name)
 		}

@@ -88,15 +88,15 @@ func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	return v, true
 }
 
-// computeGlobName computes basename and dirname of a path pattern.
-func computeGlobName(base string, operands []abstract.Value) (abstract.Value, bool) {
+// computeGlobBasenameOrDirname computes basename and dirname of a path pattern.
+func computeGlobBasenameOrDirname(program string, operands []abstract.Value) (abstract.Value, bool) {
 	v := operands[0]
 	g, ok := splitGlobPath(v)
 	if !ok || g.matchesWholeFolder() {
 		return v, false
 	}
 	v.SourceSpan.Start, v.SourceSpan.End = 0, 0
-	if base == "basename" {
+	if program == "basename" {
 		if v.Text = g.name; len(operands) == 2 {
 			end, literal := literalNamePart(operands[1])
 			if !literal {

@@ -97,7 +97,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 			val.Display = shown
 		}
 		if strings.HasPrefix(text, "*") {
-			val.FirstOrigin = v.Origin
+			val.FirstPartOrigin = v.Origin
 		}
 		if syntax.ValidName(name) {
 			s.declareName(name, *d)
@@ -128,7 +128,7 @@ func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []stri
 		v := s.expandWord(a.Value)
 		v.SourceSpan = s.spanOf(a)
 		if uses(a.Value) {
-			v = unknownFromOperands("${…}", v)
+			v = unknownValueWithTaintsOf("${…}", v)
 		}
 		s.declareName(name, d)
 		if strings.HasPrefix(v.Text, "(") { // may be parsed as an array
@@ -153,7 +153,7 @@ func (s *state) declareName(name string, d declaration) {
 		old := s.vars.get(name)
 		s.makeLocal(name)
 		old.contents = slices.Clip(old.contents)
-		old.mayTransformValues, old.isNameref, old.mayBeReadonly = old.mayTransformValues || d.transformsValues, d.isNameref, false
+		old.canAttributesChangeValue, old.isNameref, old.mayBeReadonly = old.canAttributesChangeValue || d.transformsValues, d.isNameref, false
 		s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}, {}}}.merge(old))
 	}
 }
@@ -162,7 +162,7 @@ func (s *state) declareName(name string, d declaration) {
 func (s *state) setAttributes(name string, d declaration) {
 	v := s.vars.get(name)
 	v.isExported, v.mayBeReadonly = v.isExported || d.isExported, v.mayBeReadonly || d.isReadonly
-	v.mayTransformValues, v.isNameref = v.mayTransformValues || d.transformsValues, v.isNameref || d.isNameref
+	v.canAttributesChangeValue, v.isNameref = v.canAttributesChangeValue || d.transformsValues, v.isNameref || d.isNameref
 	if d.transformsValues || d.isNameref {
 		s.walkSubscripts(v.valueCoveringPossibleContents("$"+name), true)
 	}

@@ -50,7 +50,7 @@ func looksPowerShell(text string) bool {
 	}
 	first, rest, _ := strings.Cut(text, " ")
 	if hasDrive(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !hasWindowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
-		(!isOtherProgramInCmdExe(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
+		(!differsInCmdExeFromPOSIX(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
 	if command.PowerShellWords[strings.ToLower(first)] {
@@ -94,9 +94,9 @@ func startsWithPowerShellVariable(text string) bool {
 	return false
 }
 
-// isOtherProgramInCmdExe reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
-func isOtherProgramInCmdExe(name string) bool {
-	listed, _ := command.WindowsProgramEntry(name)
+// differsInCmdExeFromPOSIX reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
+func differsInCmdExeFromPOSIX(program string) bool {
+	listed, _ := command.WindowsProgramTableName(program)
 	return strings.HasPrefix(listed, "cmd:")
 }
 
@@ -151,10 +151,10 @@ func looksLikeCmdExe(text string) bool {
 		return false // only a POSIX shell removes single quotes
 	case command.CmdWords[name]:
 		return hasWindowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
-			name == "net" && startsWithNetVerb(rest)
+			name == "net" && startsWithNetExeSubcommand(rest)
 	}
-	_, windows := command.WindowsProgramEntry(name)
-	return windows && !isOtherProgramInCmdExe(name)
+	_, windows := command.WindowsProgramTableName(name)
+	return windows && !differsInCmdExeFromPOSIX(name)
 }
 
 // isPowerShellWithSingleQuotes reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
@@ -174,8 +174,8 @@ func hasWindowsSwitch(text string) bool {
 	return false
 }
 
-// startsWithNetVerb reports whether text starts with a subcommand of the Windows program net.
-func startsWithNetVerb(text string) bool {
+// startsWithNetExeSubcommand reports whether text starts with a subcommand of the Windows program net.
+func startsWithNetExeSubcommand(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 0 && command.NetVerbs[strings.ToLower(fields[0])]
 }

@@ -27,9 +27,10 @@ func (s *state) readsAsZsh() bool {
 	return s.dialect.isReadAsZsh
 }
 
-// recordDialectDifference records that shells parse a form differently and that the analysis does not follow all meanings.
-func (s *state) recordDialectDifference(syntaxDescription string, at effect.Span) {
-	s.emitDynamic(effect.CauseShellDialectDifference, "shells parse this differently: "+syntaxDescription, at)
+// recordDialectDifference records that shells parse the described syntax differently and that the
+// analysis does not follow all meanings.
+func (s *state) recordDialectDifference(syntaxDescription string, at effect.CommandTextSpan) {
+	s.emitUnknownEffect(effect.CauseShellDialectDifference, "shells parse this differently: "+syntaxDescription, at)
 }
 
 // zshOnlyCommands are commands that only zsh has and that assign variables. Where the value is true, they may also run
@@ -70,7 +71,7 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 		s.walkCommandOfUnknownWrapper(argv[1:], io)
 	}
 	for _, v := range argv[1:] {
-		s.recordSuspectWord(v)
+		s.recordWordIfPathOrURL(v)
 		s.walkSubscripts(v, true)
 	}
 	if s.forgetVariables(); argv[0].Text == "ztcp" {
@@ -82,24 +83,24 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 
 // A zshWordForm is a form of a word that zsh expands differently from other shells.
 type zshWordForm struct {
-	isGlob        bool                                                // the form is a glob
-	alsoInQuotes  bool                                                // zsh expands it inside double quotes, too
-	matchesPartAt func(s *state, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
-	mayRunCode    bool                                                // in zsh it may run code, or name a command to run
-	name          string
+	isGlob                   bool                                                // the form is a glob
+	isExpandedInDoubleQuotes bool                                                // zsh expands it inside double quotes, too
+	matchesPartAt            func(s *state, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
+	mayRunCode               bool                                                // in zsh it may run code, or name a command to run
+	name                     string
 }
 
 // wordFormsZshExpandsDifferently are the word forms that zsh expands differently. Their value in zsh is unknown.
 var wordFormsZshExpandsDifferently = [...]zshWordForm{
-	{name: "$name[…]", alsoInQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$name[…]", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Index == nil && strings.HasPrefix(l.Value, "[")
 	}},
-	{name: "$#name", alsoInQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$#name", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Param.Value == "#" && l.Value != "" && (l.Value[0] == '_' || syntax.ValidName(l.Value[:1]))
 	}},
-	{name: "$name:h", alsoInQuotes: true, matchesPartAt: func(s *state, parts []syntax.WordPart, i int) bool {
+	{name: "$name:h", isExpandedInDoubleQuotes: true, matchesPartAt: func(s *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifierChangesValue(p.Param.Value)
 	}},
@@ -111,7 +112,7 @@ var wordFormsZshExpandsDifferently = [...]zshWordForm{
 		name, also := parts[i+1].(*syntax.Lit)
 		return ok && also && sign.Value == "$" && len(name.Value) > 1 && strings.IndexByte("=~^+", name.Value[0]) >= 0
 	}},
-	{name: "${name-{…}}", alsoInQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "${name-{…}}", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, ok := parts[i].(*syntax.ParamExp)
 		return ok && p.Exp != nil && hasBrace(p.Exp.Word)
 	}},
@@ -168,7 +169,7 @@ func (s *state) modifierChangesValue(name string) bool {
 func (s *state) rewritePartsForDialect(parts []syntax.WordPart, isQuoted bool) []syntax.WordPart {
 	for i := range parts {
 		for _, form := range wordFormsZshExpandsDifferently {
-			if isQuoted && !form.alsoInQuotes || !form.matchesPartAt(s, parts, i) || !s.readsAsZsh() {
+			if isQuoted && !form.isExpandedInDoubleQuotes || !form.matchesPartAt(s, parts, i) || !s.readsAsZsh() {
 				continue
 			}
 			var vals []abstract.Value
@@ -193,19 +194,19 @@ func (s *state) rewritePartsForDialect(parts []syntax.WordPart, isQuoted bool) [
 	return s.expandTilde(parts)
 }
 
-// resolveZshWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
+// interpretZshSpecialWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
 // ends a command, and some words begin a loop.
-func (s *state) resolveZshWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
+func (s *state) interpretZshSpecialWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
 	for i, w := range words {
 		switch text := w.Lit(); {
 		case (text == "}" || i == 0 && (text == "foreach" || text == "repeat" && len(words) > 1)) && s.readsAsZsh():
-			s.emitDynamic(effect.CauseSyntax, "zsh parses this as the end of a command or as a loop: "+text, s.spanOf(w))
+			s.emitUnknownEffect(effect.CauseUnparseableText, "zsh parses this as the end of a command or as a loop: "+text, s.spanOf(w))
 		case len(text) > 1 && text[0] == '=' && text[1] != '=' && i < len(argv) && len(argv) == len(words) && argv[i].Text == text && s.readsAsZsh():
 			if i == 0 {
 				argv[i].Text = text[1:]
 				continue
 			}
-			argv[i] = abstract.Value{Text: "*/" + effect.Quote(text[1:]), Display: text, IsGlobPattern: true, SourceSpan: argv[i].SourceSpan}
+			argv[i] = abstract.Value{Text: "*/" + effect.QuoteGlobMeta(text[1:]), Display: text, IsGlobPattern: true, SourceSpan: argv[i].SourceSpan}
 		}
 	}
 	return argv
@@ -238,7 +239,7 @@ func (s *state) expandZshParameter(p *syntax.ParamExp, messageText string) []abs
 	for _, v := range vals {
 		s.walkSubscripts(v, true)
 	}
-	return []abstract.Value{unknownFromOperands(messageText, vals...)}
+	return []abstract.Value{unknownValueWithTaintsOf(messageText, vals...)}
 }
 
 // recordZshOption records that an option of zsh is set, or may be.
@@ -248,8 +249,8 @@ func (s *state) recordZshOption(v abstract.Value) {
 	}
 }
 
-// commonShellOptions are the options that all shells have and that do not change how words are read.
-var commonShellOptions = map[string]bool{
+// optionsSharedByAllShells are the options that all shells have and that do not change how words are read.
+var optionsSharedByAllShells = map[string]bool{
 	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
 	"nounset": true, "pipefail": true, "posix": true, "vi": true, "emacs": true, "verbose": true, "xtrace": true, "braceexpand": true,
 	"keyword": true, "hashall": true, "histexpand": true, "history": true, "ignoreeof": true, "nolog": true, "notify": true, "onecmd": true,
@@ -268,7 +269,7 @@ func changesZshParsing(argv []abstract.Value) bool {
 		case strings.HasPrefix(v.Text, "--"):
 			return v.Text != "--login" && v.Text != "--no-rcs" && v.Text != "--interactive"
 		case strings.HasSuffix(v.Text, "o") && i+1 < len(argv):
-			if i++; !commonShellOptions[argv[i].Text] {
+			if i++; !optionsSharedByAllShells[argv[i].Text] {
 				return true
 			}
 		case strings.Trim(v.Text[1:], "cdefilnpsuvxo") != "":
@@ -317,7 +318,7 @@ var commandLookupArrays = map[string]bool{
 }
 
 // recordCommandRenaming records a change of an array of commandLookupArrays.
-func (s *state) recordCommandRenaming(array string, at effect.Span) {
+func (s *state) recordCommandRenaming(array string, at effect.CommandTextSpan) {
 	if strings.HasPrefix(array, "BASH_") || s.readsAsZsh() {
 		s.recordDialectDifference("$"+array+" changes how the shell reads names", at)
 	}

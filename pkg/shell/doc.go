@@ -23,11 +23,11 @@
 // cause: arithmetic on variables (a number), the results of read and mapfile, array members set one
 // by one, attributes (declare -i, -u, -A, -n), word splitting with an IFS that is not the default,
 // exit statuses, replacements by a pattern, the text of an alias, and the output of filters with
-// regular expressions. An unknown value that the text computes has the origin FromText: as an
-// argument, code, the target of a change, a file to read or a variable's name, it is a Dynamic
-// effect with the cause "unresolved", which no model can allow. A variable that an unknown
-// assignment may have set has the origin FromUnknownAssignment: it has the same effect as a
-// program's name, as code and as the target of a change.
+// regular expressions. An unknown value that the text computes has the origin
+// OriginUnanalysedComputation: as an argument, code, the target of a change, a file to read or a
+// variable's name, it is a Dynamic effect with the cause "unresolved", which no model can allow. A
+// variable that an unknown assignment may have set has the origin OriginUnknownAssignment: it has
+// the same effect as a program's name, as code and as the target of a change.
 //
 // # The state of a shell
 //
@@ -43,7 +43,7 @@
 //   - sharedShellState (state.go): data that all shells of a text share, such as the
 //     files that it wrote. It only grows; writes that may not happen are marked
 //     as uncertain.
-//   - scope (state.go): the state of the nested part that is walked; walkInNestedTextScope
+//   - nestedTextScope (state.go): the state of the nested part that is walked; walkInNestedTextScope
 //     restores the outer one.
 //
 // break, continue, return and errors that end a line do not end the walk: the shell's state there
@@ -51,7 +51,8 @@
 //
 // Conditions are not evaluated: both branches are walked. Traps are walked where they are set and
 // where the shell ends, and the variables in them keep all earlier values. Functions are walked
-// where they are called, at most 8 deep; those never called are walked at the end (finish).
+// where they are called, at most 8 deep; those never called are walked at the end
+// (walkTrapsAndUncalledFunctions).
 //
 // # Dialects
 //
@@ -78,14 +79,14 @@
 //
 // The transfer function of a program is not Go but an entry in command/programs/*.yaml: which
 // operands are read, written, deleted, contacted or run, and what data the streams carry.
-// command.Interpret returns a command.Interpretation, which recordProgramEffects turns into effects and an
-// output value. A program without an entry is of class Unknown, and its arguments are checked for
-// paths and URLs (recordSuspectWord).
+// command.Interpret returns a command.Interpretation, which recordProgramEffects turns into effects
+// and an output value. A program without an entry is of class Unknown, and its arguments are
+// checked for paths and URLs (recordWordIfPathOrURL).
 //
 // The sinks are emit for every effect, emitPath for files, emitURL and emitHost for the network,
 // recordUpload for secrets that are sent, recordSentValue for other local data that is sent
-// (send.go), recordShownSecret for credentials that are printed (show.go), walkExecutedText for a value that
-// is run as code, and execute for a command.
+// (send.go), recordReadSecretEffect for credentials that are printed (show.go), walkExecutedText for a
+// value that is run as code, and recordExecuteEffect for a command.
 //
 // # Budget
 //

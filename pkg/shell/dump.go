@@ -11,7 +11,7 @@ import (
 
 // dumpsLocalDatabase reports whether a program outputs the content of a database on this machine, which is not a download.
 func (s *state) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
-	if !use.VariableArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.text, "HOST=") {
+	if !use.ShellVariableArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.text, "HOST=") {
 		return false
 	}
 	host, known := databaseHost(argv)
@@ -48,7 +48,7 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	if !v.IsLiteral() || v.Text == "" || v.Text[0] == '-' {
 		return false
 	}
-	p, pattern := s.workingFolderContext().Path(v.Text, false)
+	p, pattern := s.workingFolderContext().CanonicalPath(v.Text, false)
 	for _, f := range s.writtenFileContents(p, pattern) {
 		if f.Taint&abstract.TaintDatabaseRows != 0 {
 			return true
@@ -60,7 +60,7 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 // recordImportedSQL records that a database client runs SQL from a file that an earlier action
 // downloaded, and reports whether it does. It returns false if the current command line itself
 // contacts another machine.
-func (s *state) recordImportedSQL(base string, at effect.Span) bool {
+func (s *state) recordImportedSQL(base string, at effect.CommandTextSpan) bool {
 	away := func(e effect.Effect) bool { return e.Kind == effect.HTTPRequest || e.Kind == effect.Connect }
 	if slices.ContainsFunc(s.effects, away) {
 		return false

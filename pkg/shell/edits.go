@@ -33,7 +33,7 @@ func (s *state) recordInPlaceFileEdits(argv []abstract.Value, use command.Interp
 		if t.Kind != effect.WriteFile || t.Word.IsGlobPattern {
 			continue
 		}
-		p, pattern := s.workingFolderContext().Path(t.Word.Text, false)
+		p, pattern := s.workingFolderContext().CanonicalPath(t.Word.Text, false)
 		for _, e := range list {
 			if !pattern && !s.isAnalysisAborted {
 				s.recordInsertedFileText(p, e.in, e.gone)
@@ -45,8 +45,8 @@ func (s *state) recordInPlaceFileEdits(argv []abstract.Value, use command.Interp
 // analysisStepsPerInsertedText is the cost, in steps of the budget, of analysing a text that is inserted into a file.
 const analysisStepsPerInsertedText = 40
 
-// recordInsertedFileText records what a text that replaces another text (gone) in a file would do if the file runs
-// later.
+// recordInsertedFileText records what a text that replaces replacedText in a file would do if the
+// file runs later.
 func (s *state) recordInsertedFileText(filePath string, v abstract.Value, replacedText string) {
 	s.recordWrittenContent(filePath, v, replacedText, false)
 	if format, _ := command.RecipeFormat(filePath); format == "" && !isCodeRunningSettingsFile(filePath) || !s.spendSteps(analysisStepsPerInsertedText+len(v.Text)/64) {
@@ -59,8 +59,7 @@ func (s *state) recordInsertedFileText(filePath string, v abstract.Value, replac
 }
 
 // parseSedEdit parses a substitution of sed or perl (s/OLD/NEW/), or a sed command that inserts or
-// deletes lines. gone is the removed text and text the inserted text; ok is false for other
-// scripts.
+// deletes lines. It returns the removed and the inserted text; ok is false for other scripts.
 func parseSedEdit(script string) (replacedText, insertedText string, ok bool) {
 	if m := sedInsertPattern().FindStringSubmatch(script); m != nil {
 		return "", m[1], true

@@ -14,7 +14,7 @@ func TestPathsElsewhere(t *testing.T) {
 		"ssh web rm -rf /tmp/x":                                "",
 		"ssh web 'dd if=a.img of=/dev/sdb'":                    string(effect.DestroysResources),
 		"ssh web 'echo x > /dev/null'":                         "",
-		"ssh web 'sed -i s/a/b/ /etc/ssh/sshd_config'":         string(effect.GrantsAccess),
+		"ssh web 'sed -i s/a/b/ /etc/ssh/sshd_config'":         string(effect.GrantsCredentialsOrRoles),
 		"ssh web 'sed -i s/a/b/ /etc/motd'":                    "",
 		"docker exec db rm -rf /var/lib/postgresql/data":       string(effect.DestroysResources),
 		"docker exec db sh -c 'rm -rf /var/lib/mysql/*'":       string(effect.DestroysResources),

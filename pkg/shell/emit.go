@@ -25,11 +25,11 @@ func (s *state) emit(e effect.Effect) {
 	s.effects = append(s.effects, e)
 }
 
-// emitDynamic records an effect that is unknown until the text runs. It is not inlined: inlined
+// emitUnknownEffect records an effect that is unknown until the text runs. It is not inlined: inlined
 // copies of such helpers, which have many callers, made up a tenth of the package's code.
 //
 //go:noinline
-func (s *state) emitDynamic(cause effect.EffectCause, why string, at effect.Span) {
+func (s *state) emitUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why, Span: at})
 }
 
@@ -45,12 +45,12 @@ func (s *state) emitOnce(e effect.Effect) {
 
 func sameEffect(a, b *effect.Effect) bool {
 	return a.KindForPolicies() == b.KindForPolicies() && a.Path == b.Path && a.PathIsPattern == b.PathIsPattern && a.DoubleStarExcludesDotDot == b.DoubleStarExcludesDotDot && a.Recursive == b.Recursive &&
-		a.RemoteServiceName == b.RemoteServiceName && a.Verb == b.Verb && a.RemoteTargetName == b.RemoteTargetName && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
+		a.RemoteServiceName == b.RemoteServiceName && a.RemoteOperationVerb == b.RemoteOperationVerb && a.RemoteTargetName == b.RemoteTargetName && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
 		a.CauseOrFirstHarm() == b.CauseOrFirstHarm() && a.Reason == b.Reason && a.Span == b.Span && slices.Equal(a.Args, b.Args)
 }
 
-// dropRepeatedEffects removes effects from index mark on that repeat one of the 64 effects before mark, as in another
-// turn of a loop.
+// dropRepeatedEffects removes effects from index firstEffect on that repeat one of the 64 effects
+// before it, as in another iteration of a loop.
 func (s *state) dropRepeatedEffects(firstEffect int) {
 	if firstEffect > len(s.effects) {
 		return
@@ -68,7 +68,7 @@ func (s *state) dropRepeatedEffects(firstEffect int) {
 // isPersistentRemotePath reports whether a path on another machine is absolute, or in a home folder, and not in a
 // cache or a folder for temporary files.
 func isPersistentRemotePath(p string) bool {
-	return !effect.IsInSharedFolder(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
+	return !effect.IsInSharedTemporaryFolder(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
 // isInOrBelow reports whether a path on another machine is in a list, or below a path of the list.
@@ -89,13 +89,13 @@ func isLikelyDataFolderInContainer(containerPath string) bool {
 // recordRemotePath records effects on another machine or in a container that others depend on: deleted data, changed
 // login files, files that run later, and credentials that are read.
 func (s *state) recordRemotePath(kind effect.Kind, v abstract.Value, recursive bool) {
-	e := effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteTargetName: v.String(), Span: v.SourceSpan}
+	e := effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteTargetName: v.String(), Span: v.SourceSpan}
 	switch {
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isInOrBelow(v.Text, command.LoginFiles):
-		e.Verb, e.Harms = "grant", []effect.Harm{effect.GrantsAccess}
+		e.RemoteOperationVerb, e.Harms = "grant", []effect.Harm{effect.GrantsCredentialsOrRoles}
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isDisk(v.Text):
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && autostartClasses[effect.PersistenceClassName(v.Text, v.IsGlobPattern, false)]:
-		e.Verb, e.Harms = "run", []effect.Harm{effect.RunsRemotely}
+		e.RemoteOperationVerb, e.Harms = "run", []effect.Harm{effect.RunsRemotely}
 	case kind == effect.ReadFile && s.remoteMachineDepth > 0 && isPersistentRemotePath(v.Text) && effect.IsSecretPath(v.Text, v.IsGlobPattern):
 		e = effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: v.String(), Span: v.SourceSpan, Reason: "reads credentials on another machine: " + abstract.ClipForMessage(v.String())}
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsGlobPattern:
@@ -125,9 +125,9 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 		e.PathIsPattern = true
 		switch s.emitOnce(e); {
 		case v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment) != 0 && changesPath(kind):
-			s.emitDynamic(effect.CauseUnresolvedText, "the target of the change is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(effect.CauseUnresolvedText, "the target of the change is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		case v.IsComputed() && kind == effect.ReadFile: // a computed path may hide the name of a secret file
-			s.emitDynamic(effect.CauseUnresolvedText, "the file that is read is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(effect.CauseUnresolvedText, "the file that is read is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		}
 		return "", true
 	}
@@ -139,7 +139,7 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 		}
 		v.Text = here
 	}
-	e.Path, e.PathIsPattern = s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+	e.Path, e.PathIsPattern = s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.PathIsPattern && s.isCreatedByAnalyzedText(e.Path) || s.isBackupOfEditedFile(e.Path)) {
 		return e.Path, false
 	}
@@ -148,7 +148,7 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 	s.emitOnce(e)
 	s.emitThroughLinks(e)
 	if kind == effect.DeleteFile || kind == effect.DeleteDirectory {
-		s.recordMovedFileLoss(e)
+		s.recordLossOfFilesMovedToPath(e)
 	}
 	return e.Path, e.PathIsPattern
 }

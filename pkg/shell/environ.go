@@ -16,21 +16,21 @@ import (
 // recordProxies records that a program sends its requests through a proxy or another server that is not on a local
 // network.
 func (s *state) recordProxies(base string, argv []abstract.Value, use command.Interpretation) {
-	for _, w := range use.Servers {
+	for _, w := range use.ProxiesAndReplacementServers {
 		v := wordValue(w, argv)
 		if v.FullyUnknown || w.Text == "" || !v.IsGlobPattern && !command.IsPublicHost(w.Text) {
 			continue
 		}
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: base, Span: v.SourceSpan,
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: base, Span: v.SourceSpan,
 			Reason: base + " sends its requests through " + abstract.ClipForMessage(v.String()) + ", not to the host that the URL names"})
 	}
 }
 
-// checkEnvironmentCode checks an assignment to a variable whose value programs run as code, or use as a search path for
+// recordVariableAssignmentEffects checks an assignment to a variable whose value programs run as code, or use as a search path for
 // code.
-func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Span) {
+func (s *state) recordVariableAssignmentEffects(name string, v abstract.Value, at effect.CommandTextSpan) {
 	if strings.HasPrefix(name, shieldVariablePrefix) {
-		s.recordGuardChange(name, "changes which settings shield reads", at)
+		s.recordShieldTampering(name, "changes which settings shield reads", at)
 		return
 	}
 	switch name {
@@ -45,7 +45,7 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 		}
 		return
 	case "PATH":
-		s.checkSearchPath(v)
+		s.recordPATHAssignment(v)
 		return
 	case "PS4", "PROMPT_COMMAND":
 		// The shell runs the command substitutions in prompts.
@@ -68,7 +68,7 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 		return
 	}
 	setting := name + "=" + v.Text
-	n, ok := command.VariableCode(command.Word{Text: setting, IsGlobPattern: v.IsGlobPattern, Span: at})
+	n, ok := command.CodeRunByEnvVariable(command.Word{Text: setting, IsGlobPattern: v.IsGlobPattern, Span: at})
 	if !ok {
 		if name != strings.ToLower(name) || s.vars.get(name).isExported { // a lower-case name is only a shell variable until it is exported
 			s.recordAutostartWrites(v, at)
@@ -78,19 +78,19 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 	v.SourceSpan = at
 	if !v.IsLiteral() {
 		if n.Language == "home" && v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment|abstract.OriginStdin) != 0 && s.remoteOrContainerDepth == 0 {
-			s.emitDynamic(effect.CauseLoadedFile, "$"+name+" makes programs load settings from an unknown folder: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "$"+name+" makes programs load settings from an unknown folder: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			return
 		}
 		// Only the literal part is checked: in PYTHONPATH=.:$PYTHONPATH the rest comes from the
 		// environment.
 		fixed := strings.ReplaceAll(v.Text, "*", "")
-		_, runs := command.VariableCode(command.Word{Text: name + "=" + fixed})
+		_, runs := command.CodeRunByEnvVariable(command.Word{Text: name + "=" + fixed})
 		if isCommandOutput(v) {
-			_, runs = command.VariableCode(command.Word{Text: name + "=x"})
+			_, runs = command.CodeRunByEnvVariable(command.Word{Text: name + "=x"})
 		} else if v.FullyUnknown || !runs {
 			runs = command.VariableMayRunCode(name) && hasWordStartingWithUnknown(name, v)
 		}
-		if !runs && (v.FullyUnknown || v.HasHarmlessTaint()) {
+		if !runs && (v.FullyUnknown || v.HasOnlyTaintsHarmlessToRun()) {
 			return
 		}
 	}
@@ -98,7 +98,7 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 		s.walkVariableCode(n, abstract.Value{Text: n.Words[0].Text, SourceSpan: at, Taint: v.Taint})
 		return
 	}
-	s.walkUnknownVariable(n, v)
+	s.walkVariableOfUnknownValue(n, v)
 }
 
 // autostartClasses are the classes of files that run automatically. Files of other classes are programs and settings,
@@ -106,7 +106,7 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 var autostartClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
 // checkExportedVariableForAutostart checks a shell variable that becomes visible to programs because it is exported.
-func (s *state) checkExportedVariableForAutostart(variableName string, at effect.Span) {
+func (s *state) checkExportedVariableForAutostart(variableName string, at effect.CommandTextSpan) {
 	if v, ok := s.lookup(variableName); ok && variableName == strings.ToLower(variableName) {
 		s.recordAutostartWrites(v.val, at)
 	}
@@ -114,7 +114,7 @@ func (s *state) checkExportedVariableForAutostart(variableName string, at effect
 
 // recordAutostartWrites records a write to each file that runs later and is named by a variable of unknown meaning: a
 // program that reads the variable may write the file.
-func (s *state) recordAutostartWrites(v abstract.Value, at effect.Span) {
+func (s *state) recordAutostartWrites(v abstract.Value, at effect.CommandTextSpan) {
 	if v.FullyUnknown || strings.IndexByte(v.Text, '/') < 0 {
 		return
 	}
@@ -127,7 +127,7 @@ func (s *state) recordAutostartWrites(v abstract.Value, at effect.Span) {
 		}
 		one := v
 		one.Text, one.SourceSpan = word, at
-		if p, pattern := s.workingFolderContext().Path(word, v.IsGlobPattern); !pattern && autostartClasses[s.initialPathContext.PersistenceClassName(p, false, false)] {
+		if p, pattern := s.workingFolderContext().CanonicalPath(word, v.IsGlobPattern); !pattern && autostartClasses[s.initialPathContext.PersistenceClassName(p, false, false)] {
 			s.emitPath(effect.WriteFile, one, false)
 		}
 	}
@@ -139,14 +139,14 @@ var historyOffValues = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "
 // isOnlyOldValueUnknown reports whether the only unknown part of a variable's new value is its old value from the environment,
 // as in PAGER="${PAGER}".
 func isOnlyOldValueUnknown(variableName string, newValue abstract.Value) bool {
-	return hasOnlyEnvironmentUnknowns(newValue) && !newValue.OriginIncomplete && fillUnknownParts(newValue.Text, "$"+variableName) == newValue.Display
+	return hasOnlyEnvironmentUnknowns(newValue) && !newValue.HasUnknownPartWithoutOrigin && fillUnknownParts(newValue.Text, "$"+variableName) == newValue.Display
 }
 
 // hasWordStartingWithUnknown reports whether a word of a variable's new value begins with an unknown part other than the
 // variable's own value. An unknown part after an option's name is only the option's value and does not count.
 func hasWordStartingWithUnknown(variableName string, newValue abstract.Value) bool {
 	words, shown := strings.Fields(newValue.Text), strings.Fields(newValue.Display)
-	same := hasOnlyEnvironmentUnknowns(newValue) && !newValue.OriginIncomplete && len(words) == len(shown)
+	same := hasOnlyEnvironmentUnknowns(newValue) && !newValue.HasUnknownPartWithoutOrigin && len(words) == len(shown)
 	for i, word := range words {
 		if strings.HasPrefix(word, "*") && (!same || fillUnknownParts(word, "$"+variableName) != shown[i]) {
 			return true
@@ -155,7 +155,7 @@ func hasWordStartingWithUnknown(variableName string, newValue abstract.Value) bo
 	return false
 }
 
-// fillUnknownParts returns a pattern as text, with part in place of each unknown part.
+// fillUnknownParts returns a pattern as text, with replacement in place of each unknown part.
 func fillUnknownParts(pattern, replacement string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -173,23 +173,23 @@ func fillUnknownParts(pattern, replacement string) string {
 	return b.String()
 }
 
-// walkUnknownVariable walks a variable of which the value is not known.
-func (s *state) walkUnknownVariable(n command.NestedCommandOrCode, v abstract.Value) {
+// walkVariableOfUnknownValue walks a variable of which the value is not known.
+func (s *state) walkVariableOfUnknownValue(n command.NestedCommandOrCode, v abstract.Value) {
 	switch n.Language {
 	case "output":
 		s.emitPath(effect.WriteFile, v, false)
 	case "source":
 		s.recordPackageSources(n.VariableHoldingCode, v)
 	case "place", "tools":
-		s.checkPathList(n.VariableHoldingCode, v)
+		s.recordUntrustedPathsInVariable(n.VariableHoldingCode, v)
 	case "build":
 		if !strings.HasPrefix(v.Text, "*") {
-			s.recordUnknownPathUse("$"+n.VariableHoldingCode, v, true)
+			s.recordPathWithUnknownUse("$"+n.VariableHoldingCode, v, true)
 		}
 	case "check", "options", "server", "home":
 	default:
 		if s.remoteOrContainerDepth == 0 && runsUnknownCommand(n, v) {
-			s.emitDynamic(effect.CauseLoadedFile, "$"+n.VariableHoldingCode+" makes programs run code from a file that the command does not name: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "$"+n.VariableHoldingCode+" makes programs run code from a file that the command does not name: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		}
 		s.walkExecutedText(n.Language, v, "$"+n.VariableHoldingCode, v.SourceSpan, nil)
 	}
@@ -204,18 +204,18 @@ func runsUnknownCommand(n command.NestedCommandOrCode, v abstract.Value) bool {
 	return n.Language != "shell" && hasWordStartingWithUnknown(n.VariableHoldingCode, v) || strings.HasPrefix(v.Text, "*")
 }
 
-// checkPathList checks the files and folders, separated by ":", in a variable. It skips an entry
+// recordUntrustedPathsInVariable checks the files and folders, separated by ":", in a variable. It skips an entry
 // that begins with a variable of unknown value, as in KUBECONFIG=$KUBECONFIG:a: such an entry was
 // already in the environment.
-func (s *state) checkPathList(name string, v abstract.Value) {
+func (s *state) recordUntrustedPathsInVariable(variableName string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
-		if part == "" || v.IsGlobPattern && strings.HasPrefix(part, "**") && v.HasHarmlessTaint() && v.Origin == abstract.OriginUnsetVariable {
+		if part == "" || v.IsGlobPattern && strings.HasPrefix(part, "**") && v.HasOnlyTaintsHarmlessToRun() && v.Origin == abstract.OriginUnsetVariable {
 			continue
 		}
 		one := v
 		one.Text = part
-		if p, pattern := s.workingFolderContext().Path(part, v.IsGlobPattern); s.fileTaint(p) != 0 || !s.isOwnedByUser(p, pattern) {
-			s.recordLoadedPath(name, one)
+		if p, pattern := s.workingFolderContext().CanonicalPath(part, v.IsGlobPattern); s.fileTaint(p) != 0 || !s.isOwnedByUser(p, pattern) {
+			s.recordCodeLoadFromVariablePath(variableName, one)
 		}
 	}
 }
@@ -223,58 +223,58 @@ func (s *state) checkPathList(name string, v abstract.Value) {
 // isCommandOutput reports whether an unknown value begins with the output of a command, and not with a variable's
 // earlier value.
 func isCommandOutput(v abstract.Value) bool {
-	return !v.IsLiteral() && v.FirstOrigin&abstract.OriginCommandOutput != 0
+	return !v.IsLiteral() && v.FirstPartOrigin&abstract.OriginCommandOutput != 0
 }
 
 // walkVariableCode walks the command or code in a variable's value.
 func (s *state) walkVariableCode(n command.NestedCommandOrCode, v abstract.Value) {
 	switch n.Language {
 	case "file":
-		if n.FileLanguage != "" {
-			s.runFile(v, n.FileLanguage, nil, abstract.Streams{}, v.SourceSpan)
+		if n.ScriptFileLanguage != "" {
+			s.runFile(v, n.ScriptFileLanguage, nil, abstract.Streams{}, v.SourceSpan)
 			return
 		}
 		s.emitPath(effect.ReadFile, v, false)
-		s.recordLoadedPath(n.VariableHoldingCode, v)
+		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, v)
 	case "place", "tools":
-		s.checkPathList(n.VariableHoldingCode, v)
+		s.recordUntrustedPathsInVariable(n.VariableHoldingCode, v)
 	case "home":
-		s.checkSettingsFolder(n.VariableHoldingCode, v)
+		s.recordSettingsLoadFromFolder(n.VariableHoldingCode, v)
 	case "source":
 		s.recordPackageSources(n.VariableHoldingCode, v)
 	case "output":
 		s.emitPath(effect.WriteFile, v, false)
 	case "build":
-		s.recordUnknownPathUse("$"+n.VariableHoldingCode, v, true)
+		s.recordPathWithUnknownUse("$"+n.VariableHoldingCode, v, true)
 	case "options":
-		s.walkNested(n.FileLanguage+" "+v.Text, v.SourceSpan)
+		s.walkNested(n.ScriptFileLanguage+" "+v.Text, v.SourceSpan)
 	case "server":
-		s.emit(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: n.VariableHoldingCode, Span: v.SourceSpan,
+		s.emit(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: n.VariableHoldingCode, Span: v.SourceSpan,
 			Reason: "$" + n.VariableHoldingCode + " makes programs use the server " + abstract.ClipForMessage(v.Text)})
 	case "check":
-		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.VariableHoldingCode, Harms: []effect.Harm{effect.WeakensProtection}, Reason: "disables a security check", Span: v.SourceSpan})
+		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.VariableHoldingCode, Harms: []effect.Harm{effect.WeakensSecurityControls}, Reason: "disables a security check", Span: v.SourceSpan})
 	case "code":
 		// Options and settings that name code to run, in a syntax that is not parsed.
-		s.recordLoadedPath(n.VariableHoldingCode, v)
+		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, v)
 	case "argv":
-		s.invoke([]abstract.Value{v}, abstract.Streams{})
+		s.resolveAndWalkArgv([]abstract.Value{v}, abstract.Streams{})
 	default:
 		s.walkExecutedText(n.Language, v, "$"+n.VariableHoldingCode, v.SourceSpan, nil)
 	}
 }
 
-// recordLoadedPath records that programs load code or settings from the path in a variable.
-func (s *state) recordLoadedPath(name string, v abstract.Value) {
+// recordCodeLoadFromVariablePath records that programs load code or settings from the path in a variable.
+func (s *state) recordCodeLoadFromVariablePath(variableName string, v abstract.Value) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
-	if name = "$" + name; name == "$-" {
-		name = "an option"
+	if variableName = "$" + variableName; variableName == "$-" {
+		variableName = "an option"
 	}
-	if p, _ := s.workingFolderContext().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.TaintNetwork != 0 {
-		s.recordCodeRun(effect.LabelNetwork, "programs load code from the downloaded file in "+name, v.SourceSpan)
+	if p, _ := s.workingFolderContext().CanonicalPath(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.TaintNetwork != 0 {
+		s.recordCodeRun(effect.LabelFromNetwork, "programs load code from the downloaded file in "+variableName, v.SourceSpan)
 	}
-	s.emitDynamic(effect.CauseLoadedFile, name+" makes programs load code from: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+	s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, variableName+" makes programs load code from: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 }
 
 // fileTaint returns the taint of the content that the analysed text wrote to a file.
@@ -290,8 +290,8 @@ func (s *state) fileTaint(p string) (t abstract.Taint) {
 func (s *state) isOwnedByUser(p string, pattern bool) bool {
 	place := s.workingFolderContext()
 	own := *place
-	if own.Roots = nil; own.Home != "" {
-		own.Roots = []string{own.Home}
+	if own.WorkspaceRoots = nil; own.Home != "" {
+		own.WorkspaceRoots = []string{own.Home}
 	}
 	if isStreamDevice(p) || place.IsInsideRoots(p, pattern, false) || own.IsInsideRoots(p, pattern, false) {
 		return true
@@ -305,22 +305,22 @@ func (s *state) isOwnedByUser(p string, pattern bool) bool {
 }
 
 var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
-	list, _ := knowledge.Paths("system_folders")
+	list, _ := knowledge.GlobsOfPathList("system_folders")
 	return effect.NewGlobs(list, nil)
 })
 
-// checkSearchPath checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
-func (s *state) checkSearchPath(v abstract.Value) {
+// recordPATHAssignment checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
+func (s *state) recordPATHAssignment(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
 	if v.IsComputed() {
-		s.emitDynamic(effect.CauseLoadedFile, "the folders of programs ($PATH) are unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+		s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "the folders of programs ($PATH) are unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	}
 	if !v.IsLiteral() && (v.FullyUnknown || first == "**") || v.IsLiteral() && isSystemFolder(first+"/") {
 		return
 	}
 	s.setVariableContent(nonSystemPATHMarkerVariable, variableContent{val: abstract.Lit(first)})
-	if effect.IsInSharedFolder(first+"/") && !strings.Contains(first, "*") {
-		s.checkPathList("PATH", abstract.Value{Text: first, SourceSpan: v.SourceSpan})
+	if effect.IsInSharedTemporaryFolder(first+"/") && !strings.Contains(first, "*") {
+		s.recordUntrustedPathsInVariable("PATH", abstract.Value{Text: first, SourceSpan: v.SourceSpan})
 	}
 }
 
@@ -386,17 +386,17 @@ func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstra
 		if !ok || name == "" || !argv[i].IsLiteral() || !s.spendSteps(1) {
 			continue
 		}
-		p, _ := s.workingFolderContext().Path(name, false)
+		p, _ := s.workingFolderContext().CanonicalPath(name, false)
 		text, found := s.scriptText(p, argv[i].SourceSpan)
 		if !found && base == "jar" { // an unknown file could hold all options of jar
-			s.emitDynamic(effect.CauseUnparsedWord, "the arguments of jar in "+abstract.ClipForMessage(name)+" are unknown; instead: write the arguments in the command", argv[i].SourceSpan)
+			s.emitUnknownEffect(effect.CauseUnparsedWord, "the arguments of jar in "+abstract.ClipForMessage(name)+" are unknown; instead: write the arguments in the command", argv[i].SourceSpan)
 		}
 		if !found {
 			continue
 		}
-		words := responseWords(text, argv[i].SourceSpan)
+		words := splitResponseFileWords(text, argv[i].SourceSpan)
 		if read++; read > maxResponseFiles || len(argv)+len(words) > maxWordsWithResponseFiles {
-			s.emitDynamic(effect.CauseAnalysisLimitExceeded, abstract.ClipForMessage(name)+" gives "+base+" more words than shield reads", argv[i].SourceSpan)
+			s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, abstract.ClipForMessage(name)+" gives "+base+" more words than shield reads", argv[i].SourceSpan)
 			return argv
 		}
 		argv = slices.Concat(argv[:i], words, argv[i+1:])
@@ -405,9 +405,9 @@ func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstra
 	return argv
 }
 
-// responseWords splits the text of a response file as compilers do: a backslash escapes the next character, also
+// splitResponseFileWords splits the text of a response file as compilers do: a backslash escapes the next character, also
 // in quotes.
-func responseWords(text string, from effect.Span) []abstract.Value {
+func splitResponseFileWords(text string, from effect.CommandTextSpan) []abstract.Value {
 	var words []abstract.Value
 	var b strings.Builder
 	var quote byte
@@ -443,7 +443,7 @@ func responseWords(text string, from effect.Span) []abstract.Value {
 // importFunction defines a function that bash imports from the environment.
 func (s *state) importFunction(name, text string, v abstract.Value) {
 	if !v.IsLiteral() {
-		s.emitDynamic(v.UnknownCause(), "unknown function: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+		s.emitUnknownEffect(v.CauseOfUnknownParts(), "unknown function: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		return
 	}
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "BASH_FUNC_"), "%%")
@@ -461,14 +461,14 @@ func (s *state) setEnvironmentFromArguments(base string, argv []abstract.Value, 
 		case ok && syntax.ValidName(name):
 			v.Text = text
 			if v.IsGlobPattern {
-				v = unknownFromOperands("$"+name, v)
+				v = unknownValueWithTaintsOf("$"+name, v)
 			}
 			next := variable{contents: []variableContent{{val: v}}, isExported: true}
 			if base != "env" {
 				next = next.merge(s.vars.get(name))
 			}
 			s.Shell.setVariable(name, next)
-			if _, known := command.VariableCode(command.Word{Text: name + "=x"}); !known {
+			if _, known := command.CodeRunByEnvVariable(command.Word{Text: name + "=x"}); !known {
 				s.recordAutostartWrites(v, v.SourceSpan)
 			}
 		case v.IsGlobPattern:

@@ -11,7 +11,7 @@ import (
 // something.
 func loads(a effect.CommandAnalysis) bool {
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Certainty == effect.Unknown && e.Cause == effect.CauseLoadedFile {
+		if e := &a.Effects[i]; e.Certainty == effect.Unknown && e.Cause == effect.CauseFileLoadedViaVariable {
 			return true
 		}
 	}

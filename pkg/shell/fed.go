@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// walkInputFile walks a downloaded file in the arguments of a program that reads code of its own language, such as
+// walkDownloadedQueryFile walks a downloaded file in the arguments of a program that reads code of its own language, such as
 // SQL. Any argument that is not known to be data may be such a file.
-func (s *state) walkInputFile(base string, argv []abstract.Value, use command.Interpretation) {
-	if !command.IsQueryLanguage(use.Language) || s.remoteOrContainerDepth > 0 || command.OnlyWritesFiles(use.Language) && use.Stdin != command.StreamExecutedCode {
+func (s *state) walkDownloadedQueryFile(base string, argv []abstract.Value, use command.Interpretation) {
+	if !command.IsQueryLanguage(use.StdinCodeLanguage) || s.remoteOrContainerDepth > 0 || command.HasOnlyFileWriteEffects(use.StdinCodeLanguage) && use.Stdin != command.StreamExecutedCode {
 		return
 	}
 	for _, v := range argv[1:] {
@@ -25,20 +25,20 @@ func (s *state) walkInputFile(base string, argv []abstract.Value, use command.In
 		}
 		p, pattern := name, false
 		if !strings.HasPrefix(name, "/dev/fd/") {
-			p, pattern = s.workingFolderContext().Path(name, false)
+			p, pattern = s.workingFolderContext().CanonicalPath(name, false)
 		}
-		if vals := s.writtenFileContents(p, false); !pattern && len(vals) > 0 && vals[0].Taint&downloadedOrDecodedTaints != 0 {
-			s.walkExecutedText(use.Language, vals[0], base, v.SourceSpan, nil)
+		if vals := s.writtenFileContents(p, false); !pattern && len(vals) > 0 && vals[0].Taint&externalOrDecodedTaints != 0 {
+			s.walkExecutedText(use.StdinCodeLanguage, vals[0], base, v.SourceSpan, nil)
 		}
 	}
 }
 
 // recordRemoteSQL records that a database client runs SQL statements on a remote database, if
-// shield could not analyze the statements. blind is the value of unanalyzedTextCount before the
-// client was walked.
-func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, unanalyzedBefore int) {
-	if s.unanalyzedTextCount > unanalyzedBefore && use.RemoteDatabaseHostOrURL != "" {
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "database", Verb: "run", Harms: []effect.Harm{effect.RunsRemotely}, RemoteTargetName: use.RemoteDatabaseHostOrURL, Span: wordsSpan(argv),
+// shield could not analyze the statements. unanalyzedBefore is the value of unanalyzedTextCount
+// before the client was walked.
+func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, unanalyzedTextCountBefore int) {
+	if s.unanalyzedTextCount > unanalyzedTextCountBefore && use.RemoteDatabaseHostOrURL != "" {
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "database", RemoteOperationVerb: "run", Harms: []effect.Harm{effect.RunsRemotely}, RemoteTargetName: use.RemoteDatabaseHostOrURL, Span: wordsSpan(argv),
 			Reason: base + " runs unread SQL statements on a database of another machine"})
 	}
 }

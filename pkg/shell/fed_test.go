@@ -29,7 +29,7 @@ func TestFed(t *testing.T) {
 	} {
 		res := Analyze(text, here())
 		if got := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
-			return e.KindForPolicies() == effect.RunDownload || e.KindForPolicies() == effect.RunDecoded
+			return e.KindForPolicies() == effect.RunDownload || e.KindForPolicies() == effect.RunDecodedText
 		}); got != want {
 			t.Errorf("%s: runs what was fetched: %t\n%s", text, got, list(res))
 		}

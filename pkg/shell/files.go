@@ -16,12 +16,12 @@ import (
 type writtenFile struct {
 	path                        string
 	isPathPattern               bool
-	val                         abstract.Value
+	content                     abstract.Value
 	appends                     bool
 	keepsOldContent             bool                // the write appends to the content that the file had before the command
 	isFolder                    bool                // the path is a folder, and the content is that of a file in it
 	isFromCodeHost              bool                // a tree that was cloned from one of [command.CodeHosts]
-	isUncertain                 bool                // the write may not have happened
+	isWriteUncertain            bool                // the write may not have happened
 	hasSeveralWriters           bool                // written through several descriptors at once
 	workingFolderContextAtWrite *effect.PathContext // base of relative paths at the time of the write
 	isParentFolderUncertain     bool                // it may have been written to another folder
@@ -30,7 +30,7 @@ type writtenFile struct {
 	isCompilerOutput      bool // a compiled program: val is its source code
 
 	consumingSubstitution           *syntax.ProcSubst // >(…): what is written is the input of these commands
-	consumerNestedTextSpan          *effect.Span
+	consumerNestedTextSpan          *effect.CommandTextSpan
 	consumingSubstitutionTextOffset int
 	hasConsumingSubstitutionRun     bool
 }
@@ -53,36 +53,36 @@ func (s *state) addFile(f writtenFile) {
 		}
 		f.keepsOldContent = f.appends && old.keepsOldContent
 		if old.consumingSubstitution != nil {
-			s.walkConsumer(i, f.val)
+			s.walkConsumingSubstitution(i, f.content)
 			return
 		}
 		if f.hasSeveralWriters = f.hasSeveralWriters || old.hasSeveralWriters; f.hasSeveralWriters {
-			f.val = abstract.Unknown("what "+path.Base(f.path)+" holds", f.val.Taint|old.val.Taint).WithOrigin(abstract.OriginFileContent)
+			f.content = abstract.Unknown("what "+path.Base(f.path)+" holds", f.content.Taint|old.content.Taint).WithOrigin(abstract.OriginFileContent)
 			break
 		}
 		if f.appends {
-			was := old.val
-			if old.isUncertain {
+			was := old.content
+			if old.isWriteUncertain {
 				was = outputOfPossiblySkippedCommand(abstract.Concat(s.writtenFileContents(f.path, f.isPathPattern)...))
 			}
-			f.val = abstract.Concat(was, f.val)
+			f.content = abstract.Concat(was, f.content)
 		}
 		break
 	}
-	if slices.Contains(s.concurrentReads, f.path) {
-		s.emitDynamic(effect.CauseUnresolvedText, "writes "+abstract.ClipForMessage(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.val.SourceSpan)
+	if slices.Contains(s.pathsReadByConcurrentJobs, f.path) {
+		s.emitUnknownEffect(effect.CauseUnresolvedText, "writes "+abstract.ClipForMessage(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.content.SourceSpan)
 	}
 	f.workingFolderContextAtWrite, f.isParentFolderUncertain = s.workingFolderContext(), s.folderUncertain
-	f.isUncertain = f.isUncertain || s.possibleExits.isExitPossible() || slices.Contains(s.concurrentWrites, f.path)
+	f.isWriteUncertain = f.isWriteUncertain || s.possibleExits.isExitPossible() || slices.Contains(s.pathsWrittenByConcurrentJobs, f.path)
 	s.files = append(s.files, f)
 	if !f.isPathPattern && f.consumingSubstitution == nil {
-		s.recordWrittenContent(f.path, f.val, "", f.appends)
-		s.recordWhetherWholeContent(&f)
+		s.recordWrittenContent(f.path, f.content, "", f.appends)
+		s.markLastTextWholeOrAppended(&f)
 	}
 }
 
-// mayNotBeWrittenFile reports whether a relative path may refer to a different file from the one that the text wrote.
-func (s *state) mayNotBeWrittenFile(filePath string, pathWord abstract.Value) bool {
+// canDifferFromWrittenFile reports whether a relative path may refer to a different file from the one that the text wrote.
+func (s *state) canDifferFromWrittenFile(filePath string, pathWord abstract.Value) bool {
 	if strings.HasPrefix(pathWord.Text, "/") || strings.HasPrefix(pathWord.Text, "~") {
 		return false
 	}
@@ -94,23 +94,23 @@ func (s *state) mayNotBeWrittenFile(filePath string, pathWord abstract.Value) bo
 	return false
 }
 
-// walkConsumer walks the commands of >(…) with the content written to it.
-func (s *state) walkConsumer(i int, in abstract.Value) {
-	f := s.files[i]
-	s.files[i].hasConsumingSubstitutionRun = true
+// walkConsumingSubstitution walks the commands of >(…) with the content written to it.
+func (s *state) walkConsumingSubstitution(fileIndex int, stdin abstract.Value) {
+	f := s.files[fileIndex]
+	s.files[fileIndex].hasConsumingSubstitutionRun = true
 	s.walkInNestedTextScope(func() {
 		s.spanOfNestedText, s.offsetInAnalyzedText = f.consumerNestedTextSpan, f.consumingSubstitutionTextOffset
-		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingSubstitution.Stmts, in) })
+		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingSubstitution.Stmts, stdin) })
 	})
 }
 
-// feedInputToOpenedSubstitutions gives the command's input to each >(…) that was opened since mark and has no input yet: a program such as
-// tee writes to it.
+// feedInputToOpenedSubstitutions gives the command's input to each process substitution >(…) that
+// was opened from file firstNewFile on and has no input yet: a program such as tee writes to it.
 func (s *state) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
 	for i := firstNewFile; i < len(s.files); i++ {
 		if s.files[i].consumingSubstitution != nil && !s.files[i].hasConsumingSubstitutionRun {
 			commandInput.Taint |= abstract.TaintUnknownText
-			s.walkConsumer(i, commandInput)
+			s.walkConsumingSubstitution(i, commandInput)
 		}
 	}
 }
@@ -121,8 +121,8 @@ func (s *state) writtenFileContents(filePath string, isPattern bool) []abstract.
 	var out []abstract.Value
 	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
 		f := &s.files[i]
-		if f.path == filePath && f.isPathPattern == isPattern || (isPattern || f.isPathPattern) && effect.Overlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
-			out = append(out, f.val)
+		if f.path == filePath && f.isPathPattern == isPattern || (isPattern || f.isPathPattern) && effect.PatternsOverlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
+			out = append(out, f.content)
 		}
 	}
 	return out
@@ -134,34 +134,34 @@ func (s *state) isWrittenContentCertain(filePath string, isPattern bool) bool {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		if f.path == filePath && !f.isPathPattern && !isPattern {
-			return !f.isUncertain
+			return !f.isWriteUncertain
 		}
-		if (isPattern || f.isPathPattern) && effect.Overlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
+		if (isPattern || f.isPathPattern) && effect.PatternsOverlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
 			return false
 		}
 	}
 	return true
 }
 
-// earlierContents returns the contents that the text wrote to a relative path in earlier working folders, since cd may
+// contentsInEarlierWorkingFolders returns the contents that the text wrote to a relative path in earlier working folders, since cd may
 // fail.
-func (s *state) earlierContents(w abstract.Value) []abstract.Value {
-	if !w.IsLiteral() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
+func (s *state) contentsInEarlierWorkingFolders(relativePath abstract.Value) []abstract.Value {
+	if !relativePath.IsLiteral() || strings.HasPrefix(relativePath.Text, "/") || strings.HasPrefix(relativePath.Text, "~") || len(s.files) == 0 {
 		return nil
 	}
 	now := s.workingFolderContext().CWD
 	var out []abstract.Value
 	for _, seen := range append([]*effect.PathContext{s.initialPathContext}, s.visitedWorkingFolders...) {
-		if p, pattern := seen.Path(w.Text, false); seen.CWD != now {
+		if p, pattern := seen.CanonicalPath(relativePath.Text, false); seen.CWD != now {
 			out = append(out, s.writtenFileContents(p, pattern)...)
 		}
 	}
 	return out[:min(len(out), maxPossibleVariableValues)]
 }
 
-// walkWrittenFileVersions runs the versions of a file that the analysed text wrote, newest first. If sure
-// is set, only the newest version runs; the others are walked as code that does not run, so that
-// rules see their known effects.
+// walkWrittenFileVersions runs the versions of a file that the analysed text wrote, newest first.
+// If isNewestCertain is true, only the newest version runs; the others are walked as code that does
+// not run, so that rules see their known effects.
 func (s *state) walkWrittenFileVersions(contents []abstract.Value, isNewestCertain bool, run func(abstract.Value) abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
@@ -186,7 +186,7 @@ func quoteUnlessPattern(p string, isPattern bool) string {
 	if isPattern {
 		return p
 	}
-	return effect.Quote(p)
+	return effect.QuoteGlobMeta(p)
 }
 
 // readFile records that a file is read and returns its content.
@@ -208,17 +208,17 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 func (s *state) fileContent(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.writtenFileContents(p, pattern); len(vals) > 0 {
 		s.recordReadAfterWrite(p)
-		v, earlier := vals[0], s.earlierContents(w)
+		v, earlier := vals[0], s.contentsInEarlierWorkingFolders(w)
 		vals = append(vals, earlier...)
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
-		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.mayNotBeWrittenFile(p, w) || slices.Contains(s.enclosingOutputPaths, p) {
+		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.canDifferFromWrittenFile(p, w) || slices.Contains(s.enclosingOutputPaths, p) {
 			return outputOfPossiblySkippedCommand(abstract.Concat(vals...))
 		}
 		return v
 	}
-	if text, ok := s.protectedPathListFileText(p, pattern); ok {
+	if text, ok := s.textOfFileListingProtectedPaths(p, pattern); ok {
 		return abstract.Value{Text: text, Taint: w.Taint | abstract.TaintLocalMachineData | s.taintsFromEarlierActions(p, pattern), SourceSpan: w.SourceSpan}
 	}
 	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.TaintNetwork|abstract.TaintReadCredentials)|abstract.TaintLocalMachineData).WithOrigin(abstract.OriginFileContent)

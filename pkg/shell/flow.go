@@ -8,12 +8,12 @@ import (
 )
 
 // recordUpload records that a value goes to the network.
-func (s *state) recordUpload(v abstract.Value, program string, at effect.Span) {
+func (s *state) recordUpload(v abstract.Value, program string, at effect.CommandTextSpan) {
 	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at})
 }
 
 // recordPossibleUpload records that an unknown program gets a value and may send it to the network.
-func (s *state) recordPossibleUpload(v abstract.Value, program string, at effect.Span) {
+func (s *state) recordPossibleUpload(v abstract.Value, program string, at effect.CommandTextSpan) {
 	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at, Certainty: effect.Possible})
 }
 
@@ -27,51 +27,51 @@ func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
 	default:
 		return
 	}
-	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.LeaksSecrets}, labelsOf(v.Taint&thisMachineTaints)
+	e.Kind, e.Harms, e.DataLabels = effect.SendData, []effect.Harm{effect.LeaksSecrets}, labelsOf(v.Taint&thisMachineTaints)
 	s.emitOnce(e)
 }
 
 // recordCodeRun records the execution of code whose origin is given by a label, such as network or
 // decoded.
-func (s *state) recordCodeRun(from effect.Label, why string, at effect.Span) {
-	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, Span: at})
+func (s *state) recordCodeRun(from effect.TaintLabel, why string, at effect.CommandTextSpan) {
+	s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{from}, Reason: why, Span: at})
 }
 
 // walkExecutedText records that a value is executed as code of a language, and walks it if it is known.
-func (s *state) walkExecutedText(language string, v abstract.Value, runnerName string, at effect.Span, args []abstract.Value) abstract.Value {
+func (s *state) walkExecutedText(language string, v abstract.Value, runnerName string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	switch {
 	case v.Taint&abstract.TaintSocket != 0:
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: runnerName + " runs code from a network connection", Span: at})
 	case v.Taint&abstract.TaintNetwork != 0:
-		s.recordCodeRun(effect.LabelNetwork, runnerName+" runs code straight from the network", at)
+		s.recordCodeRun(effect.LabelFromNetwork, runnerName+" runs code straight from the network", at)
 	case v.Taint&abstract.TaintDecoded != 0:
-		s.recordCodeRun(effect.LabelDecoded, runnerName+" runs decoded text", at)
+		s.recordCodeRun(effect.LabelDecoderOutput, runnerName+" runs decoded text", at)
 	case v.Taint&abstract.TaintUntrustedText != 0:
 		s.recordCodeRun(effect.LabelUntrusted, runnerName+" runs code from a fresh clone", at)
 	}
 	cause := s.unknownCodeCause(v)
-	if (cause == effect.CauseVariable || cause == effect.CauseCodeIsVariableValue) && v.OriginIncomplete {
+	if (cause == effect.CauseVariableNotSetByCommand || cause == effect.CauseCodeIsVariableValue) && v.HasUnknownPartWithoutOrigin {
 		cause = effect.CauseUnresolvedText // a file name is chosen by the creator of the file
 	}
 	if v.IsLiteral() {
 		return s.walkCode(language, v.Text, at, args)
 	}
-	if v.IsNumber() && !s.mayAnyNumberNameCommand() {
+	if v.IsNumber() && !s.canNumberBeCommandName() {
 		return abstract.Value{}
 	}
 	partly := language == "shell" || language == "powershell"
-	if v.HasHarmlessTaint() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
+	if v.HasOnlyTaintsHarmlessToRun() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
 		// Only numbers, names such as $? and $USER, folders and file names are unknown.
-		if s.remoteOrContainerDepth == 0 && (v.OriginIncomplete || cause == effect.CauseUnresolvedText) {
-			s.emitDynamic(effect.CauseUnresolvedText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String()), at)
+		if s.remoteOrContainerDepth == 0 && (v.HasUnknownPartWithoutOrigin || cause == effect.CauseUnresolvedText) {
+			s.emitUnknownEffect(effect.CauseUnresolvedText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String()), at)
 		}
 		return s.walkPartlyUnknownCode(language, v, at)
 	}
 	if v.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 && !hasOnlyEnvironmentUnknowns(v) {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelSameCommandLineOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelOtherCommandPartOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
 	}
 	s.unknownCodeCount++
-	s.emitDynamic(cause, runnerName+" runs unknown code: "+abstract.ClipForMessage(v.String()), at)
+	s.emitUnknownEffect(cause, runnerName+" runs unknown code: "+abstract.ClipForMessage(v.String()), at)
 	if partly && v.IsGlobPattern {
 		s.walkPartlyUnknownCode(language, v, at)
 	}
@@ -80,12 +80,12 @@ func (s *state) walkExecutedText(language string, v abstract.Value, runnerName s
 
 // hasOnlyEnvironmentUnknowns reports whether the only unknown parts of a value are variables that the command does not set.
 func hasOnlyEnvironmentUnknowns(v abstract.Value) bool {
-	return v.HasHarmlessTaint() && v.Origin == abstract.OriginUnsetVariable
+	return v.HasOnlyTaintsHarmlessToRun() && v.Origin == abstract.OriginUnsetVariable
 }
 
 // walkPartlyUnknownCode walks code with an unknown part, which is treated as a variable: `eval "rm -rf $X"` runs rm
 // whatever X holds.
-func (s *state) walkPartlyUnknownCode(language string, v abstract.Value, at effect.Span) abstract.Value {
+func (s *state) walkPartlyUnknownCode(language string, v abstract.Value, at effect.CommandTextSpan) abstract.Value {
 	if v.FullyUnknown || v.Text == "" {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}

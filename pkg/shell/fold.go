@@ -37,7 +37,7 @@ func (s *state) formatPrintf(words []abstract.Value) abstract.Value {
 		return abstract.JoinWithSpaces(words)
 	}
 	form, args := words[0].Text, words[1:]
-	if len(args) == 1 && args[0].IsGlobPattern && args[0].Origin == 0 && !args[0].FullyUnknown && onePerLineFormats[form] { // paths that a glob matches
+	if len(args) == 1 && args[0].IsGlobPattern && args[0].Origin == 0 && !args[0].FullyUnknown && oneWordPerLinePrintfFormats[form] { // paths that a glob matches
 		args[0].HasPathPerLine = true
 		return args[0]
 	}
@@ -117,7 +117,7 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	switch c {
 	case 'q':
 		if arg.Text == "" || strings.Trim(arg.Text, printfUnquotedCharacters) != "" {
-			return unknownFromOperands("%q", arg)
+			return unknownValueWithTaintsOf("%q", arg)
 		}
 		return arg
 	case 's':
@@ -168,7 +168,7 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 // textFilters whose output it cannot compute, it returns an unknown value and true; otherwise the result is false.
 func (s *state) computeProgramOutput(programBaseName string, argv []abstract.Value, stdin abstract.Value, f programIO) (abstract.Value, bool) {
 	if (programBaseName == "dirname" || programBaseName == "basename") && len(argv) > 1 && argv[1].IsGlobPattern {
-		return computeGlobName(programBaseName, argv[1:])
+		return computeGlobBasenameOrDirname(programBaseName, argv[1:])
 	}
 	if pathListingPrograms[programBaseName] {
 		if v, ok := s.pathsListedByProgram(programBaseName, argv, f); ok || programBaseName == "git" {
@@ -221,7 +221,7 @@ func (s *state) computeProgramOutput(programBaseName string, argv []abstract.Val
 	}
 	out, ok := plain.ComputeFilterOutput(programBaseName, flags, literalOrPatternTexts(operands), text.Text)
 	if !ok {
-		return unknownFromOperands("$("+programBaseName+")", text).WithOrigin(abstract.OriginUnanalysedComputation | abstract.OriginCommandOutput), textFilters[programBaseName]
+		return unknownValueWithTaintsOf("$("+programBaseName+")", text).WithOrigin(abstract.OriginUnanalysedComputation | abstract.OriginCommandOutput), textFilters[programBaseName]
 	}
 	text.Text = out
 	return text, true
@@ -230,8 +230,9 @@ func (s *state) computeProgramOutput(programBaseName string, argv []abstract.Val
 // textFilters are the programs that output their input in another form, which can hide a literal text.
 var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head": true, "tail": true, "rev": true, "tr": true, "sed": true, "cut": true, "xxd": true, "base64": true, "gbase64": true, "base32": true, "nl": true, "fold": true, "paste": true, "awk": true, "shuf": true}
 
-// printsShellSetup reports whether a program outputs shell settings that are meant for eval, as in eval "$(ssh-agent
-// -s)": variables, aliases and completions. listed says that the program is known.
+// printsShellSetup reports whether a program outputs shell settings that are meant for eval, as in
+// eval "$(ssh-agent -s)": variables, aliases and completions. isProgramKnown says that the program
+// is known.
 func printsShellSetup(base string, argv []abstract.Value, isProgramKnown bool) bool {
 	first := ""
 	if len(argv) > 1 {

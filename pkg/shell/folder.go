@@ -18,7 +18,7 @@ import (
 // no program has such a name.
 func (s *state) programNameInUnknownFolder(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
-	if v.IsNumber() && !s.mayAnyNumberNameCommand() || s.dialect.isReadAsZsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {
+	if v.IsNumber() && !s.canNumberBeCommandName() || s.dialect.isReadAsZsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {
 		return v.String(), true
 	}
 	slash := strings.LastIndexByte(v.Text, '/')
@@ -35,7 +35,7 @@ func (s *state) programNameInUnknownFolder(argv []abstract.Value) (base string, 
 			return "", false
 		}
 	}
-	p, pattern := s.workingFolderContext().Path(v.Text, true)
+	p, pattern := s.workingFolderContext().CanonicalPath(v.Text, true)
 	return base, base != "" && len(s.writtenFileContents(p, pattern)) == 0
 }
 
@@ -46,9 +46,9 @@ func hasInnerBlank(name string) bool {
 	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)
 }
 
-// mayAnyNumberNameCommand reports whether a number may be the name of a command: of an alias, a function, or a program in a
+// canNumberBeCommandName reports whether a number may be the name of a command: of an alias, a function, or a program in a
 // changed $PATH. No system program has such a name.
-func (s *state) mayAnyNumberNameCommand() bool {
+func (s *state) canNumberBeCommandName() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
 	if s.mayTextAssign(nonSystemPATHMarkerVariable) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
 		return true

@@ -32,7 +32,7 @@ func TestProgramInUnknownFolder(t *testing.T) {
 		{"TMPDIR=/opt $TMPDIR/bin/tool", "tool"},
 	}
 	for _, tt := range tests {
-		res := Analyze(tt.text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(tt.text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}})
 		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.Execute && e.Program == tt.program })
 		unknown := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
 			return e.Certainty == effect.Unknown && e.Cause != effect.CauseUnreadScript

@@ -28,7 +28,7 @@ type Shell struct {
 	workingFolder           *effect.PathContext // the working folder; nil for the initial one
 	folderUncertain         bool                // cd may have failed, and later commands run all the same
 	possibleExits           possibleExits       // the loop, function or shell may have ended here, so later commands possibly do not run
-	loadedEnvFileReads      []effect.Effect
+	dotenvFileReadEffects   []effect.Effect
 	dialect                 shellDialect
 	nounset                 bool // set -u: expanding an unset parameter ends the shell
 	hasGlobalAlias          bool // a global alias of zsh may replace words that are not commands
@@ -36,10 +36,10 @@ type Shell struct {
 
 // A variableTable holds the variables that the text has set.
 type variableTable struct {
-	byName               map[string]variable
-	isShared             bool // two shells share the table
-	hasUnknownAssignment bool // a variable of unknown name was assigned: any variable may hold any value
-	hasAlternatives      bool // some variable has several possible values
+	byName                       map[string]variable
+	isSharedWithForkedShell      bool // two shells share the table
+	hasUnknownAssignment         bool // a variable of unknown name was assigned: any variable may hold any value
+	hasVariableWithSeveralValues bool // some variable has several possible values
 }
 
 // A possibleExits says which parts of the text may have ended: the loop, the function call or the shell.
@@ -54,7 +54,7 @@ type function struct {
 	name                 string
 	body                 *syntax.Stmt
 	hasBeenCalled        bool
-	spanOfNestedText     *effect.Span
+	spanOfNestedText     *effect.CommandTextSpan
 	offsetInAnalyzedText int
 
 	deepestCalls []recursionLimitCallContext // walks whose result is used for all deeper calls
@@ -78,10 +78,10 @@ type descriptor struct {
 	*openFile
 }
 
-// A stream is an open file.
+// An openFile is an open file: the value that a read returns, and the target of writes.
 type openFile struct {
-	val abstract.Value // the value that a read returns
-	out *abstract.OutputTarget
+	readableContent abstract.Value // the value that a read returns
+	out             *abstract.OutputTarget
 }
 
 // A callFrame is a function being walked, with the outer values of its local variables.
@@ -94,9 +94,9 @@ func newShell() Shell { return Shell{vars: &variableTable{}} }
 
 // Fork returns a copy of the shell's state.
 func (sh *Shell) Fork() Shell {
-	sh.vars.isShared = true
+	sh.vars.isSharedWithForkedShell = true
 	sh.aliases, sh.fds, sh.traps = slices.Clip(sh.aliases), slices.Clip(sh.fds), slices.Clip(sh.traps)
-	sh.frames, sh.trapVariables, sh.loadedEnvFileReads = slices.Clip(sh.frames), slices.Clip(sh.trapVariables), slices.Clip(sh.loadedEnvFileReads)
+	sh.frames, sh.trapVariables, sh.dotenvFileReadEffects = slices.Clip(sh.frames), slices.Clip(sh.trapVariables), slices.Clip(sh.dotenvFileReadEffects)
 	return *sh
 }
 
@@ -109,7 +109,7 @@ func Join(shells ...Shell) Shell {
 	return out
 }
 
-// joinAlternative merges o into the shell: the result may be either.
+// joinAlternative merges other into the shell: the result may be either state.
 func (sh *Shell) joinAlternative(other *Shell) {
 	sh.joinVars(other)
 	sh.joinFuncs(other)
@@ -144,8 +144,8 @@ func (sh *Shell) joinAlternative(other *Shell) {
 		}
 		sh.stdin = &v
 	}
-	if len(other.loadedEnvFileReads) > len(sh.loadedEnvFileReads) {
-		sh.loadedEnvFileReads = other.loadedEnvFileReads
+	if len(other.dotenvFileReadEffects) > len(sh.dotenvFileReadEffects) {
+		sh.dotenvFileReadEffects = other.dotenvFileReadEffects
 	}
 	sh.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell = sh.possibleExits.mayHaveExitedLoop || other.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction || other.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell || other.possibleExits.mayHaveExitedShell
 	sh.folderUncertain, sh.nounset, sh.hasGlobalAlias = sh.folderUncertain || other.folderUncertain, sh.nounset || other.nounset, sh.hasGlobalAlias || other.hasGlobalAlias
@@ -157,7 +157,7 @@ func (sh *Shell) joinVars(o *Shell) {
 	if sh.vars == o.vars {
 		return
 	}
-	t := &variableTable{byName: maps.Clone(sh.vars.byName), hasUnknownAssignment: sh.vars.hasUnknownAssignment || o.vars.hasUnknownAssignment, hasAlternatives: sh.vars.hasAlternatives || o.vars.hasAlternatives}
+	t := &variableTable{byName: maps.Clone(sh.vars.byName), hasUnknownAssignment: sh.vars.hasUnknownAssignment || o.vars.hasUnknownAssignment, hasVariableWithSeveralValues: sh.vars.hasVariableWithSeveralValues || o.vars.hasVariableWithSeveralValues}
 	if t.byName == nil {
 		t.byName = map[string]variable{}
 	}
@@ -215,7 +215,7 @@ func (sh *Shell) joinStreams(o *Shell) {
 	}
 	for i, d := range list {
 		if !slices.Contains(sh.fds, d) || !slices.Contains(o.fds, d) {
-			list[i].openFile = &openFile{val: unknownFromOperands("…", d.val), out: d.out}
+			list[i].openFile = &openFile{readableContent: unknownValueWithTaintsOf("…", d.readableContent), out: d.out}
 		}
 	}
 	sh.fds = list
@@ -230,11 +230,11 @@ func (sh *Shell) joinLocals(i int, locals map[string]variable) {
 	}
 	for name, was := range next {
 		if _, ok := locals[name]; !ok { // the variable may be local
-			was.mayNotBeLocal = true
+			was.isPossiblyUndeclaredLocal = true
 			next[name] = was
 		}
 		if _, ok := sh.frames[i].locals[name]; !ok {
-			was.mayNotBeLocal = true
+			was.isPossiblyUndeclaredLocal = true
 			next[name] = was
 		}
 	}
@@ -248,7 +248,7 @@ func (t *variableTable) set(name string, v variable) {
 		t.byName = map[string]variable{}
 	}
 	t.byName[name] = v
-	t.hasAlternatives = t.hasAlternatives || len(v.contents) > 1
+	t.hasVariableWithSeveralValues = t.hasVariableWithSeveralValues || len(v.contents) > 1
 }
 
 // get returns the possible values of a variable. For a variable that the analysed text has not set,
@@ -266,9 +266,9 @@ func (t *variableTable) get(name string) variable {
 
 // setVariable sets the possible values of a variable, in this shell alone.
 func (sh *Shell) setVariable(name string, v variable) {
-	if sh.vars.isShared {
+	if sh.vars.isSharedWithForkedShell {
 		t := *sh.vars
-		t.byName, t.isShared = maps.Clone(t.byName), false
+		t.byName, t.isSharedWithForkedShell = maps.Clone(t.byName), false
 		sh.vars = &t
 	}
 	sh.vars.set(name, v)
@@ -282,23 +282,23 @@ func (sh *Shell) hasSameVariables(o *Shell) bool {
 // An earlyExitStates collects the states at the points where a loop iteration, a function call or a line
 // can end early, because of break, return or an error.
 type earlyExitStates struct {
-	kind        blockKind
-	callDepth   int // depth of the call stack at the start
-	exitsBefore possibleExits
-	exitStates  []Shell
+	kind                     blockKind
+	callDepth                int // depth of the call stack at the start
+	possibleExitsBeforeBlock possibleExits
+	exitStates               []Shell
 }
 
 type blockKind uint8
 
 const (
-	lineBlock blockKind = iota
-	iterationBlock
-	callBlock
+	blockKindTopLevelLine blockKind = iota
+	blockKindLoopIteration
+	blockKindFunctionCall
 )
 
 // newEarlyExits starts a part of the text that break, return or an error may leave early.
 func (s *state) newEarlyExits(of blockKind) *earlyExitStates {
-	return &earlyExitStates{kind: of, callDepth: len(s.frames), exitsBefore: s.possibleExits}
+	return &earlyExitStates{kind: of, callDepth: len(s.frames), possibleExitsBeforeBlock: s.possibleExits}
 }
 
 // addEarlyExit records that the part of the text may be left at this point.
@@ -318,17 +318,18 @@ func (s *state) joinEarlyExits(from *earlyExitStates) {
 	for _, o := range from.exitStates {
 		s.joinStateWithoutCommand(o, len(s.files))
 	}
-	if from.kind != lineBlock {
-		s.possibleExits.mayHaveExitedLoop = from.exitsBefore.mayHaveExitedLoop
+	if from.kind != blockKindTopLevelLine {
+		s.possibleExits.mayHaveExitedLoop = from.possibleExitsBeforeBlock.mayHaveExitedLoop
 	}
-	if from.kind == callBlock {
-		s.possibleExits.mayHaveExitedFunction = from.exitsBefore.mayHaveExitedFunction
+	if from.kind == blockKindFunctionCall {
+		s.possibleExits.mayHaveExitedFunction = from.possibleExitsBeforeBlock.mayHaveExitedFunction
 	}
 	from.exitStates = nil
 }
 
-// joinStateWithoutCommand joins the current state with o, the state if a command has not run. The files written since mark become
-// uncertain. The working folder stays the current one: people write `cd x && make` and mean x from there on.
+// joinStateWithoutCommand joins the current state with skipped, the state if a command has not run.
+// The files written from index firstNewFile on become uncertain. The working folder stays the
+// current one: people write `cd x && make` and mean x from there on.
 func (s *state) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
 	place := s.Shell.workingFolder
 	s.Shell = Join(skipped, s.Shell)
@@ -336,8 +337,8 @@ func (s *state) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
 	s.markFilesUncertain(firstNewFile)
 }
 
-// walkAlternativeBranches walks branches of which exactly one runs. If the parameter none is true,
-// possibly no branch runs.
+// walkAlternativeBranches walks branches of which exactly one runs or, if mayRunNone is true,
+// possibly none.
 func (s *state) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
@@ -357,7 +358,7 @@ func (s *state) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
 		}
 	}
 	s.markFilesUncertain(mark)
-	s.markDivergedFiles(from.fds)
+	s.markFilesWithDivergedDescriptors(from.fds)
 }
 
 // walkCodeThatMayRun walks a part of the text that may or may not run.
@@ -416,23 +417,24 @@ func (s *state) forgetChangedVariables(from *Shell) {
 	}
 }
 
-// markFilesUncertain marks the files written since mark as uncertain: the writes may not have happened.
+// markFilesUncertain marks the files written from index firstNewFile on as uncertain: the writes
+// may not have happened.
 func (s *state) markFilesUncertain(firstNewFile int) {
 	for i := min(firstNewFile, len(s.files)); i < len(s.files); i++ {
-		s.files[i].isUncertain = true
+		s.files[i].isWriteUncertain = true
 	}
 }
 
-// markDivergedFiles marks files that are open only in some alternatives: each descriptor writes at its own
+// markFilesWithDivergedDescriptors marks files that are open only in some alternatives: each descriptor writes at its own
 // position.
-func (s *state) markDivergedFiles(from []descriptor) {
-	if slices.Equal(s.fds, from) {
+func (s *state) markFilesWithDivergedDescriptors(otherBranchDescriptors []descriptor) {
+	if slices.Equal(s.fds, otherBranchDescriptors) {
 		return
 	}
-	both := append(slices.Clone(from), s.fds...)
+	both := append(slices.Clone(otherBranchDescriptors), s.fds...)
 	for _, d := range both {
 		changed := func(o descriptor) bool {
-			return o.id == d.id && !(slices.Contains(from, o) && slices.Contains(s.fds, o))
+			return o.id == d.id && !(slices.Contains(otherBranchDescriptors, o) && slices.Contains(s.fds, o))
 		}
 		if d.out != nil && d.out.Path != "" && slices.ContainsFunc(both, changed) {
 			s.addFile(writtenFile{path: d.out.Path, isPathPattern: d.out.PathIsGlobPattern, hasSeveralWriters: true})
@@ -464,7 +466,7 @@ func (s *state) walkEachVariableValue(node syntax.Node, walk func()) {
 	if s.Shell = Join(ends...); len(ends) > 1 {
 		s.Shell.workingFolder = ends[0].workingFolder
 		s.markFilesUncertain(mark)
-		s.markDivergedFiles(from.fds)
+		s.markFilesWithDivergedDescriptors(from.fds)
 	}
 }
 
@@ -497,7 +499,7 @@ type ambiguousVariable struct {
 // combinations, and the number of combinations. A variable tested by ${x+word} may be set or unset.
 func (s *state) ambiguousVariables(node syntax.Node) (ambiguous []ambiguousVariable, combinationCount int) {
 	combinationCount = 1
-	if !s.vars.hasAlternatives && !s.mayTextTestIfVariableSet {
+	if !s.vars.hasVariableWithSeveralValues && !s.hasPossibleIsSetExpansion {
 		return nil, combinationCount
 	}
 	syntax.Walk(node, func(at syntax.Node) bool {
@@ -506,7 +508,7 @@ func (s *state) ambiguousVariables(node syntax.Node) (ambiguous []ambiguousVaria
 			return true
 		}
 		name := p.Param.Value
-		if _, err := strconv.Atoi(name); err == nil && name != zeroName || name == "*" || name == "#" {
+		if _, err := strconv.Atoi(name); err == nil && name != dollarZeroName || name == "*" || name == "#" {
 			name = positionalParametersName
 		}
 		may := s.vars.get(name).contents

@@ -29,7 +29,7 @@ func newGlobListMatcher(n int, globs func(form int) []string) *globListMatcher {
 
 // matchingLists returns the indexes of the forms whose globs match a file, in ascending order.
 func (f *globListMatcher) matchingLists(file string) (out []int) {
-	for _, i := range f.globs.AppendTouched(nil, file, false, false) {
+	for _, i := range f.globs.AppendTouchedGlobIndices(nil, file, false, false) {
 		out = append(out, f.listIndexes[i])
 	}
 	return slices.Compact(out)

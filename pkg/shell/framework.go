@@ -15,9 +15,9 @@ func (s *state) recordWebFrameworkScriptEffects(script abstract.Value, args []ab
 	if !script.IsLiteral() || !command.Frameworks[base] {
 		return
 	}
-	words := append([]command.Word{{Text: base}}, s.dropUnusedEnvironment(base, commandWords(args))...)
+	words := append([]command.Word{{Text: base}}, s.dropUnusedArtisanEnvOption(base, commandWords(args))...)
 	use := command.Interpret(words)
-	use.AddTargets(s.remoteTargetsFromEnvironment(base)...)
+	use.AddRemoteChangeTargets(s.remoteTargetsFromEnvironment(base)...)
 	for _, k := range use.Effects {
 		if k == effect.ChangeRemoteSystem {
 			e := effect.Effect{Kind: k, Program: base, Span: script.SourceSpan, Reason: base + " changes the database of the application"}
@@ -27,12 +27,12 @@ func (s *state) recordWebFrameworkScriptEffects(script abstract.Value, args []ab
 	}
 }
 
-// dropUnusedEnvironment drops artisan's --env option if the project has no settings for that environment: artisan
+// dropUnusedArtisanEnvOption drops artisan's --env option if the project has no settings for that environment: artisan
 // uses .env then.
-func (s *state) dropUnusedEnvironment(base string, args []command.Word) (out []command.Word) {
+func (s *state) dropUnusedArtisanEnvOption(program string, args []command.Word) (out []command.Word) {
 	for _, w := range args {
 		name, ok := strings.CutPrefix(w.Text, "--env=")
-		if ok && base == "artisan" && s.initialPathContext.ReadScript != nil {
+		if ok && program == "artisan" && s.initialPathContext.ReadScript != nil {
 			has := func(file string) bool {
 				_, err := s.initialPathContext.ReadScript(s.workingFolderContext().CWD + "/" + file)
 				return err == nil

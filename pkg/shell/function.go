@@ -16,14 +16,14 @@ func (s *state) makeLocal(name string) {
 	s.frames = slices.Clone(s.frames)
 	f := &s.frames[len(s.frames)-1]
 	was, again := f.locals[name]
-	if again && !was.mayNotBeLocal {
+	if again && !was.isPossiblyUndeclaredLocal {
 		return
 	}
 	f.locals = maps.Clone(f.locals)
 	if !again {
 		was = s.vars.get(name)
 	}
-	was.mayNotBeLocal = false
+	was.isPossiblyUndeclaredLocal = false
 	f.locals[name] = was
 }
 
@@ -32,13 +32,13 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f callFrame) bool { _, ok := f.locals[name]; return ok })
 }
 
-// markVariableMayNotBeLocal records that unset may remove a local variable of a calling function: later uses then refer to
+// markVariablePossiblyNotLocal records that unset may remove a local variable of a calling function: later uses then refer to
 // the variable outside of it.
-func (s *state) markVariableMayNotBeLocal(name string) {
+func (s *state) markVariablePossiblyNotLocal(name string) {
 	frames := slices.Clone(s.frames)
 	for i := range frames[:max(0, len(frames)-1)] {
 		if was, ok := frames[i].locals[name]; ok {
-			was.mayNotBeLocal = true
+			was.isPossiblyUndeclaredLocal = true
 			frames[i].locals = maps.Clone(frames[i].locals)
 			frames[i].locals[name] = was
 		}
@@ -50,8 +50,8 @@ func (s *state) markVariableMayNotBeLocal(name string) {
 func (sh *Shell) endFrame() {
 	last := len(sh.frames) - 1
 	for name, was := range sh.frames[last].locals {
-		if was.mayNotBeLocal { // the name may not have been declared local
-			was.mayNotBeLocal = false
+		if was.isPossiblyUndeclaredLocal { // the name may not have been declared local
+			was.isPossiblyUndeclaredLocal = false
 			was = was.merge(sh.vars.get(name))
 		}
 		sh.setVariable(name, was)
@@ -65,10 +65,10 @@ const maxCallDepth = 8
 
 // maxRecursionSteps is the number of steps after which a recursive call is walked with all variables unknown: the number
 // of walks can double with each level.
-const maxRecursionSteps = maxSteps / 4
+const maxRecursionSteps = maxAnalysisSteps / 4
 
-// A recursionLimitCallContext is a walk of a function with all variables unknown. Its fields are what the result depends on
-// besides variables.
+// A recursionLimitCallContext identifies a walk of a function with all variables unknown: its
+// result depends only on these fields.
 type recursionLimitCallContext struct {
 	folder            string
 	stdinTaint        abstract.Taint
@@ -84,7 +84,7 @@ func (s *state) isCallAtRecursionLimit(f *function) bool {
 func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
 	f.hasBeenCalled = true
 	if s.callDepth > maxCallDepth || !s.enterNesting(self.SourceSpan) {
-		s.recordPossibleLineExit() // shells abort at some depth, if the function does not end
+		s.recordErrorAbortingLineOrShell() // shells abort at some depth, if the function does not end
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	defer s.leaveNesting()
@@ -97,7 +97,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 		f.deepestCalls = append(f.deepestCalls, now)
 	}
 	around := s.loopExits
-	broke := s.newEarlyExits(iterationBlock)
+	broke := s.newEarlyExits(blockKindLoopIteration)
 	s.frames = append(slices.Clip(s.frames), callFrame{f.body, map[string]variable{}})
 	s.makeLocal(positionalParametersName)
 	if s.setPositional(args); deep {
@@ -107,7 +107,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 	s.walkInNestedTextScope(func() {
 		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfNestedText, f.offsetInAnalyzedText
 		s.callDepth++
-		end := s.newEarlyExits(callBlock)
+		end := s.newEarlyExits(blockKindFunctionCall)
 		s.functionExits, s.loopExits = end, []*earlyExitStates{broke}
 		out = s.walkStmt(f.body, in)
 		if s.possibleExits.mayHaveExitedFunction {
@@ -127,7 +127,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 
 // checkRecursion records a function that calls itself: infinite recursion if no condition can end it, and a possible
 // fork bomb if it starts copies of itself in the background.
-func (s *state) checkRecursion(f *function, at effect.Span) {
+func (s *state) checkRecursion(f *function, at effect.CommandTextSpan) {
 	first := slices.IndexFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 	if first < 0 {
 		return
@@ -138,9 +138,9 @@ func (s *state) checkRecursion(f *function, at effect.Span) {
 	}
 	switch {
 	case endless:
-		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", Span: at})
+		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseEndlessRecursion, Reason: "infinite recursion of a function", Span: at})
 	case slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return isForkBomb(f.name, on.body) }):
-		s.emitDynamic(effect.CauseAnalysisLimitExceeded, "fork bomb: a function starts copies of itself in the background; instead: remove the function", at)
+		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "fork bomb: a function starts copies of itself in the background; instead: remove the function", at)
 	}
 }
 

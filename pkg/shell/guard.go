@@ -18,16 +18,16 @@ const (
 	shieldVariablePrefix = "SHIELD_"
 )
 
-// recordGuardChange records that shield is disabled or weakened.
-func (s *state) recordGuardChange(program, why string, at effect.Span) {
+// recordShieldTampering records that shield is disabled or weakened.
+func (s *state) recordShieldTampering(program, why string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{Kind: effect.TamperWithShield, Program: program, Reason: why, Span: at})
 }
 
 // recordShieldShadowing records an effect of kind [effect.TamperWithShield] if an alias, function or command
 // hash entry replaces the program shield.
-func (s *state) recordShieldShadowing(commandName string, at effect.Span) {
+func (s *state) recordShieldShadowing(commandName string, at effect.CommandTextSpan) {
 	if programName(commandName) == shieldProgramName {
-		s.recordGuardChange(commandName, "replaces shield's program", at)
+		s.recordShieldTampering(commandName, "replaces shield's program", at)
 	}
 }
 
@@ -41,35 +41,35 @@ func computeWhichOutput(name abstract.Value) abstract.Value {
 	return v.WithOrigin(abstract.OriginCommandOutput)
 }
 
-// recordGuardRun records the effects of running shield by a path. A path runs shield if the file
+// recordShieldRunByPath records the effects of running shield by a path. A path runs shield if the file
 // name in it, or the file name of the symbolic link's target, is shield; the folder may be unknown.
-func (s *state) recordGuardRun(argv []abstract.Value) {
+func (s *state) recordShieldRunByPath(argv []abstract.Value) {
 	name := argv[0].Text
-	p, pattern := s.workingFolderContext().Path(name, argv[0].IsGlobPattern)
+	p, pattern := s.workingFolderContext().CanonicalPath(name, argv[0].IsGlobPattern)
 	if !pattern && s.initialPathContext.ResolveLinks != nil {
 		p = s.initialPathContext.ResolveLinks(p)
 	}
 	if programName(strings.ReplaceAll(name, `\`, "/")) == shieldProgramName || p != "" && programName(p) == shieldProgramName {
-		s.recordGuardArguments(argv)
+		s.recordTamperingByShieldArguments(argv)
 	}
 }
 
-// recordGuardArguments records the effects of arguments for shield.
-func (s *state) recordGuardArguments(argv []abstract.Value) {
+// recordTamperingByShieldArguments records the effects of arguments for shield.
+func (s *state) recordTamperingByShieldArguments(argv []abstract.Value) {
 	words := commandWords(argv)
 	words[0].Text, words[0].IsGlobPattern = shieldProgramName, false
 	if use := command.Interpret(words); slices.Contains(use.Effects, effect.TamperWithShield) {
-		s.recordGuardChange(shieldProgramName, shieldProgramName+" "+use.EffectsDescription, wordsSpan(argv))
+		s.recordShieldTampering(shieldProgramName, shieldProgramName+" "+use.EffectsDescription, wordsSpan(argv))
 	}
 }
 
-// recordGuardRunFromSource records the effects of running shield from source, as in go run.
-func (s *state) recordGuardRunFromSource(argv []abstract.Value, use command.Interpretation) {
+// recordShieldRunByGoRun records the effects of running shield from source, as in go run.
+func (s *state) recordShieldRunByGoRun(argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.BuiltSources {
 		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.SourceSpan == w.Span && strings.HasSuffix(w.Text, v.Text) })
 		run := i > 0 && slices.ContainsFunc(argv[:i], func(v abstract.Value) bool { return v.Text == "run" })
 		if run && slices.Contains(s.goProgramNames(w), shieldProgramName) {
-			s.recordGuardArguments(argv[i:])
+			s.recordTamperingByShieldArguments(argv[i:])
 		}
 	}
 }
@@ -89,13 +89,13 @@ func (s *state) goProgramNames(w command.Word) []string {
 	case name == "" || !strings.ContainsAny(name[:1], "./~"):
 		return []string{manifest.GoProgramName(name)}
 	}
-	folder, pattern := s.workingFolderContext().Path(name, false)
+	folder, pattern := s.workingFolderContext().CanonicalPath(name, false)
 	if pattern {
 		return nil
 	}
 	for dir, n := folder, 0; n < maxParentFolders; dir, n = path.Dir(dir), n+1 {
 		if text, ok := s.fileText(path.Join(dir, "go.mod")); ok {
-			if module := manifest.GoModule(text); module != "" {
+			if module := manifest.GoModulePath(text); module != "" {
 				return append(names, manifest.GoProgramName(path.Join(module, strings.TrimPrefix(folder, dir))))
 			}
 			return names
@@ -120,15 +120,15 @@ func (s *state) fileText(file string) (text string, ok bool) {
 }
 
 // recordShieldRename records that shield's program is renamed, so that it is no longer found under its name.
-func (s *state) recordShieldRename(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.Span) {
+func (s *state) recordShieldRename(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.CommandTextSpan) {
 	for _, v := range sources {
-		p, _ := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+		p, _ := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 		if programName(p) != shieldProgramName || !isBinFolder(path.Base(path.Dir(p))) || s.workingFolderContext().IsInsideRoots(p, v.IsGlobPattern, false) {
 			continue
 		}
 		for _, w := range writes {
 			if name := path.Base(w.Path); programName(name) != shieldProgramName && !isBinFolder(name) {
-				s.recordGuardChange(base, "renames shield's program", at)
+				s.recordShieldTampering(base, "renames shield's program", at)
 				return
 			}
 		}
@@ -149,12 +149,12 @@ func (s *state) recordShieldStop(base string, argv []abstract.Value, use command
 		text := strings.ToLower(v.String())
 		for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(" \t$()`\"'/=[]^:.,", c) }) {
 			if word == shieldProgramName || word == shieldProgramName+"d" {
-				s.recordGuardChange(base, "stops shield", wordsSpan(argv))
+				s.recordShieldTampering(base, "stops shield", wordsSpan(argv))
 				return
 			}
 		}
 		if base == "systemctl" && sessionUnitPattern().MatchString(text) && slices.ContainsFunc(argv, func(v abstract.Value) bool { return unitStopCommands[v.Text] }) {
-			s.recordGuardChange(base, "stops the session of the agent's host", wordsSpan(argv))
+			s.recordShieldTampering(base, "stops the session of the agent's host", wordsSpan(argv))
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // guardPlace is a home folder with a module of shield's name, and one that is a project.
 func guardPlace(files map[string]string) *effect.PathContext {
 	return &effect.PathContext{
-		CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"},
+		CWD: "/home/me/app", Home: "/home/me", WorkspaceRoots: []string{"/home/me/app"},
 		ResolveLinks: func(p string) string {
 			if to, ok := files["link "+p]; ok {
 				return to

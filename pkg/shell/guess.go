@@ -27,7 +27,7 @@ func (s *state) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.
 		}
 		if v.Text == "--" {
 			if i+1 < len(words) {
-				s.invoke(words[i+1:], io)
+				s.resolveAndWalkArgv(words[i+1:], io)
 			}
 			return
 		}
@@ -46,7 +46,7 @@ func (s *state) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.
 		}
 		if isKnownProgram(words[i:], name) {
 			mark := len(s.effects)
-			s.invoke(words[i:], io)
+			s.resolveAndWalkArgv(words[i:], io)
 			if i > 0 && strings.HasPrefix(words[i-1].Text, "-") { // the word may be the value of that option
 				s.markEffectsPossible(mark)
 			}
@@ -95,9 +95,9 @@ func isKnownProgram(words []abstract.Value, name string) bool {
 // code.
 func (s *state) unknownCodeCause(v abstract.Value) effect.EffectCause {
 	if s.hasReplacedTemplatePlaceholders {
-		return v.UnknownCause()
+		return v.CauseOfUnknownParts()
 	}
-	return v.CodeCause()
+	return v.CauseOfUnknownCode()
 }
 
 // unknownProgramNameCause returns why the name of a program or script is unknown. It replaces CauseVariableCode
@@ -113,20 +113,20 @@ func (s *state) unknownProgramNameCause(v abstract.Value) effect.EffectCause {
 	capital := func(name string) bool {
 		return name == strings.ToUpper(name) && name != strings.ToLower(name) || name == abstract.UnknownPlaceholderVariable
 	}
-	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, isVariableNamingProgram) {
+	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, isProgramVariableName) {
 		return cause
 	}
-	return effect.CauseVariable
+	return effect.CauseVariableNotSetByCommand
 }
 
 var variableNamePattern = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// isVariableNamingProgram reports whether a variable's name tells which program it names.
-func isVariableNamingProgram(name string) bool {
-	if len(knowledge.CodeLoadingGroupsOfVariable(name)) > 0 {
+// isProgramVariableName reports whether a variable's name tells which program it names.
+func isProgramVariableName(variableName string) bool {
+	if len(knowledge.CodeLoadingGroupsOfVariable(variableName)) > 0 {
 		return true
 	}
-	for part := range strings.SplitSeq(strings.ToLower(name), "_") {
+	for part := range strings.SplitSeq(strings.ToLower(variableName), "_") {
 		part = strings.TrimRight(part, "0123456789")
 		if part == "" || command.HookWords[part] {
 			continue
@@ -139,7 +139,7 @@ func isVariableNamingProgram(name string) bool {
 	return false
 }
 
-// markEffectsPossible downgrades the effects from index mark on from certain to possible.
+// markEffectsPossible downgrades the effects from index firstEffect on from certain to possible.
 func (s *state) markEffectsPossible(firstEffect int) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		if e := &s.effects[i]; e.Certainty == effect.Certain {

@@ -16,15 +16,15 @@ const spaceSeparatedHomeSettingsPaths = `
 	.curlrc .wgetrc .gemrc .irbrc .pryrc .Rprofile .gradle/init.gradle .m2/settings.xml .config/composer/config.json .hgrc .mailcap .inputrc .screenrc
 `
 
-// checkSettingsFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
+// recordSettingsLoadFromFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
 // Outside the user's home, the settings there may name programs to run.
-func (s *state) checkSettingsFolder(name string, v abstract.Value) {
-	folder, pattern := s.workingFolderContext().Path(v.Text, false)
+func (s *state) recordSettingsLoadFromFolder(variableName string, v abstract.Value) {
+	folder, pattern := s.workingFolderContext().CanonicalPath(v.Text, false)
 	if pattern || folder == "" || s.remoteOrContainerDepth > 0 || s.initialPathContext.Home != "" && (folder == s.initialPathContext.Home || folder == s.initialPathContext.Home+"/.config") {
 		return
 	}
 	for file := range strings.FieldsSeq(spaceSeparatedHomeSettingsPaths) {
-		if name != "HOME" {
+		if variableName != "HOME" {
 			if file, _ = strings.CutPrefix(file, ".config/"); file[0] == '.' {
 				continue
 			}
@@ -36,7 +36,7 @@ func (s *state) checkSettingsFolder(name string, v abstract.Value) {
 			lies = err == nil && len(data) > 0
 		}
 		if lies {
-			s.recordLoadedPath(name, v)
+			s.recordCodeLoadFromVariablePath(variableName, v)
 			return
 		}
 	}

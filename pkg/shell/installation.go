@@ -43,7 +43,7 @@ type installedPrograms struct {
 
 // recordInstalledPrograms records a guard change if an installation into a folder may replace
 // shield or a program that shield depends on. An empty folder means that the folder is unknown.
-func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.Span) {
+func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.CommandTextSpan) {
 	if s.initialPathContext.IsInsideRoots(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
 		return
 	}
@@ -58,26 +58,26 @@ func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms
 		if !own && (i >= len(p.fromPathOrURL) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
 			continue
 		}
-		e.Certainty = effect.CertainIf(folder != "" && isGuardProgram(name))
+		e.Certainty = effect.CertainIf(folder != "" && isShieldOrHostProgram(name))
 		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program with that name (PATH hijack)"
 		s.emitOnce(e)
 		return
 	}
 	if p.hasUnknownNames && folder != "" {
-		if holds := s.guardProgramIn(folder); holds != "" {
+		if holds := s.shieldRequiredProgramNameIn(folder); holds != "" {
 			e.Reason = base + " installs programs with unknown names" + where + ", and can replace " + holds + " in this folder"
 			s.emitOnce(e)
 		}
 	}
 }
 
-// guardProgramIn returns the name of a program that a folder contains and that shield's protection
+// shieldRequiredProgramNameIn returns the name of a program that a folder contains and that shield's protection
 // depends on; "" if there is none.
-func (s *state) guardProgramIn(folder string) string {
+func (s *state) shieldRequiredProgramNameIn(folder string) string {
 	if !s.canReadFiles() {
 		return "" // the command runs on a different file system
 	}
-	for _, name := range guardPrograms() {
+	for _, name := range shieldAndHostPrograms() {
 		if s.mayFileExist(path.Join(folder, name)) {
 			return name
 		}
@@ -85,8 +85,8 @@ func (s *state) guardProgramIn(folder string) string {
 	return ""
 }
 
-// mayFileExist reports whether a path exists, or may exist because it cannot be read. It returns false
-// if the place has no ReadScript function, so that no files can be read.
+// mayFileExist reports whether a path exists, or may exist because it cannot be read. It returns
+// false if the analysis has no function that reads files (effect.PathContext.ReadScript).
 func (s *state) mayFileExist(filePath string) bool {
 	if s.initialPathContext.ReadScript == nil {
 		return false
@@ -99,7 +99,7 @@ func (s *state) mayFileExist(filePath string) bool {
 func (s *state) installFolders(in command.Installation) []string {
 	var out []string
 	add := func(v abstract.Value) {
-		p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+		p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 		switch {
 		case pattern:
 			p = ""
@@ -113,7 +113,7 @@ func (s *state) installFolders(in command.Installation) []string {
 		}
 		out = append(out, p)
 	}
-	for _, w := range in.Folders {
+	for _, w := range in.TargetFolders {
 		if in.ProgramNameLookupMethod != "go" || len(in.DefaultBinFolders) > 0 || strings.HasSuffix(w.Text, "/") || isBinFolder(path.Base(w.Text)) {
 			add(abstract.Value{Text: w.Text, IsGlobPattern: w.IsGlobPattern})
 		}
@@ -130,7 +130,7 @@ func (s *state) installFolders(in command.Installation) []string {
 			}
 		}
 	}
-	if len(in.Folders)+len(out) > 0 {
+	if len(in.TargetFolders)+len(out) > 0 {
 		return out
 	}
 	for _, candidate := range in.DefaultBinFolders {
@@ -181,7 +181,7 @@ func (s *state) installedProgramNames(in command.Installation) (p installedProgr
 		case isPathOrURL(w.Text):
 			s.addManifestPrograms(in.ProgramNameLookupMethod, w, &p)
 		case in.OperandsAreRegistryNames:
-			p.fromRegistry = append(p.fromRegistry, registryName(w.Text))
+			p.fromRegistry = append(p.fromRegistry, packageNameWithoutVersion(w.Text))
 		case in.ProgramNameLookupMethod == "operand":
 			p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
 		case in.ProgramNameLookupMethod == "url":
@@ -211,12 +211,12 @@ func isPathOrURL(text string) bool {
 	return strings.Contains(text, "@file:") || strings.Contains(text, " @ ")
 }
 
-// registryName returns the name of a package without scope, version and extras.
-func registryName(text string) string {
-	if i := strings.IndexAny(text[min(len(text), 1):], "@=<>~![;"); i >= 0 {
-		text = text[:i+1]
+// packageNameWithoutVersion returns the name of a package without scope, version and extras.
+func packageNameWithoutVersion(packageSpec string) string {
+	if i := strings.IndexAny(packageSpec[min(len(packageSpec), 1):], "@=<>~![;"); i >= 0 {
+		packageSpec = packageSpec[:i+1]
 	}
-	return strings.TrimSpace(path.Base(text))
+	return strings.TrimSpace(path.Base(packageSpec))
 }
 
 // addGoPrograms adds the programs of a Go package to p.
@@ -236,13 +236,13 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 		}
 		return
 	}
-	dir, pattern := s.workingFolderContext().Path(strings.TrimSuffix(folder, "/")+"/", false)
+	dir, pattern := s.workingFolderContext().CanonicalPath(strings.TrimSuffix(folder, "/")+"/", false)
 	if pattern {
 		p.hasUnknownNames = true
 		return
 	}
 	p.fromPathOrURL = append(p.fromPathOrURL, s.goProgramNames(command.Word{Text: dir})...)
-	for _, name := range guardPrograms() {
+	for _, name := range shieldAndHostPrograms() {
 		if s.canReadFiles() && (s.mayFileExist(path.Join(dir, name, "main.go")) || s.mayFileExist(path.Join(dir, "cmd", name))) {
 			p.fromPathOrURL = append(p.fromPathOrURL, name)
 		}
@@ -250,11 +250,11 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 }
 
 // canReadFiles reports whether a missing file is recognised as missing. It returns false if the
-// command runs on a different file system. Without a ReadScript function it returns true, but
-// mayFileExist then finds no file.
+// command runs on a different file system. If the analysis has no function that reads files
+// (effect.PathContext.ReadScript), it returns true, but mayFileExist then finds no file.
 func (s *state) canReadFiles() bool { return !s.mayFileExist("/.shield/no/such/file") }
 
-// addManifestPrograms adds to p the programs that a folder's manifest declares.
+// addManifestPrograms adds to installed the programs that a folder's manifest declares.
 func (s *state) addManifestPrograms(manifestKind string, folderWord command.Word, installed *installedPrograms) {
 	text := folderWord.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
@@ -268,7 +268,7 @@ func (s *state) addManifestPrograms(manifestKind string, folderWord command.Word
 	if text == "" {
 		text = "."
 	}
-	folder, pattern := s.workingFolderContext().Path(text, false)
+	folder, pattern := s.workingFolderContext().CanonicalPath(text, false)
 	if pattern || strings.Contains(folderWord.Text, "://") && !strings.HasPrefix(folderWord.Text, "file:") {
 		installed.fromPathOrURL, installed.hasUnknownNames = append(installed.fromPathOrURL, strings.TrimSuffix(path.Base(text), ".git")), true
 		return
@@ -287,7 +287,7 @@ func (s *state) addManifestPrograms(manifestKind string, folderWord command.Word
 		known = known && read("setup.py") == ""
 	case "cargo":
 		names, known = manifest.CargoProgramNames(read("Cargo.toml"))
-		for _, name := range guardPrograms() {
+		for _, name := range shieldAndHostPrograms() {
 			if s.canReadFiles() && (s.mayFileExist(path.Join(folder, "src/bin", name+".rs")) || s.mayFileExist(path.Join(folder, "src/bin", name))) {
 				names = append(names, name)
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// plainFetchArgumentPattern matches the arguments of curl or wget that change neither the source of a file nor the check of the
+// harmlessCurlWgetArgPattern matches the arguments of curl or wget that change neither the source of a file nor the check of the
 // server's identity.
-var plainFetchArgumentPattern = sync.OnceValue(func() *regexp.Regexp {
+var harmlessCurlWgetArgPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|--compressed|--output|https://[^\s\\@]+)$`)
 })
 
@@ -29,7 +29,7 @@ var repeatedOrBackgroundCodePattern = sync.OnceValue(func() *regexp.Regexp {
 // authenticated connection.
 func (s *state) markKnownInstallers() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.RunDownload })
-	if !marked || !onlyWellKnownInstallers(s.effects) || len(s.definedFunctions) > 0 || len(s.aliases) > 0 {
+	if !marked || !hasOnlyWellKnownInstallerRequests(s.effects) || len(s.definedFunctions) > 0 || len(s.aliases) > 0 {
 		return
 	}
 	for _, word := range [...]string{"proxy", "path=", "curl_", "ssl_", "curlrc", "wgetrc", "/etc/hosts"} {
@@ -50,10 +50,10 @@ func (s *state) markKnownInstallers() {
 	for i := range s.effects {
 		switch e := &s.effects[i]; e.KindForPolicies() {
 		case effect.Execute:
-			if e.Span.Start < last && !command.AroundInstallers[versionedPythonPattern().ReplaceAllString(e.Program, "python3")] && !hasPlainFetchArguments(e) && !s.hasWrittenFileNamed(e.Program) {
+			if e.Span.Start < last && !command.AroundInstallers[versionedPythonPattern().ReplaceAllString(e.Program, "python3")] && !hasOnlyHarmlessCurlWgetArgs(e) && !s.hasWrittenFileNamed(e.Program) {
 				return
 			}
-		case effect.RunDecoded, effect.RemoteShell, effect.Connect:
+		case effect.RunDecodedText, effect.RemoteShell, effect.Connect:
 			return
 		}
 	}
@@ -65,15 +65,15 @@ func (s *state) markKnownInstallers() {
 	}
 }
 
-// hasPlainFetchArguments reports whether curl or wget is run only with arguments that match plainFetchArgumentPattern, and an output
+// hasOnlyHarmlessCurlWgetArgs reports whether curl or wget is run only with arguments that match harmlessCurlWgetArgPattern, and an output
 // file.
-func hasPlainFetchArguments(e *effect.Effect) bool {
+func hasOnlyHarmlessCurlWgetArgs(e *effect.Effect) bool {
 	if e.Program != "curl" && e.Program != "wget" {
 		return false
 	}
 	for i, a := range e.Args {
 		named := i > 0 && (e.Args[i-1] == "--output" || strings.HasSuffix(e.Args[i-1], "o") || strings.HasSuffix(e.Args[i-1], "O"))
-		if !plainFetchArgumentPattern().MatchString(a) && (!named || strings.HasPrefix(a, "-")) {
+		if !harmlessCurlWgetArgPattern().MatchString(a) && (!named || strings.HasPrefix(a, "-")) {
 			return false
 		}
 	}

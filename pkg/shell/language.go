@@ -16,10 +16,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/script"
 )
 
-// A walker walks code of one language, with its arguments, and returns its output.
-type codeWalker func(s *state, language, text string, at effect.Span, args []abstract.Value) abstract.Value
+// A codeWalker walks code of one language, with its arguments, and returns its output.
+type codeWalker func(s *state, language, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value
 
-// walkerOf returns the walker of a language; languages are named as in [command.Nested].
+// walkerOf returns the walker of a language; languages are named as in
+// [command.NestedCommandOrCode].
 func walkerOf(language string) codeWalker {
 	switch language {
 	case "shell", "":
@@ -27,7 +28,7 @@ func walkerOf(language string) codeWalker {
 	case "powershell":
 		return (*state).walkPowerShellCode
 	case "encoded":
-		return (*state).walkEncodedCode
+		return (*state).walkPowerShellEncodedCommand
 	case "cmd":
 		return (*state).walkCmdCode
 	case "ipython":
@@ -40,12 +41,12 @@ func walkerOf(language string) codeWalker {
 }
 
 // walkCode walks code of a language that is executed.
-func (s *state) walkCode(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
+func (s *state) walkCode(language, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	if !s.spendSteps(1 + len(text)/512) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if language != "shell" {
-		s.checkSignalCallsInCode(language, text, at)
+		s.recordShieldStopSignalsInCode(language, text, at)
 		s.otherLanguageDepth++
 		defer func() { s.otherLanguageDepth-- }()
 	}
@@ -55,7 +56,7 @@ func (s *state) walkCode(language, text string, at effect.Span, args []abstract.
 	return walkerOf(language)(s, language, text, at, args)
 }
 
-func (s *state) walkShellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
+func (s *state) walkShellCode(_, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	walk := func(text string) abstract.Value { return s.walkNested(text, at) }
 	if args == nil { // eval and the like use the shell's own arguments
 		return s.translateFishAndWalk(text, at, walk)
@@ -69,43 +70,43 @@ var fishEvalPattern = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|
 
 // translateFishAndWalk walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
 // shells.
-func (s *state) translateFishAndWalk(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
+func (s *state) translateFishAndWalk(text string, at effect.CommandTextSpan, walk func(string) abstract.Value) abstract.Value {
 	if !s.dialect.fish {
 		return walk(text)
 	}
 	s.dialect.fish = false
 	s.setVariableContent("IFS", variableContent{val: abstract.Lit("\n")}) // fish splits the output of commands at newlines
-	other, ok := dialect.FromFish(text)
+	other, ok := dialect.ConvertFishToPOSIXIfEquivalent(text)
 	if !ok {
-		cause := effect.CauseSyntax
+		cause := effect.CauseUnparseableText
 		if fishEvalPattern().MatchString(text) {
 			cause = effect.CauseUnanalysedCode
 		}
-		s.emitDynamic(cause, "shield cannot translate the fish code to the syntax of other shells; instead: write the command for sh", at)
+		s.emitUnknownEffect(cause, "shield cannot translate the fish code to the syntax of other shells; instead: write the command for sh", at)
 		return walk(text)
 	}
 	return walk(other)
 }
 
-func (s *state) walkPowerShellCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
-	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.walkPowerShell(text) })
+func (s *state) walkPowerShellCode(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.interpretPowerShellText(text) })
 }
 
-func (s *state) walkCmdCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
-	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.walkCmdExe(text) })
+func (s *state) walkCmdCode(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.interpretCmdExeText(text) })
 }
 
-// walkEncodedCode walks the operand of PowerShell's -EncodedCommand.
-func (s *state) walkEncodedCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+// walkPowerShellEncodedCommand walks the operand of PowerShell's -EncodedCommand.
+func (s *state) walkPowerShellEncodedCommand(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	decoded, ok := decodePowerShellCommand(text)
 	if !ok {
-		s.emitDynamic(effect.CauseUnanalysedCode, "PowerShell runs an encoded command that cannot be decoded", at)
+		s.emitUnknownEffect(effect.CauseUnanalysedCode, "PowerShell runs an encoded command that cannot be decoded", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	return s.walkExecutedText("powershell", abstract.Value{Text: decoded, Taint: abstract.TaintDecoded}, "powershell", at, nil)
 }
 
-func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+func (s *state) walkScriptCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
@@ -113,7 +114,7 @@ func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstra
 	mark := len(s.files)
 	out := script.Interpret(embeddedCodeContext{s}, language, text, at)
 	for _, f := range s.files[min(mark, len(s.files)):] {
-		if !f.val.IsLiteral() && !f.isPathPattern { // the content is unknown: record the code, with its string literals, as the content
+		if !f.content.IsLiteral() && !f.isPathPattern { // the content is unknown: record the code, with its string literals, as the content
 			s.recordWrittenContent(f.path, abstract.Lit(text), "", false)
 		}
 	}
@@ -121,10 +122,10 @@ func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstra
 }
 
 // walkNotebookCell walks a notebook cell: Python with shell lines.
-func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
+func (s *state) walkNotebookCell(_, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	steps, whole := recipe.CodeBlocks("notebook", text, nil)
 	if !whole {
-		s.emitDynamic(effect.CauseAnalysisLimitExceeded, "the notebook cell runs more code than shield reads", at)
+		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "the notebook cell runs more code than shield reads", at)
 	}
 	out := abstract.UnknownOutput("ipython", 0)
 	for _, step := range steps {
@@ -134,10 +135,10 @@ func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract
 }
 
 // walkQueryCode walks code that only one program reads, such as SQL.
-func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
-	if command.OnlyWritesFiles(language) {
+func (s *state) walkQueryCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+	if command.HasOnlyFileWriteEffects(language) {
 		s.walkInNestedTextScope(func() {
-			s.diskScriptDepth = 0 // a patch is applied now, so its content is recorded even if the patch is on disk
+			s.scriptFileNestingDepth = 0 // a patch is applied now, so its content is recorded even if the patch is on disk
 			s.recordPatch(abstract.Lit(text))
 		})
 	}
@@ -154,19 +155,19 @@ func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstrac
 	return s.recordProgramEffects(base, []abstract.Value{{Text: base, SourceSpan: at}}, use, abstract.Streams{})
 }
 
-// walkPowerShell walks PowerShell text.
-func (s *state) walkPowerShell(text string) abstract.Value {
+// interpretPowerShellText walks PowerShell text.
+func (s *state) interpretPowerShellText(text string) abstract.Value {
 	return pwsh.Interpret(embeddedCodeContext{s}, text, s.span(0, len(text)))
 }
 
-// walkCmdExe walks text for cmd.exe.
-func (s *state) walkCmdExe(text string) abstract.Value {
+// interpretCmdExeText walks text for cmd.exe.
+func (s *state) interpretCmdExeText(text string) abstract.Value {
 	return cmdexe.Interpret(embeddedCodeContext{s}, text, s.span)
 }
 
 // walkWithFixedEffectSpan walks text whose offsets are not offsets in the command. All effects of the text get
 // the same given span.
-func (s *state) walkWithFixedEffectSpan(at effect.Span, walk func() abstract.Value) abstract.Value {
+func (s *state) walkWithFixedEffectSpan(at effect.CommandTextSpan, walk func() abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}

@@ -22,7 +22,7 @@ func (s *state) recordLink(linkPath string, isLinkPathPattern bool, target abstr
 	if len(s.links) == maxItemsPerAnalyzedList || linkPath == "" || !target.IsLiteral() || s.remoteOrContainerDepth > 0 {
 		return
 	}
-	path, pattern := s.workingFolderContext().Path(target.Text, false)
+	path, pattern := s.workingFolderContext().CanonicalPath(target.Text, false)
 	if !pattern && path != linkPath {
 		s.links = append(s.links, link{linkPath, path, isLinkPathPattern})
 	}
@@ -36,9 +36,9 @@ func (s *state) emitThroughLinks(e effect.Effect) {
 		case l.isLinkPathPattern && !e.PathIsPattern:
 			continue
 		case e.PathIsPattern:
-			to = effect.Quote(to)
+			to = effect.QuoteGlobMeta(to)
 			if !l.isLinkPathPattern {
-				at = effect.Quote(at)
+				at = effect.QuoteGlobMeta(at)
 			}
 		}
 		rest, ok := strings.CutPrefix(e.Path, at)

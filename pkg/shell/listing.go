@@ -19,8 +19,8 @@ var pathListingPrograms = map[string]bool{
 	"git": true, "npm": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
 }
 
-// onePerLineFormats are the printf formats that output one word per line.
-var onePerLineFormats = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
+// oneWordPerLinePrintfFormats are the printf formats that output one word per line.
+var oneWordPerLinePrintfFormats = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
 // pathsListedByProgram returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
 func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
@@ -34,12 +34,12 @@ func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Val
 	case "git":
 		return s.gitListedPaths(argv, v)
 	case "npm":
-		if top := s.packageFolder(); first == "root" && len(argv) == 2 && top != "" {
+		if top := s.currentNPMPackageFolder(); first == "root" && len(argv) == 2 && top != "" {
 			return abstract.Value{Text: top + "/node_modules", SourceSpan: v.SourceSpan}, true
 		}
 		return abstract.Value{}, false
 	case "grep", "egrep", "fgrep", "rg", "ag":
-		if !slices.ContainsFunc(argv[1:], printsFileNames) {
+		if !slices.ContainsFunc(argv[1:], isFileNamesOnlyOption) {
 			return abstract.Value{}, false
 		}
 	case "locate", "mlocate", "plocate", "mdfind":
@@ -68,7 +68,7 @@ func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Val
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
 	if v.HasPathPerLine && tail != "" && command.Finders[programBaseName] {
-		v.ListedNames = strings.Join(command.FindPrintedNames(commandWords(argv)), "\n")
+		v.PathListFileNamePatterns = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
 	}
 	v.DoubleStarExcludesDotDot = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
 		return v.IsGlobPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
@@ -82,13 +82,15 @@ func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstrac
 		return abstract.Value{}, false
 	}
 	sub := argv[1].Text
-	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && printsFileNames(v) })
+	names := slices.ContainsFunc(argv, func(v abstract.Value) bool {
+		return v.Text == "--name-only" || sub == "grep" && isFileNamesOnlyOption(v)
+	})
 	switch {
 	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.workingFolderContext().CWD != "":
 		if top := s.gitTopFolder(); top != "" && len(argv) == 3 {
 			return abstract.Value{Text: top, SourceSpan: v.SourceSpan}, true
 		}
-		v.Text, v.Display, v.HasPathPerLine = effect.Quote(s.workingFolderContext().CWD)+"*", "$(git rev-parse --show-toplevel)", false
+		v.Text, v.Display, v.HasPathPerLine = effect.QuoteGlobMeta(s.workingFolderContext().CWD)+"*", "$(git rev-parse --show-toplevel)", false
 		return v, false
 	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].IsLiteral() && s.gitTopFolder() != "":
 		return abstract.Value{Text: s.gitTopFolder() + "/.git/" + argv[3].Text, SourceSpan: v.SourceSpan}, true
@@ -135,15 +137,15 @@ func (s *state) gitTopFolder() string {
 	return ""
 }
 
-// maxListedOperands is the maximum number of operands that are read from a list.
-const maxListedOperands = 256
+// maxOperandsReadFromLists is the maximum number of operands that are read from a list.
+const maxOperandsReadFromLists = 256
 
-// listedOperands returns the operands that a program reads from a list in a file or on standard input; nil if there are
+// operandsReadFromLists returns the operands that a program reads from a list in a file or on standard input; nil if there are
 // none or they are unknown.
-func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) []command.Word {
+func (s *state) operandsReadFromLists(use command.Interpretation, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
-	for _, w := range use.OperandFiles {
-		p, pattern := s.workingFolderContext().Path(w.Text, w.IsGlobPattern)
+	for _, w := range use.OperandListFiles {
+		p, pattern := s.workingFolderContext().CanonicalPath(w.Text, w.IsGlobPattern)
 		held := s.writtenFileContents(p, pattern)
 		if text, found := "", false; len(held) == 0 && !pattern {
 			if text, found = s.scriptText(p, w.Span); found {
@@ -171,7 +173,7 @@ func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) 
 			return nil
 		}
 		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
-			if name[0] == '-' || len(out) == maxListedOperands { // tar reads it as an option
+			if name[0] == '-' || len(out) == maxOperandsReadFromLists { // tar reads it as an option
 				return nil
 			}
 			out = append(out, command.Word{Text: name, Span: v.SourceSpan})
@@ -180,9 +182,9 @@ func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) 
 	return out
 }
 
-// printsFileNames reports whether an option makes a search output file names instead of lines.
-func printsFileNames(v abstract.Value) bool {
-	return hasShortOption(v, "lL") || v.Text == "--files" || strings.HasPrefix(v.Text, "--files-with") || v.Text == "--name-only"
+// isFileNamesOnlyOption reports whether an option makes a search output file names instead of lines.
+func isFileNamesOnlyOption(option abstract.Value) bool {
+	return hasShortOption(option, "lL") || option.Text == "--files" || strings.HasPrefix(option.Text, "--files-with") || option.Text == "--name-only"
 }
 
 // hasShortOption reports whether a word contains a short option of the given letters.
@@ -243,12 +245,12 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 // pathWordPerListedName returns a list of paths as one word for each file name that is known to be in it.
 func pathWordPerListedName(pathList abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(pathList.Text, "**")
-	if pathList.ListedNames == "" || !ok {
+	if pathList.PathListFileNamePatterns == "" || !ok {
 		return []abstract.Value{pathList}
 	}
 	var out []abstract.Value
-	for name := range strings.SplitSeq(pathList.ListedNames, "\n") {
-		pathList.Text, pathList.ListedNames = folder+"**/"+name, ""
+	for name := range strings.SplitSeq(pathList.PathListFileNamePatterns, "\n") {
+		pathList.Text, pathList.PathListFileNamePatterns = folder+"**/"+name, ""
 		out = append(out, pathList)
 	}
 	return out
@@ -290,9 +292,9 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 	return out
 }
 
-// changesXargsWordSplitting reports whether options of xargs change how its input is split into words, or make it run the
-// command several times: code, options and target could then differ in each run. words is the number of input
-// words.
+// changesXargsWordSplitting reports whether options of xargs change how its input is split into
+// words, or make it run the command several times: code, options and target could then differ in
+// each run. inputWordCount is the number of input words.
 func changesXargsWordSplitting(argv []abstract.Value, inputWordCount int) bool {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		switch text := argv[i].Text; {
@@ -315,7 +317,7 @@ func changesXargsWordSplitting(argv []abstract.Value, inputWordCount int) bool {
 
 // xargsArgumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
 // is none. Words after the first non-option belong to the command.
-func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
+func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.CommandTextSpan) (text string, ok bool) {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
 		switch argv[i].Text {
@@ -330,7 +332,7 @@ func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text s
 		if !found {
 			continue
 		}
-		p, pattern := s.workingFolderContext().Path(name, false)
+		p, pattern := s.workingFolderContext().CanonicalPath(name, false)
 		if pattern {
 			return "", false
 		}
@@ -339,10 +341,10 @@ func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text s
 	return "", false
 }
 
-// packageFolder returns the folder of the current package as npm finds it: the nearest parent folder with a
+// currentNPMPackageFolder returns the folder of the current package as npm finds it: the nearest parent folder with a
 // manifest or installed packages. It returns "" if that is unknown, as in a workspace, whose packages are
 // installed in a folder further up.
-func (s *state) packageFolder() string {
+func (s *state) currentNPMPackageFolder() string {
 	cwd := s.workingFolderContext().CWD
 	if s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile || e.Kind == effect.CreateDirectory) && (e.PathIsPattern || path.Base(e.Path) == "package.json" || path.Base(e.Path) == "node_modules")

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-const downloadedOrDecodedTaints = abstract.TaintNetwork | abstract.TaintSocket | abstract.TaintDecoded | abstract.TaintUntrustedText
+const externalOrDecodedTaints = abstract.TaintNetwork | abstract.TaintSocket | abstract.TaintDecoded | abstract.TaintUntrustedText
 
 // recordEffectsOfLoadedFiles checks the files that a program loads from its folder or its arguments, as far as the text wrote,
 // downloaded or unpacked them.
@@ -27,24 +27,24 @@ func (s *state) recordEffectsOfLoadedFiles(base string, argv []abstract.Value, u
 	if len(loaders) == 0 {
 		return
 	}
-	s.checkLoadedFiles(base, argv, loaders, s.workingFolderContext().CWD, s.argumentPaths(argv[1:]))
+	s.recordRunsOfWrittenOrDownloadedFiles(base, argv, loaders, s.workingFolderContext().CWD, s.argumentPaths(argv[1:]))
 	for _, l := range loaders {
 		s.walkRecipes(argv, l, io.Stdin)
 	}
 }
 
-// checkLoadedFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
+// recordRunsOfWrittenOrDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
 // them.
-func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
-	s.checkDownloadedFiles(base, argv, loaders, folder, named)
+func (s *state) recordRunsOfWrittenOrDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
+	s.recordRunsOfDownloadedFiles(base, argv, loaders, folder, named)
 	at := wordsSpan(argv)
 	for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
 		f := s.files[i]
-		if f.consumingSubstitution != nil || f.isPathPattern || !s.mayProgramUseFile(&f, folder, named) {
+		if f.consumingSubstitution != nil || f.isPathPattern || !s.isFilePossiblyUsedByProgram(&f, folder, named) {
 			continue
 		}
 		if f.isFolder {
-			s.recordForeignCodeRun(base, &f, at)
+			s.recordUntrustedCodeRun(base, &f, at)
 			continue
 		}
 		for _, l := range loaders {
@@ -56,9 +56,9 @@ func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*
 	}
 }
 
-// checkDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them: files below its
+// recordRunsOfDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them: files below its
 // working folder and its operands whose names its loaders match, and whole downloaded folders below its operands.
-func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
+func (s *state) recordRunsOfDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
 	if s.initialPathContext.DownloadedOrDecodedPaths == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders
 }
 
 // loadableDownloads returns the sorted paths of downloaded files below a folder that the loaders
-// may load. If folders is true, it also returns downloaded folders.
+// may load. If withFolders is true, it also returns downloaded folders.
 func (s *state) loadableDownloads(importedPaths *effect.PathList, loaders []*command.CodeFileLoader, folder string, withFolders bool) (out []string) {
 	for _, l := range loaders {
 		out = append(out, pathsBelow(importedPaths.Select(l, l.Loads), folder)...)
@@ -121,10 +121,10 @@ func mayMentionFile(argv []abstract.Value, fileName string) bool {
 	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.IsLiteral() || strings.Contains(v.Text, fileName) })
 }
 
-// mayProgramUseFile reports whether a program with a working folder and operands may use a file that the
+// isFilePossiblyUsedByProgram reports whether a program with a working folder and operands may use a file that the
 // analysed text wrote. A written folder counts as used if the working folder or an operand is
 // inside it.
-func (s *state) mayProgramUseFile(f *writtenFile, folder string, named []string) bool {
+func (s *state) isFilePossiblyUsedByProgram(f *writtenFile, folder string, named []string) bool {
 	if folder == "" {
 		return true // the working folder is unknown
 	}
@@ -152,7 +152,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 		if !v.IsLiteral() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
 			continue
 		}
-		if p, pattern := s.workingFolderContext().Path(text, false); !pattern {
+		if p, pattern := s.workingFolderContext().CanonicalPath(text, false); !pattern {
 			out = append(out, p)
 		}
 	}
@@ -161,35 +161,35 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 
 // walkLoadedFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
 // cloned.
-func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.Span) {
-	if f.val.Taint&downloadedOrDecodedTaints != 0 {
-		s.recordForeignCodeRun(base, f, at)
+func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.CommandTextSpan) {
+	if f.content.Taint&externalOrDecodedTaints != 0 {
+		s.recordUntrustedCodeRun(base, f, at)
 		return
 	}
 	language, _ := command.RecipeFormat(f.path)
 	if language != "code" {
 		language = command.FileLanguage(f.path)
 	}
-	if language != "" && f.val.IsLiteral() {
-		s.walkCode(language, f.val.Text, at, []abstract.Value{})
+	if language != "" && f.content.IsLiteral() {
+		s.walkCode(language, f.content.Text, at, []abstract.Value{})
 	}
 }
 
 // cloneByNamePrograms are the programs that clone repositories by name from one of [command.CodeHosts].
 var cloneByNamePrograms = map[string]bool{"gh": true, "glab": true}
 
-// recordForeignCodeRun records that a program runs code that the text downloaded, decoded or cloned.
-func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span) {
+// recordUntrustedCodeRun records that a program runs code that the text downloaded, decoded or cloned.
+func (s *state) recordUntrustedCodeRun(base string, f *writtenFile, at effect.CommandTextSpan) {
 	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.isFolder, Span: at}
 	switch {
 	case f.isFromCodeHost:
-		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was just cloned"
-	case f.val.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0:
-		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs code that was just downloaded"
-	case f.val.Taint&abstract.TaintDecoded != 0:
-		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs code that was just decoded"
-	case f.val.Taint&abstract.TaintUntrustedText != 0:
-		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was copied from a clone"
+		e.DataLabels, e.Reason = []effect.TaintLabel{effect.LabelUntrusted}, base+" runs code that was just cloned"
+	case f.content.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0:
+		e.DataLabels, e.Reason = []effect.TaintLabel{effect.LabelFromNetwork}, base+" runs code that was just downloaded"
+	case f.content.Taint&abstract.TaintDecoded != 0:
+		e.DataLabels, e.Reason = []effect.TaintLabel{effect.LabelDecoderOutput}, base+" runs code that was just decoded"
+	case f.content.Taint&abstract.TaintUntrustedText != 0:
+		e.DataLabels, e.Reason = []effect.TaintLabel{effect.LabelUntrusted}, base+" runs code that was copied from a clone"
 	default:
 		return
 	}
@@ -198,10 +198,10 @@ func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span
 
 // recordDownloadedScriptRun records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
 // cloned. A script that exists and can be read is judged by its content instead.
-func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at effect.Span) {
+func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at effect.CommandTextSpan) {
 	s.recordRunOfEarlierDownload(abstract.ClipForMessage(script.String()), path, at)
 	f := s.newestWrittenFile(func(f *writtenFile) bool {
-		return f.isFolder && f.val.Taint&downloadedOrDecodedTaints != 0 && isUnder(path, f.path)
+		return f.isFolder && f.content.Taint&externalOrDecodedTaints != 0 && isUnder(path, f.path)
 	})
 	if f == nil {
 		return
@@ -211,11 +211,11 @@ func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at
 			return
 		}
 	}
-	s.recordForeignCodeRun(abstract.ClipForMessage(script.String()), f, at)
+	s.recordUntrustedCodeRun(abstract.ClipForMessage(script.String()), f, at)
 }
 
-// newestWrittenFile returns the file that the text wrote last among those for which holds is true; nil if there is none.
-// Patterns are skipped.
+// newestWrittenFile returns the file that the text wrote last among those for which matches returns
+// true; nil if there is none. Files with a pattern as path are skipped.
 func (s *state) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFile {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		if f := &s.files[i]; !f.isPathPattern && matches(f) {
@@ -227,19 +227,19 @@ func (s *state) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFil
 
 // recordInstalledProgramRun records that a command runs a program of a bin folder that this text or
 // an earlier action has downloaded.
-func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
+func (s *state) recordInstalledProgramRun(base string, at effect.CommandTextSpan) {
 	s.recordDownloadRunByName(base, at, "/bin/", "/sbin/")
 	if f := s.newestWrittenFile(func(f *writtenFile) bool {
 		folder := path.Base(path.Dir(f.path))
 		return !f.isFolder && path.Base(f.path) == base && (folder == "bin" || folder == "sbin")
 	}); f != nil {
-		s.recordForeignCodeRun(base, f, at)
+		s.recordUntrustedCodeRun(base, f, at)
 	}
 }
 
 // recordMountedScriptRun records that a container runs a file with the name of a downloaded file: a mounted folder has another
 // path in the container, so only names are compared.
-func (s *state) recordMountedScriptRun(script abstract.Value, at effect.Span) {
+func (s *state) recordMountedScriptRun(script abstract.Value, at effect.CommandTextSpan) {
 	name := path.Base(script.Text)
 	if !script.IsGlobPattern {
 		s.recordDownloadRunByName(name, at, "/")
@@ -251,12 +251,12 @@ func (s *state) recordMountedScriptRun(script abstract.Value, at effect.Span) {
 		}
 		return path.Base(f.path) == name && !f.isFolder
 	}); f != nil {
-		s.recordForeignCodeRun(abstract.ClipForMessage(script.String()), f, at)
+		s.recordUntrustedCodeRun(abstract.ClipForMessage(script.String()), f, at)
 	}
 }
 
 // recordDownloadRunByName records that a downloaded file of a given name runs, if its folder ends in one of folders.
-func (s *state) recordDownloadRunByName(name string, at effect.Span, folders ...string) {
+func (s *state) recordDownloadRunByName(name string, at effect.CommandTextSpan, folders ...string) {
 	if s.initialPathContext.DownloadedOrDecodedPaths == nil || name == "" {
 		return
 	}
@@ -284,7 +284,7 @@ func contactsOnlyCodeHosts(argv []abstract.Value, use command.Interpretation) bo
 			if !strings.HasPrefix(t.Word.Text, "https://") {
 				return false
 			}
-			_, host = effect.URL(t.Word.Text)
+			_, host = effect.NormalizeURL(t.Word.Text)
 		case effect.Connect:
 			host = effect.CanonicalHost(t.Word.Text[strings.LastIndexByte(t.Word.Text, '@')+1:])
 		default:

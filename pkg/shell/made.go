@@ -35,7 +35,7 @@ func (s *state) isCreatedByAnalyzedText(p string) bool {
 
 // isBackupOfEditedFile reports whether a path is, or matches, backup copies of files that this text edited.
 func (s *state) isBackupOfEditedFile(p string) bool {
-	return s.remoteOrContainerDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupPaths, p) && s.inWorkspace(p)
+	return s.remoteOrContainerDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupCopyPaths, p) && s.inWorkspace(p)
 }
 
 // inWorkspace reports whether a path is below a root of the workspace.
@@ -54,7 +54,7 @@ func (s *state) isAbsent(p string) bool {
 
 // recordBuiltProgramRun reports whether this text compiled a program from unchanged files of the workspace, and records that their
 // code runs.
-func (s *state) recordBuiltProgramRun(base, p string, at effect.Span) bool {
+func (s *state) recordBuiltProgramRun(base, p string, at effect.CommandTextSpan) bool {
 	here := func(compiled bool) bool {
 		return s.newestWrittenFile(func(f *writtenFile) bool { return f.path == p && f.compiledFromWorkspace == compiled }) != nil
 	}
@@ -73,14 +73,14 @@ func (s *state) isCompilerOutput(p string) bool {
 
 // compilesWorkspaceFiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
 func (s *state) compilesWorkspaceFiles(base string, use command.Interpretation, reads abstract.Value) bool {
-	if !command.Compilers[base] || len(use.NestedCommandsAndCode) > 0 || reads.Taint&^(abstract.TaintUnknownText|abstract.TaintLocalMachineData|abstract.TaintStoredCredential) != 0 || len(reads.Text) > 0 && reads.IsLiteral() {
+	if !command.Compilers[base] || len(use.NestedCommandsAndCode) > 0 || reads.Taint&^(abstract.TaintUnknownText|abstract.TaintLocalMachineData|abstract.TaintUnprintedKeyStoreCredential) != 0 || len(reads.Text) > 0 && reads.IsLiteral() {
 		return false
 	}
 	for _, t := range use.OperandEffects {
 		if t.Kind != effect.ReadFile {
 			continue
 		}
-		p, pattern := s.workingFolderContext().Path(t.Word.Text, t.Word.IsGlobPattern)
+		p, pattern := s.workingFolderContext().CanonicalPath(t.Word.Text, t.Word.IsGlobPattern)
 		if !s.initialPathContext.IsInsideRoots(p, pattern, false) || len(s.writtenFileContents(p, pattern)) > 0 {
 			return false
 		}
@@ -94,9 +94,9 @@ func isActivationScript(p string) bool {
 	return (base == "activate" || strings.HasPrefix(base, "activate.")) && (strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/Scripts/"))
 }
 
-// isShellSetupScript reports whether a missing script would only set up the shell, and no command of the text could have
+// isUncreatedActivationOrEnvFile reports whether a missing script would only set up the shell, and no command of the text could have
 // created it.
-func (s *state) isShellSetupScript(p string) bool {
+func (s *state) isUncreatedActivationOrEnvFile(p string) bool {
 	if !isActivationScript(p) && !isEnvFile(p) {
 		return false
 	}

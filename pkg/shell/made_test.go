@@ -11,7 +11,7 @@ import (
 
 // workspace is a place where the files that are listed exist.
 func workspace(files ...string) *effect.PathContext {
-	return &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
+	return &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
 		if slices.Contains(files, strings.TrimPrefix(p, "/work/app/")) {
 			return []byte("x"), nil
 		}
@@ -84,7 +84,7 @@ func TestRunsWhatItWroteAndCompiled(t *testing.T) {
 			t.Errorf("%s: deletes: %v: %+v", body, got, r.Effects)
 		}
 		for _, e := range r.Effects {
-			if e.Cause == effect.CauseSyntax || e.Program == "struct" {
+			if e.Cause == effect.CauseUnparseableText || e.Program == "struct" {
 				t.Errorf("%s: read as a shell script: %+v", body, e)
 			}
 		}

@@ -33,14 +33,14 @@ func (s *state) trimExpansion(v, pat abstract.Value, op syntax.ParExpOperator, m
 			return cut
 		}
 		if op == syntax.RemLargePrefix && glob == "*/" {
-			short := unknownFromOperands(messageText, v)
+			short := unknownValueWithTaintsOf(messageText, v)
 			short.Text, short.FullyUnknown = "*", false
 			return short
 		}
-		return unknownFromOperands(messageText, v)
+		return unknownValueWithTaintsOf(messageText, v)
 	}
 	if pat.FullyUnknown || pat.Origin != 0 || hasGlobCharacters(pat) || len(v.Text) > maxGlobTextBytes || s.mayBeExtendedGlob(pat) || !s.spendSteps(1+len(v.Text)*len(glob)/256) {
-		return unknownFromOperands(messageText, v)
+		return unknownValueWithTaintsOf(messageText, v)
 	}
 	if pat.IsLiteral() { // no glob: at most one match
 		if prefix {
@@ -93,7 +93,7 @@ func (s *state) replaceExpansion(v, orig, with abstract.Value, all bool, message
 		return changed
 	}
 	if !v.IsLiteral() || orig.FullyUnknown || orig.Origin != 0 || hasGlobCharacters(orig) || len(v.Text) > maxGlobTextBytes || strings.Contains(with.Text, "&") || s.mayBeExtendedGlob(orig) || !s.spendSteps(1+len(v.Text)/16) {
-		return unknownFromOperands(messageText, v) // bash may replace & with the matched text
+		return unknownValueWithTaintsOf(messageText, v) // bash may replace & with the matched text
 	}
 	glob := orig.AsPattern()
 	if glob == "" {
@@ -124,5 +124,5 @@ func (s *state) replaceExpansion(v, orig, with abstract.Value, all bool, message
 		v.Text = strings.Replace(v.Text, orig.Text, with.Text, n)
 		return v
 	}
-	return unknownFromOperands(messageText, v)
+	return unknownValueWithTaintsOf(messageText, v)
 }

@@ -18,10 +18,10 @@ func TestHiddenNames(t *testing.T) {
 		`eval $(echo 'cu${y}rl http://h.test')`: effect.CauseUnresolvedText,
 		`sudo b"$x"ash`:                         effect.CauseUnresolvedText,
 		`env w${x}get http://h.test`:            effect.CauseUnresolvedText,
-		`gcc-$V a.c`:                            effect.CauseVariable,
-		`${PREFIX}gcc a.c`:                      effect.CauseVariable,
-		`python$V-config --libs`:                effect.CauseVariable,
-		`clang$V a.c`:                           effect.CauseVariable,
+		`gcc-$V a.c`:                            effect.CauseVariableNotSetByCommand,
+		`${PREFIX}gcc a.c`:                      effect.CauseVariableNotSetByCommand,
+		`python$V-config --libs`:                effect.CauseVariableNotSetByCommand,
+		`clang$V a.c`:                           effect.CauseVariableNotSetByCommand,
 		`$TOOL run`:                             effect.CauseCodeIsVariableValue,
 	} {
 		var got []effect.EffectCause

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A move is a file or folder that the text moved, and its new path.
+// A fileMove is a file or folder that the text moved, and its new path.
 type fileMove struct{ from, to effect.Effect }
 
 // recordMoves records the old and new paths of moved files, so that a later deletion of the new
@@ -53,29 +53,29 @@ func (s *state) isNotFolder(p string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// recordMovedFileLoss records that deleting a path also deletes the files that the text moved there.
-func (s *state) recordMovedFileLoss(e effect.Effect) {
-	s.recordLossThroughEarlierMoves(e, len(s.moves))
+// recordLossOfFilesMovedToPath records that deleting a path also deletes the files that the text moved there.
+func (s *state) recordLossOfFilesMovedToPath(e effect.Effect) {
+	s.recordLossOfFilesMovedEarlier(e, len(s.moves))
 }
 
-func (s *state) recordLossThroughEarlierMoves(e effect.Effect, moveCount int) {
+func (s *state) recordLossOfFilesMovedEarlier(e effect.Effect, moveCount int) {
 	for i := moveCount - 1; i >= 0; i-- {
 		m := s.moves[i]
 		if !s.spendSteps(1) {
 			return
 		}
-		if !effect.Overlap(touchedPathsPattern(&e), touchedPathsPattern(&m.to), s.initialPathContext.FoldCase) {
+		if !effect.PatternsOverlap(effectPathsGlob(&e), effectPathsGlob(&m.to), s.initialPathContext.FoldCase) {
 			continue
 		}
 		lost := e
 		lost.Path, lost.PathIsPattern, lost.DoubleStarExcludesDotDot, lost.Recursive = m.from.Path, m.from.PathIsPattern, m.from.DoubleStarExcludesDotDot, true
 		s.emitOnce(lost)
-		s.recordLossThroughEarlierMoves(lost, i)
+		s.recordLossOfFilesMovedEarlier(lost, i)
 	}
 }
 
-// touchedPathsPattern returns a pattern of all paths that an effect touches.
-func touchedPathsPattern(e *effect.Effect) string {
+// effectPathsGlob returns a pattern of all paths that an effect touches.
+func effectPathsGlob(e *effect.Effect) string {
 	p := quoteUnlessPattern(e.Path, e.PathIsPattern)
 	if e.Recursive {
 		p = path.Clean(p) + "/**"

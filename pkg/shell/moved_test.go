@@ -52,7 +52,7 @@ func TestMovedOntoOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	place := &effect.PathContext{CWD: dir, Home: "/home/me", Roots: []string{dir}, ReadScript: os.ReadFile}
+	place := &effect.PathContext{CWD: dir, Home: "/home/me", WorkspaceRoots: []string{dir}, ReadScript: os.ReadFile}
 	for text, want := range map[string]bool{
 		`for f in *.txt; do mv "$f" archive; done`:                 true,
 		`for f in *.txt; do mv "$f" file; done`:                    true,

@@ -16,7 +16,9 @@ func (s *state) markProcessesStoppedByName() {
 	for i := range s.effects {
 		e := &s.effects[i]
 		if e.Kind == effect.StopProcess && slices.ContainsFunc(s.effects, func(o effect.Effect) bool {
-			return o.Kind == effect.Execute && o.Program == e.Program && slices.ContainsFunc(o.Args, func(a string) bool { return nonFatalSignals[strings.TrimPrefix(strings.TrimPrefix(a, "-"), "SIG")] })
+			return o.Kind == effect.Execute && o.Program == e.Program && slices.ContainsFunc(o.Args, func(a string) bool {
+				return signalsNotStoppingDaemons[strings.TrimPrefix(strings.TrimPrefix(a, "-"), "SIG")]
+			})
 		}) {
 			continue
 		}
@@ -36,12 +38,12 @@ func (s *state) hasProcessNameOption(program string) bool {
 	})
 }
 
-// processListers output process IDs for a name, file or port. processIDConsumers take such IDs. nonFatalSignals are the
+// processListers output process IDs for a name, file or port. processIDConsumers take such IDs. signalsNotStoppingDaemons are the
 // signals that end no process. killByNamePrograms are programs that search for the processes to stop.
 var (
-	processListers     = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
-	processIDConsumers = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}
-	nonFatalSignals    = map[string]bool{"0": true, "CONT": true, "HUP": true, "USR1": true, "USR2": true, "WINCH": true}
+	processListers            = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
+	processIDConsumers        = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}
+	signalsNotStoppingDaemons = map[string]bool{"0": true, "CONT": true, "HUP": true, "USR1": true, "USR2": true, "WINCH": true}
 
 	killByNamePrograms = map[string]bool{"pkill": true, "killall": true, "skill": true, "killall5": true, "fuser": true, "xkill": true}
 )

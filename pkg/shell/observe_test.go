@@ -197,7 +197,7 @@ func (c *count) observe(t *testing.T, text string) {
 	}
 	dir := filepath.Join(root, "work")
 	fill(t, dir)
-	r := Analyze(text, &effect.PathContext{CWD: dir, Home: filepath.Join(root, "home"), Roots: []string{dir}, ReadScript: func(path string) ([]byte, error) {
+	r := Analyze(text, &effect.PathContext{CWD: dir, Home: filepath.Join(root, "home"), WorkspaceRoots: []string{dir}, ReadScript: func(path string) ([]byte, error) {
 		if !strings.HasPrefix(path, dir+"/") {
 			return nil, fs.ErrNotExist
 		}
@@ -334,7 +334,7 @@ func (w *witness) covered(p string, kinds []effect.Kind) bool {
 		if !slices.Contains(kinds, e.KindForPolicies()) {
 			return false
 		}
-		if e.PathIsPattern && e.Path == "" || effect.Overlap(quoteUnlessPattern(e.Path, e.PathIsPattern), effect.Quote(p), false) {
+		if e.PathIsPattern && e.Path == "" || effect.PatternsOverlap(quoteUnlessPattern(e.Path, e.PathIsPattern), effect.QuoteGlobMeta(p), false) {
 			return true
 		}
 		if !e.PathIsPattern && strings.HasPrefix(p, e.Path+"/") && (e.Recursive || e.KindForPolicies() == effect.WriteFile) {

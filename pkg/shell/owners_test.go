@@ -57,7 +57,7 @@ func TestFetchHead(t *testing.T) {
 		"git checkout main -- deploy.py && python3 deploy.py":                                              false,
 	} {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelNetwork)
+			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelFromNetwork)
 		})
 		if got != want {
 			t.Errorf("%s: runs what came from elsewhere: %v", text, got)

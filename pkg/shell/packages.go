@@ -23,9 +23,9 @@ var manifestFilesByRegistry = map[string][]string{
 // maxPackageLookups is the maximum number of package names that are looked up for one command.
 const maxPackageLookups = 64
 
-// recordUnknownPackages records the packages that a command installs or runs by name and that are neither in the project nor
+// recordPossiblyTyposquattedPackages records the packages that a command installs or runs by name and that are neither in the project nor
 // in the lists of widely used packages: a typing error can install a typosquatted package.
-func (s *state) recordUnknownPackages(use command.Interpretation) {
+func (s *state) recordPossiblyTyposquattedPackages(use command.Interpretation) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -34,7 +34,7 @@ func (s *state) recordUnknownPackages(use command.Interpretation) {
 			continue
 		}
 		if i == maxPackageLookups {
-			s.emitDynamic(effect.CauseAnalysisLimitExceeded, "the command installs more packages than shield looks up", p.Span)
+			s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command installs more packages than shield looks up", p.Span)
 			return
 		}
 		name := packageName(p.Registry, p.Text)
@@ -44,7 +44,7 @@ func (s *state) recordUnknownPackages(use command.Interpretation) {
 		if used, _ := knowledge.WidelyUsed(p.Registry, name); used || knowledge.IsKnownInUnrankedPackageList(p.Registry, name) || s.isPackageInProject(p.Registry, name) {
 			continue
 		}
-		s.emitDynamic(effect.CauseUnknownPackage, "unknown package "+abstract.ClipForMessage(name)+": neither the project nor the list of widely used names has it", p.Span)
+		s.emitUnknownEffect(effect.CauseUnknownPackage, "unknown package "+abstract.ClipForMessage(name)+": neither the project nor the list of widely used names has it", p.Span)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
 		s.recordPossibleExit()
 	}
 	if c, _ := s.lookup(p.Param.Value); s.nounset && p.Length && isListIndex(p) && !c.isArray { // an error in bash
-		s.recordPossibleLineExit()
+		s.recordErrorAbortingLineOrShell()
 	}
 	if p.Excl {
 		vals, set = s.expandIndirect(p, vals, show), false
@@ -67,8 +67,8 @@ func (s *state) expandIndirect(p *syntax.ParamExp, vals []abstract.Value, messag
 	for _, v := range vals {
 		s.walkSubscripts(v, false)
 	}
-	s.recordPossibleLineExit()
-	return []abstract.Value{unknownFromOperands(messageText, vals...)}
+	s.recordErrorAbortingLineOrShell()
+	return []abstract.Value{unknownValueWithTaintsOf(messageText, vals...)}
 }
 
 // isZshExpansion reports whether an expansion exists only in zsh or mksh.
@@ -87,16 +87,16 @@ func (s *state) parameterForMessage(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
-// unknownFromOperands returns an unknown value for an expansion that is not computed, with the taint and origin of its
+// unknownValueWithTaintsOf returns an unknown value for an expansion that is not computed, with the taint and origin of its
 // operands.
 //
 //go:noinline
-func unknownFromOperands(messageText string, operands ...abstract.Value) abstract.Value {
+func unknownValueWithTaintsOf(messageText string, operands ...abstract.Value) abstract.Value {
 	out := abstract.Unknown(messageText, 0)
 	for _, v := range operands {
 		out.Taint |= v.Taint
 		out.Origin |= v.Origin
-		out.OriginIncomplete = out.OriginIncomplete || v.OriginIncomplete || v.IsGlobPattern && v.Origin == 0
+		out.HasUnknownPartWithoutOrigin = out.HasUnknownPartWithoutOrigin || v.HasUnknownPartWithoutOrigin || v.IsGlobPattern && v.Origin == 0
 	}
 	if out.Origin == 0 {
 		out.Origin = abstract.OriginUnanalysedComputation
@@ -125,8 +125,8 @@ func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract
 			return []abstract.Value{abstract.UnknownTextWithoutSlash("$#", abstract.OriginUnsetVariable)}, true
 		}
 		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args.members)))}, true
-	case zeroName:
-		if c, ok := s.lookup(zeroName); ok {
+	case dollarZeroName:
+		if c, ok := s.lookup(dollarZeroName); ok {
 			return []abstract.Value{c.val}, true
 		}
 		return []abstract.Value{abstract.UnknownTextWithoutSlash("$0", abstract.OriginUnsetVariable)}, true
@@ -152,7 +152,7 @@ func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract
 	case !ok:
 		return s.environmentValue(name), false
 	case c.isUnset && isListIndex(p) && s.dialect.mayBePOSIX:
-		return []abstract.Value{unknownFromOperands(show)}, false
+		return []abstract.Value{unknownValueWithTaintsOf(show)}, false
 	case c.isUnset && isListIndex(p):
 		return nil, false
 	case c.isUnset:
@@ -160,7 +160,7 @@ func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract
 	case !c.isArray && (p.Index == nil || isListIndex(p) && c.val.IsLiteral()):
 		return []abstract.Value{c.val}, !c.mayBeUnset
 	case !c.isArray:
-		return []abstract.Value{unknownFromOperands(show, c.val)}, false
+		return []abstract.Value{unknownValueWithTaintsOf(show, c.val)}, false
 	}
 	return s.arrayMember(p, c, show)
 }
@@ -178,7 +178,7 @@ func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) 
 		if c.val.HasPathPerLine {
 			return []abstract.Value{c.val}, false
 		}
-		return []abstract.Value{unknownFromOperands(show, append(slices.Clip(c.members), c.val)...)}, false
+		return []abstract.Value{unknownValueWithTaintsOf(show, append(slices.Clip(c.members), c.val)...)}, false
 	}
 	at := 0
 	switch {
@@ -187,7 +187,7 @@ func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) 
 	case p.Index != nil:
 		n, ok := evalLiteralArithmetic(p.Index)
 		if !ok || n > abstract.MaxExpandedWords || n < -abstract.MaxExpandedWords {
-			return []abstract.Value{unknownFromOperands(show, c.members...)}, false
+			return []abstract.Value{unknownValueWithTaintsOf(show, c.members...)}, false
 		}
 		if at = int(n); at < 0 {
 			at += len(c.members)
@@ -215,7 +215,7 @@ func (s *state) environmentValue(name string) []abstract.Value {
 	v := abstract.UnsetVariableValue(name, 0)
 	switch name {
 	case unknownParameterName:
-		return []abstract.Value{unknownFromOperands("…")}
+		return []abstract.Value{unknownValueWithTaintsOf("…")}
 	case "HOME":
 		v = abstract.Lit("~")
 		if s.initialPathContext.Home != "" {
@@ -238,7 +238,7 @@ func (s *state) environmentValue(name string) []abstract.Value {
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.UnknownTextWithoutSlash("$"+name, abstract.OriginUnsetVariable)
 	}
-	if knowledge.SecretVariable(name) {
+	if knowledge.IsSecretVariableName(name) {
 		v.Taint |= abstract.TaintCredentialVariable
 		v.SecretDescription = "$" + name
 	}
@@ -253,13 +253,13 @@ func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, messag
 		count, counted = parseLiteralNumber(s.walkArithmetic(p.Slice.Length))
 	}
 	if !ok || !counted || s.dialect.zshOptionsChanged {
-		return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownFromOperands(messageText, v) })
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownValueWithTaintsOf(messageText, v) })
 	}
 	name := p.Param.Value
 	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.isArray {
 		positional := name == "@" || name == "*"
 		if positional && from <= 0 || !positional && !isListIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.IsLiteral() }) { // offset 0 includes $0; negative offsets count from the end
-			return []abstract.Value{unknownFromOperands(messageText, vals...)}
+			return []abstract.Value{unknownValueWithTaintsOf(messageText, vals...)}
 		}
 		if positional {
 			from--
@@ -268,7 +268,7 @@ func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, messag
 		return vals[lo:hi]
 	}
 	if isListIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
-		return []abstract.Value{unknownFromOperands(messageText, vals...)}
+		return []abstract.Value{unknownValueWithTaintsOf(messageText, vals...)}
 	}
 	return mapValues(vals, func(v abstract.Value) abstract.Value {
 		if !v.IsLiteral() {
@@ -276,7 +276,7 @@ func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, messag
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
 				return abstract.Lit("/")
 			}
-			return unknownFromOperands(messageText, v)
+			return unknownValueWithTaintsOf(messageText, v)
 		}
 		text := v.Text
 		if text == "~" && from == 0 && count == 1 {
@@ -312,7 +312,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].IsLiteral() && vals[0].Text == ""
 	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.isArray || len(vals) != 1) && (isListIndex(p) || p.Index == nil) && s.readsAsZsh() { // zsh treats an empty list as null only if it is quoted
-		return []abstract.Value{unknownFromOperands(show, s.expandWord(e.Word))}
+		return []abstract.Value{unknownValueWithTaintsOf(show, s.expandWord(e.Word))}
 	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -332,7 +332,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 		return mapValues(vals, func(v abstract.Value) abstract.Value {
 			switch {
 			case !v.IsLiteral():
-				return unknownFromOperands(show, v)
+				return unknownValueWithTaintsOf(show, v)
 			case e.Op == syntax.UpperAll:
 				v.Text = strings.ToUpper(v.Text)
 			case e.Op == syntax.LowerAll:
@@ -356,7 +356,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 			}
 		}
 	}
-	return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownFromOperands(show, v) })
+	return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownValueWithTaintsOf(show, v) })
 }
 
 // expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
@@ -364,7 +364,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
 	v := s.expandWord(w)
 	if w != nil && v.IsLiteral() && (s.containsListExpansion(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {
-		return unknownFromOperands("${…}", v) // shells differ in how they split the word of ${x:-word}
+		return unknownValueWithTaintsOf("${…}", v) // shells differ in how they split the word of ${x:-word}
 	}
 	return v
 }
@@ -390,7 +390,7 @@ func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, isSet, 
 	to := abstract.Lit(p.Param.Value)
 	if p.Index != nil || p.Excl {
 		if to.Text += "["; assigns {
-			s.recordPossibleLineExit()
+			s.recordErrorAbortingLineOrShell()
 		}
 	}
 	if isSet && !(isEmpty && orNull) {
@@ -418,7 +418,7 @@ func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, isSet, 
 		word.Taint |= vals[0].Taint
 		return []abstract.Value{word} // assume the default: an environment variable that is set is the user's choice
 	}
-	return []abstract.Value{unknownFromOperands(messageText, vals[0], word)}
+	return []abstract.Value{unknownValueWithTaintsOf(messageText, vals[0], word)}
 }
 
 // isNonEmptyInBranch reports whether a variable is assumed to be set and not empty: see state.ambiguousVariables.
@@ -439,5 +439,5 @@ func (s *state) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, isSet
 	case isEmpty && (!isSet || null):
 		return []abstract.Value{{}}
 	}
-	return []abstract.Value{unknownFromOperands(messageText, word)}
+	return []abstract.Value{unknownValueWithTaintsOf(messageText, word)}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// walkShellText walks shell text and returns its standard output.
-func (s *state) walkShellText(text string) abstract.Value {
+// parseAndWalkShellText walks shell text and returns its standard output.
+func (s *state) parseAndWalkShellText(text string) abstract.Value {
 	if why := parse.ExceededLimitReason(text); why != "" {
-		s.emitDynamic(effect.CauseAnalysisLimitExceeded, why, s.span(0, len(text)))
+		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, why, s.span(0, len(text)))
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
 		// The text may contain unfilled template placeholders. A shell stops with a syntax error there; the statements
 		// before it are walked first.
-		if filled := parse.ReplaceAnglePlaceholders(parse.ReplaceWorkflowTemplates(text)); filled != text {
+		if filled := parse.ReplaceAnglePlaceholders(parse.ReplaceGitHubExpressionsByVariables(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
 				mark := len(s.effects)
-				s.walkBeforeError(text)
+				s.walkStatementsBeforeSyntaxError(text)
 				before := len(s.effects)
 				var out abstract.Value
 				s.walkInNestedTextScope(func() {
@@ -38,14 +38,14 @@ func (s *state) walkShellText(text string) abstract.Value {
 		}
 	}
 	if err != nil {
-		s.emitDynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.ShortError(err), s.span(0, len(text)))
+		s.emitUnknownEffect(effect.CauseUnparseableText, "the shell text cannot be parsed: "+parse.ShortError(err), s.span(0, len(text)))
 		unread := s.unknownCodeCount
-		s.walkBeforeError(text)
+		s.walkStatementsBeforeSyntaxError(text)
 		if s.unknownCodeCount > unread {
 			// A shell that reads line by line has already run the code before the syntax error.
-			s.emitDynamic(effect.CauseUnresolvedText, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
+			s.emitUnknownEffect(effect.CauseUnresolvedText, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
 		}
-		s.recordSuspectWords(text)
+		s.recordPathsAndURLsInText(text)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	var out abstract.Value
@@ -56,8 +56,8 @@ func (s *state) walkShellText(text string) abstract.Value {
 	return out
 }
 
-// walkBeforeError walks the statements before a syntax error, because a shell runs them before it finds the error.
-func (s *state) walkBeforeError(text string) {
+// walkStatementsBeforeSyntaxError walks the statements before a syntax error, because a shell runs them before it finds the error.
+func (s *state) walkStatementsBeforeSyntaxError(text string) {
 	p := parse.BashParsers.Get().(*syntax.Parser)
 	var list []*syntax.Stmt
 	for st, err := range p.StmtsSeq(strings.NewReader(text)) {

@@ -15,7 +15,7 @@ func (s *state) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abst
 			rest = rest[1:]
 		}
 		if argv[0].Text == "builtin" && strings.Contains(rest[0].Text, "f") { // builtin -f of ksh
-			s.emitDynamic(effect.CauseUnanalysedCode, "loads code into the shell", wordsSpan(argv))
+			s.emitUnknownEffect(effect.CauseUnanalysedCode, "loads code into the shell", wordsSpan(argv))
 		}
 		rest = rest[1:]
 	}
@@ -23,7 +23,7 @@ func (s *state) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abst
 		if io.InputRedirected {
 			s.stdin = &io.Stdin
 		}
-		if io.Out != nil || io.OutputDuplicated { // the output of later commands is redirected
+		if io.Out != nil || io.HasDuplicatedOutputDescriptor { // the output of later commands is redirected
 			s.possibleExits.mayHaveExitedShell = true
 		}
 		if io.Out != nil {
@@ -34,13 +34,13 @@ func (s *state) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abst
 	}
 	s.recordPossibleExit()
 	if _, ok := s.possibleFunctionsByName[rest[0].Text]; ok && s.readsAsZsh() { // zsh's exec runs the function
-		return s.invoke(rest, io)
+		return s.resolveAndWalkArgv(rest, io)
 	}
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// walkCommandPrefix walks the command after command, builtin, noglob or nocorrect.
-func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkCommandAfterPrefixBuiltin walks the command after command, builtin, noglob or nocorrect.
+func (s *state) walkCommandAfterPrefixBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].IsLiteral() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
@@ -55,7 +55,7 @@ func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) ab
 		return abstract.Value{}
 	}
 	if argv[0].Text != "command" && argv[0].Text != "builtin" {
-		return s.invoke(rest, io)
+		return s.resolveAndWalkArgv(rest, io)
 	}
 	if _, own := builtinWalker(rest[0].Text); own && argv[0].Text == "command" && s.readsAsZsh() { // in zsh, command runs a program of that name instead of the builtin
 		var out abstract.Value
@@ -65,11 +65,11 @@ func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) ab
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// recordParsingSetOption records an option of set that changes how the rest of the text is parsed.
-func (s *state) recordParsingSetOption(option abstract.Value) {
+// recordSetOptionChangingParsing records an option of set that changes how the rest of the text is parsed.
+func (s *state) recordSetOptionChangingParsing(option abstract.Value) {
 	switch {
 	case option.Text == "keyword" || strings.HasPrefix(option.Text, "-") && strings.Contains(option.Text, "k"):
-		s.emitDynamic(effect.CauseUnanalysedCode, "set -k turns every NAME=VALUE argument into a variable", option.SourceSpan)
+		s.emitUnknownEffect(effect.CauseUnanalysedCode, "set -k turns every NAME=VALUE argument into a variable", option.SourceSpan)
 	case option.Text == "braceexpand" || strings.HasPrefix(option.Text, "+") && strings.Contains(option.Text, "B"):
 		s.dialect.mayBePOSIX = true
 	}
@@ -82,7 +82,7 @@ func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Stream
 		var outs []abstract.Value
 		var walks []func()
 		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.isHashTableEntry }) {
-			walks = append(walks, func() { outs = append(outs, s.callAlias(argv)) })
+			walks = append(walks, func() { outs = append(outs, s.recordUnexpandedAliasCall(argv)) })
 		}
 		if walks = append(walks, func() { outs = append(outs, s.runBuiltinOrProgram(name, argv, io)) }); len(walks) == 1 {
 			walks[0]()

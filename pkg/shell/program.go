@@ -10,10 +10,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// runProgram runs a command that is not a builtin.
-func (s *state) runProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkNonBuiltinCommand runs a command that is not a builtin.
+func (s *state) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
-		s.emitDynamic(effect.CauseUnresolvedText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
+		s.emitUnknownEffect(effect.CauseUnresolvedText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) {
@@ -25,7 +25,7 @@ func (s *state) runProgram(argv []abstract.Value, io abstract.Streams) abstract.
 	words := commandWords(argv)
 	words[0].Text = base
 	s.recordInstalledProgramRun(base, argv[0].SourceSpan)
-	return s.walkKnownProgram(base, words, argv, io)
+	return s.walkProgramWithKnownSyntax(base, words, argv, io)
 }
 
 // recordUnanalyzedArgument records that an argument of a program is computed in a way that is not analysed: it may be a
@@ -36,7 +36,7 @@ func (s *state) recordUnanalyzedArgument(base string, argv []abstract.Value) {
 	}
 	for _, v := range argv[1:] {
 		if v.IsComputed() {
-			s.emitDynamic(effect.CauseUnresolvedText, "an argument of "+base+" is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(effect.CauseUnresolvedText, "an argument of "+base+" is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			return
 		}
 	}
@@ -45,13 +45,13 @@ func (s *state) recordUnanalyzedArgument(base string, argv []abstract.Value) {
 // harmlessPrograms are programs that only print or compare their arguments, or wait.
 var harmlessPrograms = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
-// walkKnownProgram runs a program according to its entry in package command; words begins with the program's name.
-func (s *state) walkKnownProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkProgramWithKnownSyntax runs a program according to its entry in package command; words begins with the program's name.
+func (s *state) walkProgramWithKnownSyntax(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
-	if listed := s.listedOperands(use, io); listed != nil {
+	if listed := s.operandsReadFromLists(use, io); listed != nil {
 		use = command.Interpret(words, listed...)
 	}
-	use.AddTargets(s.remoteTargetsFromEnvironment(base)...)
+	use.AddRemoteChangeTargets(s.remoteTargetsFromEnvironment(base)...)
 	class := use.Class
 	if runsCode(use) || !use.Understood && (class == effect.ReadOnly || class == effect.LocalWrite) {
 		class = effect.UnknownClass
@@ -74,7 +74,7 @@ func (s *state) walkKnownProgram(base string, words []command.Word, argv []abstr
 
 // runsShellFile reports whether the only code that a program runs is a shell script.
 func runsShellFile(use command.Interpretation) bool {
-	return use.Stdin != command.StreamExecutedCode && len(use.NestedCommandsAndCode) == 1 && use.NestedCommandsAndCode[0].Language == "file" && use.NestedCommandsAndCode[0].FileLanguage == "shell"
+	return use.Stdin != command.StreamExecutedCode && len(use.NestedCommandsAndCode) == 1 && use.NestedCommandsAndCode[0].Language == "file" && use.NestedCommandsAndCode[0].ScriptFileLanguage == "shell"
 }
 
 // commandWords converts words to those of package command.
@@ -91,11 +91,11 @@ func commandWords(argv []abstract.Value) []command.Word {
 // runsCode reports whether a program runs code of a language that is only partly analysed, so that it may have
 // other effects than those found.
 func runsCode(use command.Interpretation) bool {
-	if use.Stdin == command.StreamExecutedCode && !command.IsQueryLanguage(use.Language) {
+	if use.Stdin == command.StreamExecutedCode && !command.IsQueryLanguage(use.StdinCodeLanguage) {
 		return true
 	}
 	for _, n := range use.NestedCommandsAndCode {
-		if command.IsQueryLanguage(n.FileLanguage) {
+		if command.IsQueryLanguage(n.ScriptFileLanguage) {
 			continue
 		}
 		switch n.Language {
@@ -134,7 +134,7 @@ func isSystemFolder(dir string) bool {
 	}
 	// Folders for programs that package managers install for a project or a user.
 	for _, tail := range [...]string{"node_modules/.bin/", ".venv/bin/", "venv/bin/", "env/bin/", "vendor/bin/", ".cargo/bin/", "go/bin/", ".local/bin/", "miniconda3/bin/", "anaconda3/bin/", ".pyenv/shims/", ".rbenv/shims/", ".venv/scripts/", "venv/scripts/"} {
-		if strings.HasSuffix(lower, tail) && !effect.IsInSharedFolder(dir) {
+		if strings.HasSuffix(lower, tail) && !effect.IsInSharedTemporaryFolder(dir) {
 			return true
 		}
 	}
@@ -152,22 +152,22 @@ func (s *state) recordProgramEffects(base string, argv []abstract.Value, use com
 	f := s.recordOperandEffects(base, argv, use, io)
 	s.emitProgramEffect(use, f, effect.Effect{Program: base, Reason: why, Span: at})
 	s.recordShieldStop(base, argv, use)
-	s.recordGuardSignals(base, argv, use)
+	s.recordSignalsToShieldOrHost(base, argv, use)
 	s.recordProxies(base, argv, use)
-	s.recordUnknownPackages(use)
+	s.recordPossiblyTyposquattedPackages(use)
 	s.recordUnrecognizedArguments(base, argv, use)
-	s.recordGuardRunFromSource(argv, use)
+	s.recordShieldRunByGoRun(argv, use)
 	s.recordProgramInstalls(base, argv)
 	s.recordUnpackedMembers(base, argv, use)
 	for _, k := range use.RegistryKeys {
 		f.readsSecretKey = s.recordRegistryAccess(base, argv, k) || f.readsSecretKey
 	}
-	if command.Compilers[base] && io.Stdin.Taint&downloadedOrDecodedTaints != 0 && hasStdinArgument(argv) {
+	if command.Compilers[base] && io.Stdin.Taint&externalOrDecodedTaints != 0 && hasStdinArgument(argv) {
 		s.walkExecutedText("code", io.Stdin, base, at, nil)
 	}
 	if len(s.files) > 0 {
-		for _, v := range sourceFileArguments(base, argv[1:]) {
-			p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+		for _, v := range sourceCodeFileArguments(base, argv[1:]) {
+			p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 			for _, src := range s.writtenFileContents(p, pattern) {
 				// A workspace file that was only edited is still the project's own code.
 				if src.IsLiteral() || src.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) != 0 {
@@ -182,12 +182,12 @@ func (s *state) recordProgramEffects(base string, argv []abstract.Value, use com
 	}
 	s.recordEffectsOfLoadedFiles(base, argv, use, io)
 	if len(s.files) > 0 {
-		s.walkInputFile(base, argv, use)
+		s.walkDownloadedQueryFile(base, argv, use)
 	}
 	if use.Class == effect.UnknownClass {
 		for _, v := range argv[1:] {
 			if !use.IsWindowsProgram || !strings.HasPrefix(v.Text, "/") {
-				f.readContent.Taint |= s.recordSuspectWord(v)
+				f.readContent.Taint |= s.recordWordIfPathOrURL(v)
 			}
 		}
 		if len(use.NestedCommandsAndCode) == 0 && !use.IsWindowsProgram {
@@ -237,14 +237,14 @@ func (s *state) markProgramDataLosses(use command.Interpretation) {
 	if n := len(s.effects); use.DataLossesBesideOperandEffects != 0 && n > 0 && s.effectSuppressionDepth == 0 && s.remoteOrContainerDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
 		e.Losses |= use.DataLossesBesideOperandEffects
-		if p, pattern := s.workingFolderContext().Path(use.LossFolder.Text, false); !pattern {
+		if p, pattern := s.workingFolderContext().CanonicalPath(use.LossFolder.Text, false); !pattern {
 			e.LostFilesFolder = p
 		}
 	}
 }
 
 // addDataLosses adds a kind of loss to all effects from a given index to the end of the list.
-func (s *state) addDataLosses(firstEffect int, loss effect.Loss) {
+func (s *state) addDataLosses(firstEffect int, loss effect.FileLossSet) {
 	for i := min(firstEffect, len(s.effects)); i < len(s.effects); i++ {
 		s.effects[i].Losses |= loss
 	}
@@ -274,14 +274,14 @@ func (s *state) emitProgramEffect(use command.Interpretation, f programIO, e eff
 
 // setRemoteChangeDetails fills in the details of a change on another machine.
 func setRemoteChangeDetails(e *effect.Effect, r command.RemoteChange) {
-	e.RemoteServiceName, e.Verb, e.RemoteTargetName = r.Service, r.Verb, r.Target
+	e.RemoteServiceName, e.RemoteOperationVerb, e.RemoteTargetName = r.Service, r.Verb, r.Target
 	if !r.IsTestTarget {
 		e.Harms = effect.HarmsOfRemoteChange(r.Verb)
 	}
 }
 
-// sourceFileArguments returns the arguments that may name source files which a program compiles or runs.
-func sourceFileArguments(programBaseName string, args []abstract.Value) []abstract.Value {
+// sourceCodeFileArguments returns the arguments that may name source files which a program compiles or runs.
+func sourceCodeFileArguments(programBaseName string, args []abstract.Value) []abstract.Value {
 	switch programBaseName {
 	case "make", "gmake":
 		for i, v := range args[:max(0, len(args)-1)] {
@@ -323,7 +323,7 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 		}
 		v := wordValue(t.Word, argv)
 		if use.IsWindowsProgram {
-			v = abstract.WindowsGlob(v)
+			v = abstract.OverlapPatternFromWindowsGlob(v)
 		}
 		switch t.Kind {
 		case effect.HTTPRequest:
@@ -347,9 +347,9 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 			if t.Kind == effect.ListDirectory || t.Recursive {
 				f.listedFolders = append(f.listedFolders, v)
 			}
-			content := s.readOperand(t, v)
+			content := s.recordReadOfOperandPath(t, v)
 			sources = append(sources, v)
-			if t.Sent {
+			if t.IsFileContentSent {
 				f.sentFiles = append(f.sentFiles, sentFile{v, content, t.Recursive})
 			}
 			if t.Kind == effect.ReadFile && (use.Stdout == command.StreamFilteredStdin || use.Stdout == command.StreamDecodedStdin || !isCredentialFileOperand(argv, t.Word)) {
@@ -372,9 +372,9 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 				s.addDataLosses(mark, effect.LosesNothing)
 			}
 			if t.IsBackupCopy {
-				s.backupPaths = append(s.backupPaths, p)
+				s.backupCopyPaths = append(s.backupCopyPaths, p)
 			}
-			f.writeTargets = append(f.writeTargets, abstract.OutputTarget{Path: p, PathIsGlobPattern: pattern, WritesIntoFolder: t.Recursive, FromPathList: v.HasPathPerLine || v.DoubleStarExcludesDotDot})
+			f.writeTargets = append(f.writeTargets, abstract.OutputTarget{Path: p, PathIsGlobPattern: pattern, WritesIntoFolder: t.Recursive, WritesEachListedOrMatchedFile: v.HasPathPerLine || v.DoubleStarExcludesDotDot})
 		case effect.MoveFile:
 			p, pattern := s.emitPath(t.Kind, v, t.Recursive)
 			b.Add(s.fileContent(p, pattern, v))
@@ -386,7 +386,7 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 			mark := len(s.effects)
 			s.emitPath(t.Kind, v, t.Recursive)
 			for i := mark; t.RefusesDeletingUnversionedData && i < len(s.effects); i++ {
-				s.effects[i].Restorable = s.effects[i].Kind == t.Kind
+				s.effects[i].IsRestorableWithoutBackup = s.effects[i].Kind == t.Kind
 			}
 		}
 	}
@@ -412,12 +412,12 @@ func (s *state) recordGitFetchHead(base string, argv []abstract.Value, f *progra
 		f.readFileCount++
 	case f.usesNetwork && len(f.writeTargets) == 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "fetch" || v.Text == "pull" }):
 		if slices.ContainsFunc(f.networkContactEffects, func(p effect.Effect) bool { return p.Kind == effect.HTTPRequest || p.Kind == effect.Connect }) {
-			s.addFile(writtenFile{path: head, val: abstract.Unknown("what git fetched", abstract.TaintNetwork)})
+			s.addFile(writtenFile{path: head, content: abstract.Unknown("what git fetched", abstract.TaintNetwork)})
 		}
 	}
 }
 
-func (s *state) readOperand(t command.OperandEffect, v abstract.Value) abstract.Value {
+func (s *state) recordReadOfOperandPath(t command.OperandEffect, v abstract.Value) abstract.Value {
 	if t.Kind == effect.ListDirectory {
 		s.emitPath(t.Kind, v, t.Recursive)
 		return abstract.Value{}
@@ -476,7 +476,7 @@ func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
 			e.Host = effect.CanonicalHost(host)
 		}
 	} else {
-		e.URL, e.Host = effect.URL(v.Text)
+		e.URL, e.Host = effect.NormalizeURL(v.Text)
 		if e.Host == "" {
 			if e.URL == "" {
 				e.URL = v.Text
@@ -538,7 +538,7 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 			}
 		}
 	}
-	patched := command.OnlyWritesFiles(use.Language) && s.recordPatches(argv[1:])
+	patched := command.HasOnlyFileWriteEffects(use.StdinCodeLanguage) && s.recordPatches(argv[1:])
 	for _, w := range f.writeTargets {
 		v := out
 		switch {
@@ -553,10 +553,10 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 			v.Taint |= abstract.TaintNetwork
 		}
 		if w.WritesIntoFolder {
-			v.Taint |= io.Stdin.Taint & downloadedOrDecodedTaints
+			v.Taint |= io.Stdin.Taint & externalOrDecodedTaints
 		}
 		s.recordReopenedFile(w.Path)
-		s.addFile(writtenFile{path: w.Path, isPathPattern: w.PathIsGlobPattern, val: v, isFolder: w.WritesIntoFolder, compiledFromWorkspace: s.compilesWorkspaceFiles(base, use, f.readContent), isCompilerOutput: command.Compilers[base], isFromCodeHost: w.WritesIntoFolder && (f.usesNetwork && contactsOnlyCodeHosts(argv, use) || cloneByNamePrograms[base])})
+		s.addFile(writtenFile{path: w.Path, isPathPattern: w.PathIsGlobPattern, content: v, isFolder: w.WritesIntoFolder, compiledFromWorkspace: s.compilesWorkspaceFiles(base, use, f.readContent), isCompilerOutput: command.Compilers[base], isFromCodeHost: w.WritesIntoFolder && (f.usesNetwork && contactsOnlyCodeHosts(argv, use) || cloneByNamePrograms[base])})
 		patched = patched || s.recordInputAsFileContent(w, v, io.Stdin)
 		if strings.HasSuffix(w.Path, "/") || f.readFileCount > 0 {
 			s.addFilesCopiedToFolder(w, argv, use, v)
@@ -569,7 +569,7 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 func (s *state) addFilesCopiedToFolder(w abstract.OutputTarget, argv []abstract.Value, use command.Interpretation, v abstract.Value) {
 	for _, t := range use.OperandEffects {
 		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.IsGlobPattern {
-			s.addFile(writtenFile{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), isPathPattern: w.PathIsGlobPattern, val: v})
+			s.addFile(writtenFile{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), isPathPattern: w.PathIsGlobPattern, content: v})
 		}
 	}
 }

@@ -12,21 +12,21 @@ import (
 func (s *state) walkBothShellsCountingPowerShellEffects(text string) int {
 	s.walkSubshell(func() {
 		s.otherLanguageDepth++
-		s.walkPowerShell(text)
+		s.interpretPowerShellText(text)
 	})
 	mark := len(s.effects)
-	s.walkShellText(text)
+	s.parseAndWalkShellText(text)
 	return mark
 }
 
-// dropPowerShellSyntaxUnknowns removes unknown and run_input effects, from index mark on, that were
-// recorded only because a POSIX shell reads PowerShell expressions as program names or cannot parse
-// the text. All other effects stay.
+// dropPowerShellSyntaxUnknowns removes unknown and run_input effects, from index firstEffect on,
+// that were recorded only because a POSIX shell reads PowerShell expressions as program names or
+// cannot parse the text. All other effects stay.
 func (s *state) dropPowerShellSyntaxUnknowns(firstEffect int) {
 	firstEffect = min(firstEffect, len(s.effects))
 	kept := s.effects[:firstEffect]
 	for _, e := range s.effects[firstEffect:] {
-		if e.Certainty == effect.Unknown && e.Cause == effect.CauseSyntax ||
+		if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnparseableText ||
 			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput) && isPowerShellExpression(statementAt(s.text, e.Span.Start), e.Cause) {
 			continue
 		}
@@ -48,22 +48,22 @@ func isPowerShellExpression(text string, cause effect.EffectCause) bool {
 		return false
 	}
 	if cause == effect.CauseCodeIsVariableValue {
-		cause = effect.CauseVariable
+		cause = effect.CauseVariableNotSetByCommand
 	}
 	switch text[0] {
 	case '[':
-		return (cause == effect.CauseUnresolvedText || cause == effect.CauseVariable) && isLetter(text[1])
+		return (cause == effect.CauseUnresolvedText || cause == effect.CauseVariableNotSetByCommand) && isLetter(text[1])
 	case '$':
 		rest := strings.TrimLeft(trimLeadingVariable(text), " \t")
-		return cause == effect.CauseVariable && rest != "" && (rest[0] == '=' || strings.HasPrefix(rest, "+="))
+		return cause == effect.CauseVariableNotSetByCommand && rest != "" && (rest[0] == '=' || strings.HasPrefix(rest, "+="))
 	case '"', '\'':
-		return (cause == effect.CauseCommandOutput || cause == effect.CauseVariable || cause == effect.CauseUnresolvedText || cause == effect.CauseUnreadScript) && isQuotedValue(text)
+		return (cause == effect.CauseCommandOutput || cause == effect.CauseVariableNotSetByCommand || cause == effect.CauseUnresolvedText || cause == effect.CauseUnreadScript) && isQuotedValue(text)
 	}
 	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t")
 	switch strings.ToLower(word) {
 	case "param":
-		return strings.HasPrefix(rest, "(") && (cause == effect.CauseUnresolvedText || cause == effect.CauseVariable)
+		return strings.HasPrefix(rest, "(") && (cause == effect.CauseUnresolvedText || cause == effect.CauseVariableNotSetByCommand)
 	case "trap":
 		return strings.HasPrefix(rest, "[") && cause == effect.CauseUnresolvedText
 	}

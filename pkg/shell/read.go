@@ -38,8 +38,8 @@ func (s *state) walkReadBuiltin(argv []abstract.Value, io abstract.Streams) abst
 			s.walkExecutedText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.UnknownTextWithoutSlash("index", abstract.OriginUnsetVariable)), argv[0].Text, value.SourceSpan, nil)
 		case 'u':
 			if d, ok := s.findDescriptor(value.Text); ok {
-				in = d.val
-				d.val = inputAfterPartialRead(in)
+				in = d.readableContent
+				d.readableContent = inputAfterPartialRead(in)
 			}
 		}
 	}

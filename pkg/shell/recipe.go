@@ -18,7 +18,7 @@ import (
 type recipeRunnerArgs struct {
 	workingFolderContext *effect.PathContext
 	recipePath           string   // path of the recipe, if an option names it
-	optionPaths          []string // all paths in options
+	recipePathsInOptions []string // all paths in options
 	operands             []string // arguments that are not options
 	makeVariables        []string // NAME=VALUE
 	inlineRecipeCode     []string // recipe code in the arguments
@@ -48,7 +48,7 @@ func (s *state) parseRecipeRunnerArgs(argv []abstract.Value, l *command.CodeFile
 			case slices.Contains(l.FolderOptions, option):
 				c.workingFolderContext = c.workingFolderContext.WithCWD(value)
 			case slices.Contains(l.RecipePathOptions, option):
-				c.recipePath, c.optionPaths = value, append(c.optionPaths, value)
+				c.recipePath, c.recipePathsInOptions = value, append(c.recipePathsInOptions, value)
 			case slices.Contains(l.RecipeTextOptions, option):
 				c.inlineRecipeCode = append(c.inlineRecipeCode, value)
 			}
@@ -101,8 +101,8 @@ func (c *recipeRunnerArgs) goalsOf(l *command.CodeFileLoader, text string) []str
 	return []string{}
 }
 
-// walkInstalledFolders walks the scripts that run when the folders in the arguments are installed.
-func (s *state) walkInstalledFolders(l *command.CodeFileLoader, c *recipeRunnerArgs, at effect.Span) {
+// walkInstallScriptsOfFolders walks the scripts that run when the folders in the arguments are installed.
+func (s *state) walkInstallScriptsOfFolders(l *command.CodeFileLoader, c *recipeRunnerArgs, at effect.CommandTextSpan) {
 	if l.RecipeFormat != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
 		return
 	}
@@ -111,7 +111,7 @@ func (s *state) walkInstalledFolders(l *command.CodeFileLoader, c *recipeRunnerA
 			continue // a registry name
 		}
 		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file:"), "link:")
-		p, pattern := c.workingFolderContext.Path(path.Join(dir, "package.json"), false)
+		p, pattern := c.workingFolderContext.CanonicalPath(path.Join(dir, "package.json"), false)
 		if pattern {
 			continue
 		}
@@ -132,11 +132,11 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in
 	for _, name := range l.AnalyzedFilePaths {
 		if inGit, ok := strings.CutPrefix(name, ".git/"); ok {
 			if git == "" {
-				git = s.gitFolder(c.workingFolderContext.CWD)
+				git = s.gitDirOfWorkingTree(c.workingFolderContext.CWD)
 			}
 			name = git + "/" + inGit
 		}
-		p, _ := c.workingFolderContext.Path(name, false)
+		p, _ := c.workingFolderContext.CanonicalPath(name, false)
 		if text, found := s.scriptText(p, at); found {
 			for _, e := range analyzeWrittenFile(p, text, s.initialPathContext, true) {
 				e.Span = at
@@ -151,7 +151,7 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in
 		s.recordRequirementSources(&c, at)
 		return
 	}
-	s.walkInstalledFolders(l, &c, at)
+	s.walkInstallScriptsOfFolders(l, &c, at)
 	names := l.FileNameGlobs
 	if c.recipePath == "-" || c.recipePath == "/dev/stdin" {
 		if v := s.recordRecipeInput(in, at); v.IsLiteral() {
@@ -176,7 +176,7 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in
 		if strings.ContainsAny(name, "*?") {
 			continue
 		}
-		p, pattern := c.workingFolderContext.Path(name, false)
+		p, pattern := c.workingFolderContext.CanonicalPath(name, false)
 		if pattern {
 			return
 		}
@@ -194,14 +194,14 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in
 }
 
 // withIncludedFiles returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
-func (s *state) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs, text string, at effect.Span) string {
+func (s *state) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs, text string, at effect.CommandTextSpan) string {
 	for _, setting := range c.makeVariables {
 		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
 			text = "include " + list + "\n" + text
 		}
 	}
 	return recipe.WithIncludes(l.RecipeFormat, text, func(name string) (string, bool) {
-		included, unknown := c.workingFolderContext.Path(name, false)
+		included, unknown := c.workingFolderContext.CanonicalPath(name, false)
 		if unknown || strings.ContainsAny(name, "$*?%") {
 			return "", false
 		}
@@ -211,16 +211,16 @@ func (s *state) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs
 
 // recordRecipeInput records that a program runs its standard input as a recipe. It records this
 // only for input that is not fully known, or that was downloaded, decoded or cloned.
-func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Value {
-	if !in.IsLiteral() || in.Taint&downloadedOrDecodedTaints != 0 {
+func (s *state) recordRecipeInput(in abstract.Value, at effect.CommandTextSpan) abstract.Value {
+	if !in.IsLiteral() || in.Taint&externalOrDecodedTaints != 0 {
 		s.walkExecutedText("code", in, "a build file on standard input", at, nil)
 	}
 	return in
 }
 
-// gitFolder returns the git folder with the hooks of a folder's working tree: in a linked working tree or
+// gitDirOfWorkingTree returns the git folder with the hooks of a folder's working tree: in a linked working tree or
 // submodule, .git is a file with the path of that folder.
-func (s *state) gitFolder(folder string) string {
+func (s *state) gitDirOfWorkingTree(folder string) string {
 	if s.initialPathContext.ReadScript == nil {
 		return folder + "/.git"
 	}
@@ -262,10 +262,10 @@ func resolvePath(folder, to string) string {
 
 // scriptText returns the text of a file that a program runs: as the text wrote it, or as on disk. A file that
 // exists and cannot be read is Dynamic.
-func (s *state) scriptText(path string, at effect.Span) (text string, found bool) {
+func (s *state) scriptText(path string, at effect.CommandTextSpan) (text string, found bool) {
 	if vals := s.writtenFileContents(path, false); len(vals) > 0 {
 		if vals[0].IsComputed() {
-			s.emitDynamic(vals[0].UnknownCause(), abstract.ClipForMessage(path)+", which the command writes, has unknown content", at)
+			s.emitUnknownEffect(vals[0].CauseOfUnknownParts(), abstract.ClipForMessage(path)+", which the command writes, has unknown content", at)
 		}
 		return vals[0].Text, vals[0].IsLiteral()
 	}
@@ -279,7 +279,7 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil || isBinary(data):
-		s.emitDynamic(effect.CauseUnreadScript, "cannot read "+abstract.ClipForMessage(path)+", which the command runs", at)
+		s.emitUnknownEffect(effect.CauseUnreadScript, "cannot read "+abstract.ClipForMessage(path)+", which the command runs", at)
 	default:
 		return string(data), true
 	}
@@ -288,24 +288,24 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 
 // walkRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
 // goals.
-func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.PathContext, at effect.Span) {
+func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.PathContext, at effect.CommandTextSpan) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
 	if slices.Contains(s.activeRecipePathsAndGoals, key) || len(s.activeRecipePathsAndGoals) > maxCommandNesting || !s.spendSteps(1+len(text)/512) {
 		return
 	}
 	s.walkInNestedTextScope(func() {
 		s.activeRecipePathsAndGoals = append(slices.Clip(s.activeRecipePathsAndGoals), key)
-		s.diskScriptDepth++
+		s.scriptFileNestingDepth++
 		if format == "docker" {
 			s.remoteOrContainerDepth++
 			goals = nil
 		}
 		if format == "compose" && hostPrivilegePattern().MatchString(text) {
-			s.emitDynamic(effect.CauseUnparsedWord, abstract.ClipForMessage(path)+" gives a container the host's privileges; instead: remove these settings, or ask the user", at)
+			s.emitUnknownEffect(effect.CauseUnparsedWord, abstract.ClipForMessage(path)+" gives a container the host's privileges; instead: remove these settings, or ask the user", at)
 		}
 		steps, whole := recipe.CodeBlocks(format, text, goals)
 		if !whole {
-			s.emitDynamic(effect.CauseAnalysisLimitExceeded, abstract.ClipForMessage(path)+" runs more code than shield reads", at)
+			s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, abstract.ClipForMessage(path)+" runs more code than shield reads", at)
 		}
 		for _, step := range steps {
 			if s.isAnalysisAborted {
@@ -322,15 +322,15 @@ func (s *state) walkRecipe(format, path, text string, goals []string, place *eff
 // maxRequirementFiles is the maximum number of package lists that are read for one command.
 const maxRequirementFiles = 16
 
-// includedListPattern matches a line of a package list, such as requirements.txt, that includes another list.
-var includedListPattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
+// includedRequirementsFilePattern matches a line of a package list, such as requirements.txt, that includes another list.
+var includedRequirementsFilePattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
 // recordRequirementSources records the package sources that requirements files (pip install -r)
 // name, including those of the requirements files that they include.
-func (s *state) recordRequirementSources(c *recipeRunnerArgs, at effect.Span) {
-	left, seen := slices.Clone(c.optionPaths), map[string]bool{}
+func (s *state) recordRequirementSources(c *recipeRunnerArgs, at effect.CommandTextSpan) {
+	left, seen := slices.Clone(c.recipePathsInOptions), map[string]bool{}
 	for len(left) > 0 && len(seen) < maxRequirementFiles {
-		p, pattern := c.workingFolderContext.Path(left[0], false)
+		p, pattern := c.workingFolderContext.CanonicalPath(left[0], false)
 		left = left[1:]
 		if pattern || seen[p] {
 			continue
@@ -344,7 +344,7 @@ func (s *state) recordRequirementSources(c *recipeRunnerArgs, at effect.Span) {
 			e.Span = at
 			s.emitOnce(e)
 		}
-		for _, m := range includedListPattern().FindAllStringSubmatch(text, maxRequirementFiles) {
+		for _, m := range includedRequirementsFilePattern().FindAllStringSubmatch(text, maxRequirementFiles) {
 			left = append(left, resolvePath(path.Dir(p), m[1]))
 		}
 	}

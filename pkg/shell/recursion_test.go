@@ -44,10 +44,10 @@ func TestRecursion(t *testing.T) {
 		"f() { until [ -s a ]; do sleep 1; done; }; f":                                   ordinary,
 		"build() { make all | tee log; }; build":                                         ordinary,
 	} {
-		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}})
 		got := ordinary
 		switch {
-		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseRecursion }):
+		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseEndlessRecursion }):
 			got = endless
 		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
 			return e.Certainty == effect.Unknown && e.Cause == effect.CauseAnalysisLimitExceeded

@@ -27,7 +27,7 @@ func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstra
 			if name, ok := strings.CutPrefix(n, "{"); ok { // {name}<FILE: the shell assigns a free descriptor number to the variable
 				n = strconv.Itoa(firstFreeDescriptor + len(s.fds))
 				name = strings.TrimSuffix(name, "}")
-				s.mayAssignWithoutCodeCheck(name, abstract.Value{Text: n, Display: "$" + name, IsGlobPattern: true}) // the file may not exist
+				s.possiblyAssignWithoutCodeCheck(name, abstract.Value{Text: n, Display: "$" + name, IsGlobPattern: true}) // the file may not exist
 			}
 		}
 		switch r.Op {
@@ -50,7 +50,7 @@ func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstra
 			io.Stdin, io.InputRedirected, io.IsHeredoc = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			if l, ok := r.Word.Parts[0].(*syntax.Lit); ok && strings.Contains(l.Value, "-") && strings.Trim(l.Value, "0123456789-") == "" && s.readsAsZsh() {
-				s.emitDynamic(effect.CauseSyntax, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
+				s.emitUnknownEffect(effect.CauseUnparseableText, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
 			}
 			w := s.expandWord(r.Word)
 			if s.redirectInput(&io, n, w, r.Op == syntax.RdrInOut); n == "" || n == "0" {
@@ -61,31 +61,31 @@ func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstra
 			if !ok {
 				continue
 			}
-			io.HasSocket = io.HasSocket || d.val.Taint&abstract.TaintSocket != 0
+			io.HasSocket = io.HasSocket || d.readableContent.Taint&abstract.TaintSocket != 0
 			if n == "" || n == "0" {
-				io.Stdin, io.InputRedirected = d.val, true
-				if d.val.Taint&abstract.TaintSocket == 0 { // the next command that reads this descriptor gets the unread rest
-					d.openFile.val = inputAfterPartialRead(d.val)
+				io.Stdin, io.InputRedirected = d.readableContent, true
+				if d.readableContent.Taint&abstract.TaintSocket == 0 { // the next command that reads this descriptor gets the unread rest
+					d.openFile.readableContent = inputAfterPartialRead(d.readableContent)
 				}
 			} else {
-				s.openDescriptor(n, d.val, d.out)
+				s.openDescriptor(n, d.readableContent, d.out)
 			}
 		case syntax.DplOut:
 			s.duplicateOutputDescriptor(&io, n, s.expandWord(r.Word))
 		default:
 			if r.Word.Lit() == "!" && s.readsAsZsh() {
-				s.emitDynamic(effect.CauseSyntax, "in zsh, >! writes the file in the next word", s.spanOf(r.Word))
+				s.emitUnknownEffect(effect.CauseUnparseableText, "in zsh, >! writes the file in the next word", s.spanOf(r.Word))
 			}
 			s.redirectOutput(&io, n, s.expandWord(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
 	if from.IsLiteral() && from.Text != "" && !io.Stdin.IsLiteral() && !io.HasSocket {
-		if p, pattern := s.workingFolderContext().Path(from.Text, false); !pattern && !strings.HasPrefix(p, "/dev/") {
+		if p, pattern := s.workingFolderContext().CanonicalPath(from.Text, false); !pattern && !strings.HasPrefix(p, "/dev/") {
 			io.ExistingInputFile = p
 		}
 	}
 	if from.Text != "" && io.Stdin.IsLiteral() {
-		if io.WrittenInputFile, _ = s.workingFolderContext().Path(from.Text, from.IsGlobPattern); io.Out != nil && !io.Out.Append && io.WrittenInputFile == io.Out.Path { // > truncates the file before it is read
+		if io.InputFileWrittenByAnalyzedText, _ = s.workingFolderContext().CanonicalPath(from.Text, from.IsGlobPattern); io.Out != nil && !io.Out.Append && io.InputFileWrittenByAnalyzedText == io.Out.Path { // > truncates the file before it is read
 			io.Stdin = outputOfPossiblySkippedCommand(io.Stdin)
 		}
 	}
@@ -97,17 +97,17 @@ func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abs
 	to := strings.TrimSuffix(w.Text, "-")
 	stdout := fd == "" || fd == "1"
 	if d, ok := s.findDescriptor(to); ok {
-		io.HasSocket = io.HasSocket || d.val.Taint&abstract.TaintSocket != 0
+		io.HasSocket = io.HasSocket || d.readableContent.Taint&abstract.TaintSocket != 0
 		switch {
 		case stdout && d.out != nil:
 			t := *d.out
 			t.Append = true // the file was opened before: later output is appended
 			io.Out = &t
 		case stdout && w.IsLiteral():
-			io.Out, io.OutputDuplicated = nil, true
+			io.Out, io.HasDuplicatedOutputDescriptor = nil, true
 		case !stdout:
-			s.openDescriptor(fd, d.val, d.out)
-			io.OutputDuplicated = true
+			s.openDescriptor(fd, d.readableContent, d.out)
+			io.HasDuplicatedOutputDescriptor = true
 		}
 		return
 	}
@@ -121,9 +121,9 @@ func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abs
 	case stdout && to == "2" && !s.mergesStderr:
 		io.Out = &abstract.OutputTarget{Discard: true}
 	case stdout && to != "1":
-		io.OutputDuplicated = true
+		io.HasDuplicatedOutputDescriptor = true
 	case !stdout:
-		io.OutputDuplicated = true
+		io.HasDuplicatedOutputDescriptor = true
 		s.openDescriptor(fd, abstract.Unknown("…", 0), nil)
 	}
 }
@@ -132,7 +132,7 @@ func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abs
 //
 //go:noinline
 func (s *state) openDescriptor(n string, val abstract.Value, out *abstract.OutputTarget) {
-	s.fds = append(slices.Clip(s.fds), descriptor{n, &openFile{val: val, out: out}})
+	s.fds = append(slices.Clip(s.fds), descriptor{n, &openFile{readableContent: val, out: out}})
 }
 
 // coprocDescriptorPrefix is the prefix of the unknown descriptor numbers of a coprocess.
@@ -161,9 +161,9 @@ func (s *state) duplicateInputDescriptor(descriptorWord abstract.Value) (d descr
 	case !descriptorWord.IsLiteral(): // any open descriptor
 		v := abstract.Unknown("what descriptor "+descriptorWord.String()+" holds", abstract.TaintUnknownText)
 		for _, d := range s.fds {
-			v.Taint |= d.val.Taint
+			v.Taint |= d.readableContent.Taint
 		}
-		return descriptor{openFile: &openFile{val: v}}, true
+		return descriptor{openFile: &openFile{readableContent: v}}, true
 	case descriptorWord.Text == "": // an error in the shell
 		return descriptor{openFile: &openFile{}}, true
 	case n == "":
@@ -171,7 +171,7 @@ func (s *state) duplicateInputDescriptor(descriptorWord abstract.Value) (d descr
 	case n == "0" || n == "1" || n == "2":
 		return descriptor{openFile: &openFile{}}, false
 	}
-	return descriptor{openFile: &openFile{val: abstract.Unknown("what descriptor "+descriptorWord.String()+" holds", abstract.TaintUnknownText)}}, true
+	return descriptor{openFile: &openFile{readableContent: abstract.Unknown("what descriptor "+descriptorWord.String()+" holds", abstract.TaintUnknownText)}}, true
 }
 
 func (s *state) redirectInput(io *abstract.Streams, fd string, w abstract.Value, isReadWrite bool) {
@@ -198,7 +198,7 @@ func (s *state) redirectInput(io *abstract.Streams, fd string, w abstract.Value,
 		io.Stdin, io.InputRedirected = v, true
 		return
 	}
-	path, pattern := s.workingFolderContext().Path(w.Text, w.IsGlobPattern)
+	path, pattern := s.workingFolderContext().CanonicalPath(w.Text, w.IsGlobPattern)
 	s.openDescriptor(fd, v, &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 }
 
@@ -224,7 +224,7 @@ func (s *state) redirectOutput(io *abstract.Streams, fd string, w abstract.Value
 		s.addDataLosses(mark, effect.LosesNothing)
 	}
 	s.recordReopenedFile(path)
-	t := &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern, Append: isAppend, FromPathList: w.HasPathPerLine || w.DoubleStarExcludesDotDot}
+	t := &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern, Append: isAppend, WritesEachListedOrMatchedFile: w.HasPathPerLine || w.DoubleStarExcludesDotDot}
 	if fd != "" && fd != "1" && fd != "2" {
 		if !isAppend {
 			s.addFile(writtenFile{path: path, isPathPattern: pattern})
@@ -239,7 +239,7 @@ func (s *state) redirectOutput(io *abstract.Streams, fd string, w abstract.Value
 			s.addFile(writtenFile{path: path, isPathPattern: pattern})
 		}
 	} else {
-		s.addFile(writtenFile{path: path, isPathPattern: pattern, val: abstract.Unknown("…", 0), appends: true})
+		s.addFile(writtenFile{path: path, isPathPattern: pattern, content: abstract.Unknown("…", 0), appends: true})
 	}
 }
 
@@ -249,7 +249,7 @@ func (s *state) recordReopenedFile(path string) {
 	for i, d := range s.fds {
 		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.id == d.id })
 		if !closed && d.out != nil && d.out.Path == path {
-			d.val = abstract.Unknown("…", d.val.Taint)
+			d.readableContent = abstract.Unknown("…", d.readableContent.Taint)
 			s.addFile(writtenFile{path: path, hasSeveralWriters: true})
 		}
 	}
@@ -267,7 +267,7 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 			if _, process := r.Word.Parts[0].(*syntax.ProcSubst); process || isStreamDevice(n) {
 				return false
 			}
-			p, _ := s.workingFolderContext().Path(n, false)
+			p, _ := s.workingFolderContext().CanonicalPath(n, false)
 			return n == "" || !s.fileCertainlyExists(p, abstract.Lit(n))
 		}
 		return false
@@ -276,7 +276,7 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 
 // fileCertainlyExists reports whether the text has certainly created a file and not deleted it.
 func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
-	if len(s.writtenFileContents(p, false)) == 0 || !s.isWrittenContentCertain(p, false) || s.mayNotBeWrittenFile(p, w) || !s.spendSteps(len(s.effects)/64) {
+	if len(s.writtenFileContents(p, false)) == 0 || !s.isWrittenContentCertain(p, false) || s.canDifferFromWrittenFile(p, w) || !s.spendSteps(len(s.effects)/64) {
 		return false
 	}
 	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
@@ -284,14 +284,15 @@ func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
 	})
 }
 
-// rewalkIfInputChanged walks a command again, with unknown input, if the command wrote the file that it reads. written is the
-// number of files before the command, out its output.
+// rewalkIfInputChanged walks a command again, with unknown input, if the command wrote the file
+// that it reads. fileCountBefore is the number of written files before the command, and out the
+// command's output.
 func (s *state) rewalkIfInputChanged(io abstract.Streams, fileCountBefore int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
-	if io.WrittenInputFile == "" || !slices.ContainsFunc(s.files[min(fileCountBefore, len(s.files)):], func(f writtenFile) bool { return f.path == io.WrittenInputFile }) {
+	if io.InputFileWrittenByAnalyzedText == "" || !slices.ContainsFunc(s.files[min(fileCountBefore, len(s.files)):], func(f writtenFile) bool { return f.path == io.InputFileWrittenByAnalyzedText }) {
 		return out
 	}
 	effects := len(s.effects)
-	io.Stdin = abstract.Unknown("what "+path.Base(io.WrittenInputFile)+" holds", io.Stdin.Taint).WithOrigin(abstract.OriginFileContent)
+	io.Stdin = abstract.Unknown("what "+path.Base(io.InputFileWrittenByAnalyzedText)+" holds", io.Stdin.Taint).WithOrigin(abstract.OriginFileContent)
 	out = outputOfPossiblySkippedCommand(abstract.Concat(out, walk(io)))
 	s.dropRepeatedEffects(effects)
 	return out
@@ -332,7 +333,7 @@ func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.O
 // deliverOutput writes a command's output to its redirection target and returns the part that goes into the pipe.
 func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
-	s.redirectedOutput = out
+	s.lastStatementRedirectedOutput = out
 	switch {
 	case t == nil:
 		return out
@@ -341,20 +342,20 @@ func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.
 		s.recordUpload(out, "/dev/tcp", out.SourceSpan)
 		s.recordSentValue(out, "/dev/tcp", s.lastNetworkContactEffects(), out.SourceSpan)
 	default:
-		if out.Taint&(abstract.TaintStoredCredential|abstract.TaintEnvironmentDump) != 0 && !effect.IsSecretPath(t.Path, t.PathIsGlobPattern) {
-			s.recordShownSecret(out, "", out.SourceSpan)
+		if out.Taint&(abstract.TaintUnprintedKeyStoreCredential|abstract.TaintEnvironmentDump) != 0 && !effect.IsSecretPath(t.Path, t.PathIsGlobPattern) {
+			s.recordReadSecretEffect(out, "", out.SourceSpan)
 		}
 		if out.IsLiteral() && out.Text == "" && !t.Append {
 			s.recordTruncation(*t, out.SourceSpan)
 		}
-		s.addFile(writtenFile{path: t.Path, isPathPattern: t.PathIsGlobPattern, val: out, appends: t.Append})
+		s.addFile(writtenFile{path: t.Path, isPathPattern: t.PathIsGlobPattern, content: out, appends: t.Append})
 		s.recordInputAsFileContent(*t, out, io.Stdin)
 	}
 	return abstract.Value{}
 }
 
 // recordTruncations records that a program truncates the files it writes to.
-func (s *state) recordTruncations(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.Span) {
+func (s *state) recordTruncations(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.CommandTextSpan) {
 	if command.Emptiers[base] || slices.ContainsFunc(sources, func(v abstract.Value) bool { return v.Text == "/dev/null" || v.Text == "/dev/zero" }) {
 		for _, w := range writes {
 			s.recordTruncation(w, at)
@@ -364,10 +365,10 @@ func (s *state) recordTruncations(base string, sources []abstract.Value, writes 
 
 // recordTruncation records that a file is emptied: this loses the content of a user's own file outside the
 // workspace, or of files whose paths come from a list.
-func (s *state) recordTruncation(t abstract.OutputTarget, at effect.Span) {
+func (s *state) recordTruncation(t abstract.OutputTarget, at effect.CommandTextSpan) {
 	below, own := strings.CutPrefix(t.Path, s.initialPathContext.Home+"/")
-	own = own && s.initialPathContext.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.initialPathContext.IsInsideRoots(t.Path, t.PathIsGlobPattern, t.FromPathList)
-	if t.Path != "" && (t.FromPathList || own && !t.PathIsGlobPattern) {
-		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, PathIsPattern: t.PathIsGlobPattern, DoubleStarExcludesDotDot: t.FromPathList, Certainty: effect.Possible, Reason: "empties an existing file", Span: at})
+	own = own && s.initialPathContext.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.initialPathContext.IsInsideRoots(t.Path, t.PathIsGlobPattern, t.WritesEachListedOrMatchedFile)
+	if t.Path != "" && (t.WritesEachListedOrMatchedFile || own && !t.PathIsGlobPattern) {
+		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, PathIsPattern: t.PathIsGlobPattern, DoubleStarExcludesDotDot: t.WritesEachListedOrMatchedFile, Certainty: effect.Possible, Reason: "empties an existing file", Span: at})
 	}
 }

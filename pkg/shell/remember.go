@@ -11,7 +11,7 @@ import (
 // Earlier actions of the session leave labels on files: see [effect.PathContext].
 
 // labelsFromEarlierActions returns the labels that a file has from earlier actions.
-func (s *state) labelsFromEarlierActions(path string, isPattern bool) []effect.Label {
+func (s *state) labelsFromEarlierActions(path string, isPattern bool) []effect.TaintLabel {
 	if s.initialPathContext.OriginLabels == nil || path == "" || isPattern || s.remoteOrContainerDepth > 0 {
 		return nil
 	}
@@ -32,17 +32,17 @@ func (s *state) taintsFromEarlierActions(path string, isPattern bool) (t abstrac
 
 // recordRunOfEarlierDownload records that a program runs a file that an earlier action
 // downloaded, decoded or cloned.
-func (s *state) recordRunOfEarlierDownload(programBaseName, path string, at effect.Span) {
+func (s *state) recordRunOfEarlierDownload(programBaseName, path string, at effect.CommandTextSpan) {
 	s.recordUntrustedFileRun(programBaseName, path, s.labelsFromEarlierActions(path, false), at)
 }
 
 // recordUntrustedFileRun records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
 // reports whether one does.
-func (s *state) recordUntrustedFileRun(base, path string, labels []effect.Label, at effect.Span) bool {
+func (s *state) recordUntrustedFileRun(base, path string, labels []effect.TaintLabel, at effect.CommandTextSpan) bool {
 	for _, l := range labels {
-		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
+		if l == effect.LabelFromNetwork || l == effect.LabelDecoderOutput || l == effect.LabelUntrusted {
 			s.emitOnce(effect.Effect{
-				Kind: effect.RunCode, Program: base, Path: path, Labels: []effect.Label{l},
+				Kind: effect.RunCode, Program: base, Path: path, DataLabels: []effect.TaintLabel{l},
 				Reason: base + " runs code that an earlier action downloaded, decoded or cloned", Span: at,
 			})
 			return true
@@ -57,16 +57,16 @@ func (s *state) writtenFilesWithTaintLabels() (out []effect.File) {
 	var done []string // paths whose final content is known
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
-		name, suffixed := strings.CutSuffix(f.path, effect.AnySuffix)
-		if f.isPathPattern && (!suffixed || effect.Quote(name) != name) || f.consumingSubstitution != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
+		name, suffixed := strings.CutSuffix(f.path, effect.AnyFileSuffixPattern)
+		if f.isPathPattern && (!suffixed || effect.QuoteGlobMeta(name) != name) || f.consumingSubstitution != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
 			continue
 		}
-		if !f.isUncertain && !f.appends {
+		if !f.isWriteUncertain && !f.appends {
 			done = append(done, f.path)
 		}
-		l := labelsOf(f.val.Taint)
+		l := labelsOf(f.content.Taint)
 		if f.isFromCodeHost {
-			l = []effect.Label{effect.LabelUntrusted}
+			l = []effect.TaintLabel{effect.LabelUntrusted}
 		}
 		if len(l) > 0 {
 			out = append(out, effect.File{Path: f.path, IncludesDescendants: f.isFolder, Labels: l})

@@ -17,22 +17,22 @@ import (
 // taintLabels maps taints to labels.
 var taintLabels = [...]struct {
 	taint abstract.Taint
-	label effect.Label
+	label effect.TaintLabel
 }{
-	{abstract.TaintReadCredentials, effect.LabelSecret},
-	{abstract.TaintCredentialVariable | abstract.TaintEnvironmentDump | abstract.TaintStoredCredential, effect.LabelCredential},
-	{abstract.TaintClipboardOrScreen, effect.LabelPrivate},
-	{abstract.TaintNetwork, effect.LabelNetwork},
-	{abstract.TaintDecoded, effect.LabelDecoded},
+	{abstract.TaintReadCredentials, effect.LabelFromCredentialLocation},
+	{abstract.TaintCredentialVariable | abstract.TaintEnvironmentDump | abstract.TaintUnprintedKeyStoreCredential, effect.LabelCredential},
+	{abstract.TaintClipboardOrScreen, effect.LabelPersonalData},
+	{abstract.TaintNetwork, effect.LabelFromNetwork},
+	{abstract.TaintDecoded, effect.LabelDecoderOutput},
 	{abstract.TaintUntrustedText, effect.LabelUntrusted},
 	{abstract.TaintDatabaseRows, effect.LabelDatabaseRows},
 }
 
 // thisMachineTaints are the taints of values that come from this machine.
-const thisMachineTaints = abstract.TaintLocalMachineData | abstract.TaintReadCredentials | abstract.TaintCredentialVariable | abstract.TaintEnvironmentDump | abstract.TaintStoredCredential | abstract.TaintClipboardOrScreen | abstract.TaintDatabaseRows
+const thisMachineTaints = abstract.TaintLocalMachineData | abstract.TaintReadCredentials | abstract.TaintCredentialVariable | abstract.TaintEnvironmentDump | abstract.TaintUnprintedKeyStoreCredential | abstract.TaintClipboardOrScreen | abstract.TaintDatabaseRows
 
-func labelsOf(t abstract.Taint) []effect.Label {
-	var out []effect.Label
+func labelsOf(t abstract.Taint) []effect.TaintLabel {
+	var out []effect.TaintLabel
 	for _, l := range taintLabels {
 		if t&l.taint != 0 {
 			out = append(out, l.label)
@@ -63,11 +63,11 @@ func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 const maxNetworkPeers = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
-func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.Span) {
+func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.CommandTextSpan) {
 	if v.Taint&thisMachineTaints == 0 {
 		return
 	}
-	e := effect.Effect{Kind: effect.SendData, Program: base, Labels: labelsOf(v.Taint), Span: at}
+	e := effect.Effect{Kind: effect.SendData, Program: base, DataLabels: labelsOf(v.Taint), Span: at}
 	if v.IsGlobPattern && v.Display != "" {
 		e.Reason = "sends " + abstract.ClipForMessage(v.Display)
 	}
@@ -85,12 +85,12 @@ func (s *state) recordSentData(base string, argv []abstract.Value, use command.I
 	}
 	s.recordCredentialForOtherService(base, argv[1:], f.networkContactEffects, io.Stdin)
 	for _, file := range f.sentFiles[:min(len(f.sentFiles), maxItemsPerAnalyzedList)] {
-		s.sendFile(base, file, f.networkContactEffects)
+		s.recordSentFile(base, file, f.networkContactEffects)
 	}
 	if command.Transferrers[base] && io.Stdin.IsLiteral() {
 		for _, t := range command.ParseFTPUploads(io.Stdin.Text) {
 			name := abstract.Value{Text: t.Path, SourceSpan: at}
-			s.sendFile(base, sentFile{name, s.readFile(effect.ReadFile, name), t.IsRecursive}, f.networkContactEffects)
+			s.recordSentFile(base, sentFile{name, s.readFile(effect.ReadFile, name), t.IsRecursive}, f.networkContactEffects)
 		}
 	}
 	if use.Stdin == command.StreamUpload || hasStdinArgument(argv) {
@@ -111,12 +111,12 @@ func (s *state) recordSentData(base string, argv []abstract.Value, use command.I
 	}
 	for i, v := range argv[1:own] {
 		switch {
-		case mayBeAddress(v) && (use.VariableArgIsDatabaseAddress || isPeerAddress(v, f.networkContactEffects)):
+		case isPossibleServerAddress(v) && (use.ShellVariableArgIsDatabaseAddress || isPeerAddress(v, f.networkContactEffects)):
 			continue
-		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump) == 0 && isLoginArgument(argv, i+1):
+		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump) == 0 && isAuthenticationArgument(argv, i+1):
 			v.Taint &^= abstract.TaintCredentialVariable
 			if owner := credentialOwner(v); owner != nil && allBelongToService(owner, f.networkContactEffects) {
-				v.Taint &^= abstract.TaintStoredCredential // a secret from a store may only go to the service that it belongs to
+				v.Taint &^= abstract.TaintUnprintedKeyStoreCredential // a secret from a store may only go to the service that it belongs to
 			}
 		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0:
 			s.recordUpload(v, base, at)
@@ -146,7 +146,7 @@ func (s *state) recordCredentialForOtherService(base string, argv []abstract.Val
 			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
 				continue
 			}
-			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, Span: v.SourceSpan,
+			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, DataLabels: []effect.TaintLabel{effect.LabelCredential}, Span: v.SourceSpan,
 				Reason: "sends " + to + " a credential of " + owner.Hosts[0]})
 		}
 	}
@@ -196,18 +196,18 @@ func isSecretStoreCommand(base string, argv []abstract.Value) bool {
 	return command.SecretKeepers[base] || slices.ContainsFunc(argv[1:min(len(argv), 6)], func(v abstract.Value) bool { return command.SecretKeepers[base+"/"+v.Text] })
 }
 
-// sendFile records that a file goes to the machines that a program contacts.
-func (s *state) sendFile(base string, file sentFile, peers []effect.Effect) {
-	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.isFolder, Labels: labelsOf(file.content.Taint), Span: file.pathWord.SourceSpan}
-	e.Path, e.PathIsPattern = s.workingFolderContext().Path(file.pathWord.Text, file.pathWord.IsGlobPattern)
+// recordSentFile records that a file goes to the machines that a program contacts.
+func (s *state) recordSentFile(base string, file sentFile, peers []effect.Effect) {
+	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.isFolder, DataLabels: labelsOf(file.content.Taint), Span: file.pathWord.SourceSpan}
+	e.Path, e.PathIsPattern = s.workingFolderContext().CanonicalPath(file.pathWord.Text, file.pathWord.IsGlobPattern)
 	if file.pathWord.FullyUnknown {
 		e.Path, e.PathIsPattern = "", true
 	}
 	if file.content.IsLiteral() && file.content.Taint&thisMachineTaints == 0 {
 		return // the command itself contains the content
 	}
-	if len(e.Labels) == 0 && e.Path != "" && len(s.writtenFileContents(e.Path, e.PathIsPattern)) == 0 && effect.IsMeantForPublication(e.Path, e.PathIsPattern) {
-		e.Labels = []effect.Label{effect.LabelPublic}
+	if len(e.DataLabels) == 0 && e.Path != "" && len(s.writtenFileContents(e.Path, e.PathIsPattern)) == 0 && effect.IsMeantForPublication(e.Path, e.PathIsPattern) {
+		e.DataLabels = []effect.TaintLabel{effect.LabelPublic}
 	}
 	s.emitForEachPeer(e, peers)
 }
@@ -228,10 +228,10 @@ func isOnlyURLHostUnknown(v abstract.Value) bool {
 	return strings.Trim(host, "*") == "" && !v.FullyUnknown && !strings.ContainsAny(rest, "*?")
 }
 
-// mayBeAddress reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
+// isPossibleServerAddress reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
 // files or stores: "psql $DATABASE_URL".
-func mayBeAddress(v abstract.Value) bool {
-	return v.FullyUnknown && v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintStoredCredential) == 0
+func isPossibleServerAddress(v abstract.Value) bool {
+	return v.FullyUnknown && v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintUnprintedKeyStoreCredential) == 0
 }
 
 // isPeerAddress reports whether an unknown word is the address of a contacted host. In nested code all words have
@@ -248,7 +248,7 @@ func (s *state) recordPushOrPublish(base string, v abstract.Value) {
 		e.RemoteServiceName = "registry"
 		e.Host, e.URL = registryHost(v.Text), v.String()
 	case isURLOrPath(v.Text):
-		e.Host, e.URL = remoteHost(v.Text), v.String()
+		e.Host, e.URL = hostOfGitURL(v.Text), v.String()
 	default:
 		if v.Text != "." { // "." means the remote of the current branch
 			e.RemoteTargetName = v.String()
@@ -256,7 +256,7 @@ func (s *state) recordPushOrPublish(base string, v abstract.Value) {
 		for _, r := range s.gitRemotes {
 			if r.Name == v.Text || r.Name == "" || v.Text == "." {
 				e.RemoteTargetName, e.PathIsPattern = "", r.Address.IsGlobPattern
-				e.Host, e.URL = remoteHost(r.Address.Text), r.Address.Text
+				e.Host, e.URL = hostOfGitURL(r.Address.Text), r.Address.Text
 			}
 		}
 	}
@@ -285,13 +285,13 @@ func registryHost(image string) string {
 // isURLOrPath reports whether the target of a git push is a URL or path, and not the name of a remote.
 func isURLOrPath(text string) bool { return strings.ContainsAny(text, ":/\\") }
 
-// remoteHost returns the host in a git URL, "" for a path.
-func remoteHost(text string) string {
-	if strings.Contains(text, "://") {
-		_, host := effect.URL(text)
+// hostOfGitURL returns the host in a git URL, "" for a path.
+func hostOfGitURL(urlOrPath string) string {
+	if strings.Contains(urlOrPath, "://") {
+		_, host := effect.NormalizeURL(urlOrPath)
 		return host
 	}
-	host, _, ok := strings.Cut(text, ":")
+	host, _, ok := strings.Cut(urlOrPath, ":")
 	if !ok || strings.ContainsAny(host, "*?[/") {
 		return ""
 	}
@@ -308,8 +308,8 @@ func hasStdinArgument(argv []abstract.Value) bool {
 	return false
 }
 
-// isLoginArgument reports whether argument i is for authentication, where tokens are expected.
-func isLoginArgument(argv []abstract.Value, i int) bool {
+// isAuthenticationArgument reports whether argument i is for authentication, where tokens are expected.
+func isAuthenticationArgument(argv []abstract.Value, i int) bool {
 	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
 		name, _, _ := strings.Cut(text, "=")
 		if command.LoginOptions[strings.ToLower(name)] {

@@ -21,7 +21,7 @@ func told(text string) string {
 					line += " " + part
 				}
 			}
-			for _, l := range e.Labels {
+			for _, l := range e.DataLabels {
 				line += " " + string(l)
 			}
 			out = append(out, line)

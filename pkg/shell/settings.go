@@ -81,12 +81,12 @@ func printsOnlyVariableNames(base string, argv []abstract.Value) bool {
 		}
 		words = append(words, v.Text)
 	}
-	expr := namesOnlyPatternByProgram[base]
+	expr := variableNamesOnlyArgsByProgram[base]
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
-// namesOnlyPatternByProgram match the arguments (NUL-separated, without the file) with which a program prints no values.
-var namesOnlyPatternByProgram = map[string]func() *regexp.Regexp{
+// variableNamesOnlyArgsByProgram match the arguments (NUL-separated, without the file) with which a program prints no values.
+var variableNamesOnlyArgsByProgram = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
 	"awk":  prefilter.Lazy(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
@@ -95,8 +95,8 @@ var namesOnlyPatternByProgram = map[string]func() *regexp.Regexp{
 }
 
 // markLoadedEnvFiles marks the workspace's .env files that the shell has loaded in the effects from
-// a given index. The parameter since is the shell's state before the load: each variable that
-// differs from it stores the file that set it, for recordShownVariable.
+// index firstEffect on. The parameter before is the shell's state before the load: each variable
+// that differs from it stores the file that set it, for recordShownVariable.
 func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
@@ -104,7 +104,7 @@ func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
 			continue
 		}
 		read := *e
-		s.loadedEnvFileReads = append(slices.Clip(s.loadedEnvFileReads), read)
+		s.dotenvFileReadEffects = append(slices.Clip(s.dotenvFileReadEffects), read)
 		for name, v := range s.vars.byName {
 			if !v.equal(before.vars.get(name)) {
 				v.envFileReadEffect = &read
@@ -117,7 +117,7 @@ func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
 
 // recordShownVariable records the use of a variable. If it may come from loaded settings, they count as printed.
 func (s *state) recordShownVariable(name string) {
-	if len(s.loadedEnvFileReads) == 0 {
+	if len(s.dotenvFileReadEffects) == 0 {
 		return
 	}
 	v, ok := s.vars.byName[name]
@@ -125,7 +125,7 @@ func (s *state) recordShownVariable(name string) {
 		s.emitOnce(*v.envFileReadEffect)
 	}
 	if !ok && s.environmentValue(name)[0].FullyUnknown {
-		for _, read := range s.loadedEnvFileReads {
+		for _, read := range s.dotenvFileReadEffects {
 			s.emitOnce(read)
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// Analyze returns the effects of running text in a place. Text that cannot be parsed has a Dynamic effect; Analyze
-// never fails or panics.
+// Analyze returns the effects of running text in the context at. Text that cannot be parsed has an
+// effect of the certainty Unknown; Analyze never fails or panics.
 //
-// Every command at any depth has an Execute effect. An effect on an unknown path has an empty Path and Pattern set.
+// Every command at any depth has an Execute effect. For an effect on an unknown path, Path is empty
+// and PathIsPattern is true.
 func Analyze(text string, at *effect.PathContext) effect.CommandAnalysis {
 	if at == nil {
 		at = &effect.PathContext{}
@@ -27,7 +28,7 @@ var statePool = sync.Pool{New: func() any { return new(state) }}
 
 func newState(text string, at *effect.PathContext) *state {
 	s := statePool.Get().(*state)
-	s.text, s.initialPathContext, s.Shell, s.mayTextTestIfVariableSet = text, at, newShell(), strings.Contains(text, "+")
+	s.text, s.initialPathContext, s.Shell, s.hasPossibleIsSetExpansion = text, at, newShell(), strings.Contains(text, "+")
 	return s
 }
 
@@ -47,7 +48,7 @@ func (s *state) analyze() (r effect.CommandAnalysis) {
 	defer func() {
 		if recover() != nil {
 			s.effects = append(s.effects, effect.Effect{
-				Certainty: effect.Unknown, Cause: effect.CauseAnalysisFailure, Reason: "the command could not be analysed", Span: effect.Span{End: len(text)},
+				Certainty: effect.Unknown, Cause: effect.CauseAnalysisFailure, Reason: "the command could not be analysed", Span: effect.CommandTextSpan{End: len(text)},
 			})
 			r = s.result()
 		}
@@ -56,26 +57,26 @@ func (s *state) analyze() (r effect.CommandAnalysis) {
 	switch {
 	case looksPowerShell(text):
 		s.otherLanguageDepth++
-		s.walkPowerShell(text)
-	case s.initialPathContext.PowerShell: // the payload or the tool's name says PowerShell, which can be wrong
+		s.interpretPowerShellText(text)
+	case s.initialPathContext.TextIsPowerShell: // the payload or the tool's name says PowerShell, which can be wrong
 		if looksLikeCmdExe(text) {
 			s.walkSubshell(func() {
 				s.otherLanguageDepth++
-				s.walkCmdExe(text)
+				s.interpretCmdExeText(text)
 			})
 		}
 		own = s.walkBothShellsCountingPowerShellEffects(text)
 	case looksLikeCmdExe(text):
 		s.otherLanguageDepth++
-		s.walkCmdExe(text)
+		s.interpretCmdExeText(text)
 		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || isPowerShellWithSingleQuotes(text) { // it may be written for a POSIX shell
 			s.otherLanguageDepth--
-			s.walkShellText(text)
+			s.parseAndWalkShellText(text)
 		}
 	case mayBePowerShell(text):
 		own = s.walkBothShellsCountingPowerShellEffects(text)
 	default:
-		s.walkShellText(text)
+		s.parseAndWalkShellText(text)
 	}
 	s.walkTrapsAndUncalledFunctions()
 	s.recordWrittenFiles()
@@ -87,5 +88,5 @@ func (s *state) analyze() (r effect.CommandAnalysis) {
 }
 
 func (s *state) result() effect.CommandAnalysis {
-	return effect.CommandAnalysis{Effects: slices.Clone(s.effects), ResolvedCommandText: strings.TrimSuffix(s.commandLines.String(), "\n"), Files: s.writtenFilesWithTaintLabels(), Writes: s.writtenFileTexts, TextsCoveredByNoEffect: s.argumentsWithoutRecordedEffect}
+	return effect.CommandAnalysis{Effects: slices.Clone(s.effects), ResolvedCommandText: strings.TrimSuffix(s.commandLines.String(), "\n"), LabelledFiles: s.writtenFilesWithTaintLabels(), Writes: s.writtenFileTexts, TextsCoveredByNoEffect: s.argumentsWithoutRecordedEffect}
 }

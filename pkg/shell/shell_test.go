@@ -12,7 +12,7 @@ import (
 
 // here is the place of the tests: a workspace below a home folder.
 func here() *effect.PathContext {
-	return &effect.PathContext{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
+	return &effect.PathContext{CWD: "/home/me/app", Home: "/home/me", WorkspaceRoots: []string{"/home/me/app"}}
 }
 
 func has(r effect.CommandAnalysis, kind effect.Kind) bool {

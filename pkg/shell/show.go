@@ -26,26 +26,26 @@ func (s *state) walkWithCapturedOutput(walk func() abstract.Value) abstract.Valu
 }
 
 // recordShownCredentials records that credentials in a command's output are shown to the agent.
-func (s *state) recordShownCredentials(out abstract.Value, program string, at effect.Span) {
-	if s.capturedOutputDepth == 0 && out.Taint&(abstract.TaintStoredCredential|abstract.TaintCredentialVariable|abstract.TaintEnvironmentDump) != 0 {
-		s.recordShownSecret(out, program, at)
+func (s *state) recordShownCredentials(out abstract.Value, program string, at effect.CommandTextSpan) {
+	if s.capturedOutputDepth == 0 && out.Taint&(abstract.TaintUnprintedKeyStoreCredential|abstract.TaintCredentialVariable|abstract.TaintEnvironmentDump) != 0 {
+		s.recordReadSecretEffect(out, program, at)
 	}
 }
 
 // recordCredentialInput records that a program gets credentials on standard input, unless it is known only to use them or to pass
 // them on.
-func (s *state) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.Span) {
-	if in.Taint&abstract.TaintStoredCredential == 0 || command.Keepers[base] || !use.Understood {
+func (s *state) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.CommandTextSpan) {
+	if in.Taint&abstract.TaintUnprintedKeyStoreCredential == 0 || command.Keepers[base] || !use.Understood {
 		return
 	}
 	switch use.Stdout {
 	case command.StreamFilteredStdin, command.StreamDecodedStdin, command.StreamUpload, command.StreamExecutedCode:
 	default:
-		s.recordShownSecret(in, base, at)
+		s.recordReadSecretEffect(in, base, at)
 	}
 }
 
-func (s *state) recordShownSecret(v abstract.Value, program string, at effect.Span) {
+func (s *state) recordReadSecretEffect(v abstract.Value, program string, at effect.CommandTextSpan) {
 	why := "shows " + v.SecretName()
 	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, Span: at})
 }
@@ -65,7 +65,7 @@ func searchesNonSecretVariables(base string, argv []abstract.Value) bool {
 			continue
 		}
 		name := strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(v.Text, "^"), "="))
-		if found || !v.IsLiteral() || knowledge.IsNameOfSecret(name) || !command.PlainNames[name] && !isFullVariableName(name) {
+		if found || !v.IsLiteral() || knowledge.IsNameOfSecret(name) || !command.PlainNames[name] && !isUppercaseUnderscoreName(name) {
 			return false
 		}
 		found = true
@@ -73,8 +73,8 @@ func searchesNonSecretVariables(base string, argv []abstract.Value) bool {
 	return found
 }
 
-// isFullVariableName reports whether a search pattern is the full name of one variable: two words joined by an underscore.
-func isFullVariableName(name string) bool {
+// isUppercaseUnderscoreName reports whether a search pattern is the full name of one variable: two words joined by an underscore.
+func isUppercaseUnderscoreName(name string) bool {
 	first, last, ok := strings.Cut(name, "_")
 	return ok && len(first) > 1 && len(last) > 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
 }
@@ -97,14 +97,14 @@ func (s *state) outputTaint(base string, argv []abstract.Value, use command.Inte
 		if command.Relays[base] {
 			t |= abstract.TaintSocket
 		}
-		if use.VariableArgIsDatabaseAddress {
+		if use.ShellVariableArgIsDatabaseAddress {
 			t |= own
 		}
 		return t
 	case command.StreamCredentials:
 		switch {
 		case s.isOutputCaptured():
-			return abstract.TaintCredentialVariable | abstract.TaintStoredCredential
+			return abstract.TaintCredentialVariable | abstract.TaintUnprintedKeyStoreCredential
 		case command.Dumps[base]:
 			return abstract.TaintEnvironmentDump
 		}

@@ -24,17 +24,17 @@ const (
 	signalReachesShield
 )
 
-// recordGuardSignals records that a signal or a process limit can stop shield, the agent's host, or
+// recordSignalsToShieldOrHost records that a signal or a process limit can stop shield, the agent's host, or
 // sh or timeout, which run shield as a hook. If timeout is stopped, the host waits in vain, and
 // hosts then run the action without a verdict.
-func (s *state) recordGuardSignals(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *state) recordSignalsToShieldOrHost(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
 		use.Signals = append(use.Signals, command.Signal{By: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
 	}
 	if len(use.Signals) == 0 || s.remoteOrContainerDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
 		return
 	}
-	signal := signalArgument(argv)
+	signal := signalNameInArguments(argv)
 	if signal == "0" || signal == "CONT" {
 		return // signal 0 and SIGCONT stop no process
 	}
@@ -47,7 +47,7 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 		most = signalReachesShield // all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
-	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ProcessByGroup }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
+	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ProcessByUserGroupOrSession }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
 		most = signalReachesShield
 	}
 	if most == signalMissesShield {
@@ -64,9 +64,9 @@ func signalSelectsProcessByName(g command.Signal) bool {
 	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // a word that begins with - is the signal
 }
 
-// signalArgument returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
+// signalNameInArguments returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
 // none.
-func signalArgument(argv []abstract.Value) string {
+func signalNameInArguments(argv []abstract.Value) string {
 	for i, v := range argv[1:] {
 		text := strings.TrimPrefix(strings.TrimPrefix(v.Text, "--signal="), "-")
 		switch {
@@ -80,15 +80,15 @@ func signalArgument(argv []abstract.Value) string {
 			text = v.Text[2:]
 		}
 		text = strings.TrimPrefix(strings.ToUpper(text), "SIG")
-		if name, ok := signalNames[text]; ok {
+		if name, ok := signalNameByNameOrNumber[text]; ok {
 			return name
 		}
 	}
 	return ""
 }
 
-// signalNames maps names and numbers of the relevant signals to their names.
-var signalNames = map[string]string{
+// signalNameByNameOrNumber maps names and numbers of the relevant signals to their names.
+var signalNameByNameOrNumber = map[string]string{
 	"0": "0", "CONT": "CONT", "18": "CONT", "STOP": "STOP", "17": "STOP", "19": "STOP", "TSTP": "TSTP", "20": "TSTP",
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
@@ -103,7 +103,7 @@ func (s *state) classifyIfSignalReachesShield(g command.Signal, v abstract.Value
 			return signalReachesShield
 		}
 		return signalMissesShield
-	case command.ProcessByGroup:
+	case command.ProcessByUserGroupOrSession:
 		if isStopSignal {
 			return signalMayReachShield
 		}
@@ -138,10 +138,10 @@ func isPgrepFullMatchOption(option string) bool {
 // signalReachByOpenFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
 // program, or a folder that contains the working folder.
 func (s *state) signalReachByOpenFile(v abstract.Value) shieldSignalReachability {
-	if isGuardProgram(path.Base(v.Text)) {
+	if isShieldOrHostProgram(path.Base(v.Text)) {
 		return signalReachesShield
 	}
-	if p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern); !pattern && v.IsLiteral() && p != "" && liesIn(s.initialPathContext.CWD, p) {
+	if p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern); !pattern && v.IsLiteral() && p != "" && liesIn(s.initialPathContext.CWD, p) {
 		return signalReachesShield
 	}
 	return signalMissesShield
@@ -167,7 +167,7 @@ func (s *state) signalReachByPID(v abstract.Value, argv []abstract.Value, stoppi
 		return signalMissesShield
 	case v.IsLiteral():
 		return s.signalReachByProcessName(v, false)
-	case s.selectsGuardProcess():
+	case s.selectsShieldOrHostProcess():
 		return signalReachesShield
 	case stopping && v.Origin&^abstract.OriginUnsetVariable != 0:
 		return signalMayReachShield
@@ -187,9 +187,9 @@ func (s *state) signalReachByProcessName(v abstract.Value, ignoreCase bool) shie
 		name = strings.ToLower(name)
 	}
 	switch {
-	case v.IsLiteral() && isGuardProgram(name):
+	case v.IsLiteral() && isShieldOrHostProgram(name):
 		return signalReachesShield
-	case v.IsGlobPattern && slices.ContainsFunc(guardPrograms(), func(g string) bool { return abstract.Match(name, g) }):
+	case v.IsGlobPattern && slices.ContainsFunc(shieldAndHostPrograms(), func(g string) bool { return abstract.Match(name, g) }):
 		return signalMayReachShield
 	}
 	return signalMissesShield
@@ -217,17 +217,17 @@ func (s *state) signalReachByProcessPattern(v abstract.Value, by command.Process
 		if err != nil {
 			return signalMayReachShield // a pattern that Go cannot compile may be valid in POSIX
 		}
-		if slices.ContainsFunc(guardPrograms(), re.MatchString) || by == command.ProcessByCommandLine && slices.ContainsFunc(s.guardCommandLines(), re.MatchString) {
+		if slices.ContainsFunc(shieldAndHostPrograms(), re.MatchString) || by == command.ProcessByCommandLine && slices.ContainsFunc(s.shieldAndHostCommandLines(), re.MatchString) {
 			return signalReachesShield
 		}
 	}
 	return signalMissesShield
 }
 
-// selectsGuardProcess reports whether the text lists processes and selects shield, its hook's
+// selectsShieldOrHostProcess reports whether the text lists processes and selects shield, its hook's
 // programs or agent hosts, or asks for a parent process. An unknown process ID can then be the ID
 // of such a process.
-func (s *state) selectsGuardProcess() bool {
+func (s *state) selectsShieldOrHostProcess() bool {
 	lists, chosen := false, false
 	for i := range s.effects {
 		e := &s.effects[i]
@@ -251,26 +251,26 @@ func (s *state) selectsGuardProcess() bool {
 				case e.Program == "lsof" || e.Program == "fuser":
 					chosen = chosen || s.signalReachByOpenFile(v) != signalMissesShield
 				default:
-					chosen = chosen || isGuardProgram(programName(a))
+					chosen = chosen || isShieldOrHostProgram(programName(a))
 				}
 			}
 		case command.TextFilters[e.Program]:
 			for _, a := range e.Args {
-				chosen = chosen || mentionsGuardProgram(a)
+				chosen = chosen || mentionsShieldOrHostProgram(a)
 			}
 		}
 	}
 	return lists && chosen
 }
 
-// mentionsGuardProgram reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
+// mentionsShieldOrHostProgram reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
 // search avoids matching itself.
-func mentionsGuardProgram(text string) bool {
+func mentionsShieldOrHostProgram(text string) bool {
 	text = bracketedLetterPattern().ReplaceAllString(text, "$1")
 	for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
 		return !(c == '-' || c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
 	}) {
-		if isGuardProgram(word) || word == "ppid" || word == "PPid" {
+		if isShieldOrHostProgram(word) || word == "ppid" || word == "PPid" {
 			return true
 		}
 	}
@@ -279,14 +279,14 @@ func mentionsGuardProgram(text string) bool {
 
 var bracketedLetterPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
 
-// isGuardProgram reports whether a name is that of shield, of sh or timeout (which run shield as a
+// isShieldOrHostProgram reports whether a name is that of shield, of sh or timeout (which run shield as a
 // hook), or of an agent host.
-func isGuardProgram(name string) bool {
+func isShieldOrHostProgram(name string) bool {
 	return name == shieldProgramName || command.GuardLine[name] || command.GuardHosts[name]
 }
 
-// guardPrograms are the names of shield, the programs of its hook command and the agent hosts.
-var guardPrograms = sync.OnceValue(func() []string {
+// shieldAndHostPrograms are the names of shield, the programs of its hook command and the agent hosts.
+var shieldAndHostPrograms = sync.OnceValue(func() []string {
 	names := []string{shieldProgramName}
 	for _, list := range [...]command.Words{command.GuardLine, command.GuardHosts} {
 		for name := range list {
@@ -297,8 +297,8 @@ var guardPrograms = sync.OnceValue(func() []string {
 	return names
 })
 
-// guardCommandLines returns command lines of the guard programs, as pkill -f matches them.
-func (s *state) guardCommandLines() []string {
+// shieldAndHostCommandLines returns command lines of the guard programs, as pkill -f matches them.
+func (s *state) shieldAndHostCommandLines() []string {
 	home := s.initialPathContext.Home
 	if home == "" {
 		home = "/home/user"
@@ -309,13 +309,13 @@ func (s *state) guardCommandLines() []string {
 	}
 }
 
-// checkSignalCallsInCode checks code of another language for signals to its parent process, to all processes, or to processes
+// recordShieldStopSignalsInCode checks code of another language for signals to its parent process, to all processes, or to processes
 // found by the name of a guard program.
-func (s *state) checkSignalCallsInCode(language, text string, at effect.Span) {
+func (s *state) recordShieldStopSignalsInCode(language, text string, at effect.CommandTextSpan) {
 	switch language {
 	case "powershell":
-		if stopProcessPattern().MatchString(text) && mentionsGuardProgram(text) {
-			s.recordStopByCode(language, at)
+		if stopProcessPattern().MatchString(text) && mentionsShieldOrHostProgram(text) {
+			s.recordShieldStopByCode(language, at)
 		}
 		return
 	case "cmd", "encoded", "awk":
@@ -324,16 +324,16 @@ func (s *state) checkSignalCallsInCode(language, text string, at effect.Span) {
 	if !strings.Contains(text, "kill") && !strings.Contains(text, "suspend") && !strings.Contains(text, "terminate") && !strings.Contains(text, "send_signal") {
 		return
 	}
-	if signalParentPattern().MatchString(text) || signalAllPattern().MatchString(text) || signalsParentVariable(text) ||
-		processListPattern().MatchString(text) && (guardSelectionPattern().MatchString(text) || suspendSignalPattern().MatchString(text) && !processFieldPattern().MatchString(text)) {
-		s.recordStopByCode(language, at)
+	if signalParentPattern().MatchString(text) || signalAllProcessesPattern().MatchString(text) || signalsStoredParentPID(text) ||
+		processListPattern().MatchString(text) && (shieldOrHostProcessSelectionPattern().MatchString(text) || suspendSignalPattern().MatchString(text) && !processFieldPattern().MatchString(text)) {
+		s.recordShieldStopByCode(language, at)
 	}
 }
 
-// signalsParentVariable reports whether code signals a process ID in a variable that was set to the parent's ID.
-func signalsParentVariable(text string) bool {
-	for _, m := range parentPIDVariablePattern().FindAllStringSubmatch(text, maxItemsPerAnalyzedList) {
-		for _, call := range signalCallPattern().FindAllStringSubmatch(text, maxItemsPerAnalyzedList) {
+// signalsStoredParentPID reports whether code signals a process ID in a variable that was set to the parent's ID.
+func signalsStoredParentPID(code string) bool {
+	for _, m := range parentPIDVariablePattern().FindAllStringSubmatch(code, maxItemsPerAnalyzedList) {
+		for _, call := range signalCallPattern().FindAllStringSubmatch(code, maxItemsPerAnalyzedList) {
 			if slices.Contains(strings.FieldsFunc(call[1], func(c rune) bool { return !isWordRune(c) }), m[1]) {
 				return true
 			}
@@ -346,9 +346,9 @@ func isWordRune(c rune) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-func (s *state) recordStopByCode(language string, at effect.Span) {
+func (s *state) recordShieldStopByCode(language string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{
-		Kind: effect.TamperWithShield, Program: language, Certainty: effect.CertainIf(s.diskScriptDepth == 0), Span: at,
+		Kind: effect.TamperWithShield, Program: language, Certainty: effect.CertainIf(s.scriptFileNestingDepth == 0), Span: at,
 		Reason: language + " code can stop shield, a program in shield's hook command or the agent's host",
 	})
 }
@@ -356,17 +356,17 @@ func (s *state) recordStopByCode(language string, at effect.Span) {
 // Patterns for signals in code: getppid() in a kill call, or before one on the same line; process -1 or a range of
 // IDs; processes selected by name; any listed process with a signal that suspends it.
 var (
-	signalParentPattern      = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
-	signalAllPattern         = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
-	parentPIDVariablePattern = prefilter.Lazy(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
-	signalCallPattern        = prefilter.Lazy(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
-	stopProcessPattern       = prefilter.Lazy(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
-	suspendSignalPattern     = prefilter.Lazy(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
-	processFieldPattern      = prefilter.Lazy(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
-	processListPattern       = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
-	guardSelectionPattern    = sync.OnceValue(func() *regexp.Regexp {
-		names := make([]string, len(guardPrograms()))
-		for i, name := range guardPrograms() {
+	signalParentPattern                 = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
+	signalAllProcessesPattern           = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
+	parentPIDVariablePattern            = prefilter.Lazy(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
+	signalCallPattern                   = prefilter.Lazy(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
+	stopProcessPattern                  = prefilter.Lazy(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
+	suspendSignalPattern                = prefilter.Lazy(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
+	processFieldPattern                 = prefilter.Lazy(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
+	processListPattern                  = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
+	shieldOrHostProcessSelectionPattern = sync.OnceValue(func() *regexp.Regexp {
+		names := make([]string, len(shieldAndHostPrograms()))
+		for i, name := range shieldAndHostPrograms() {
 			names[i] = regexp.QuoteMeta(name)
 		}
 		quoted := `['"](?:` + strings.Join(names, "|") + `)['"]`

@@ -28,22 +28,23 @@ func (s *state) recordPackageSources(program string, v abstract.Value) {
 		}
 	}
 	if len(found) == 0 && isCommandOutput(v) && !strings.Contains(v.Text, " ") {
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, PathIsPattern: true, Program: program, Span: v.SourceSpan,
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, PathIsPattern: true, Program: program, Span: v.SourceSpan,
 			Reason: program + " takes packages from an unknown source"})
 	}
 }
 
-// packageSourceEffect returns the effect of using a URL as a package source; ok is false for usual sources. If code is true,
-// well-known code hosts are usual sources too.
+// packageSourceEffect returns the effect of using a URL as a package source; ok is false for usual
+// sources. If allowsCodeHosts is true, well-known code hosts are usual sources too.
 func packageSourceEffect(address string, isPattern, allowsCodeHosts bool) (e effect.Effect, ok bool) {
-	url, host := effect.URL(address)
+	url, host := effect.NormalizeURL(address)
 	if !isPattern && (knowledge.IsUsualPackageSource(host) || allowsCodeHosts && command.CodeHosts[host]) {
 		return effect.Effect{}, false
 	}
-	return effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, PathIsPattern: isPattern || host == ""}, true
+	return effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, PathIsPattern: isPattern || host == ""}, true
 }
 
-// packageSourceFiles match the file names of each of [knowledge.SourceForms].
+// packageSourceFiles match the file names of each entry of [knowledge.SourceForms], the settings
+// that name package sources.
 var packageSourceFiles = sync.OnceValue(func() *globListMatcher {
 	return newGlobListMatcher(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
@@ -64,7 +65,7 @@ func writtenPackageSources(file, text string) (out []effect.Effect) {
 	if path.Base(file) == "package.json" {
 		for _, m := range npmAliasPattern().FindAllStringSubmatch(text, 16) {
 			if command.AliasHidesPackage(m[1], m[2]) {
-				out = append(out, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
+				out = append(out, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
 					Reason: "package.json would install " + abstract.ClipForMessage(m[2]) + " as " + abstract.ClipForMessage(m[1])})
 			}
 		}
@@ -108,7 +109,7 @@ func (s *state) recordPackageSourceEdits() {
 		put := make([]string, len(e.Args))
 		for i, arg := range e.Args {
 			put[i] = arg
-			if _, text, ok := parseSedEdit(arg); ok && singleSubstitutionPattern().MatchString(arg) {
+			if _, text, ok := parseSedEdit(arg); ok && singleSedSubstitutionPattern().MatchString(arg) {
 				put[i] = text
 			}
 		}
@@ -118,20 +119,20 @@ func (s *state) recordPackageSourceEdits() {
 	}
 }
 
-// singleSubstitutionPattern matches a sed script that consists of one substitution.
-var singleSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
+// singleSedSubstitutionPattern matches a sed script that consists of one substitution.
+var singleSedSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// recordPackageSourceEdit records the package sources, such as registry URLs, that a command edits into a
-// file. The parameter said holds all arguments of the command, and the parameter put only the text
-// that it inserts.
-func (s *state) recordPackageSourceEdit(file, argumentText, insertedText string, at effect.Span) {
+// recordPackageSourceEdit records the package sources, such as registry URLs, that a command edits
+// into a file. argumentText holds all arguments of the command, and insertedText only the text that
+// it inserts.
+func (s *state) recordPackageSourceEdit(file, argumentText, insertedText string, at effect.CommandTextSpan) {
 	addresses, code, checks := urlHostPattern().FindAllString(insertedText, 16), false, false
 	for _, form := range packageSourceSettingsForFile(file) {
-		code, checks = code || form.AllowsCodeHosts, checks || form.ConfiguresVerification(argumentText)
+		code, checks = code || form.AllowsCodeHosts, checks || form.ConfiguresPackageVerification(argumentText)
 	}
-	found := packageSourceEffects(file, append(addresses, replacementHosts(argumentText, insertedText)...), code)
+	found := packageSourceEffects(file, append(addresses, unusualPackageSourceURLs(argumentText, insertedText)...), code)
 	if checks {
-		found = append(found, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "weaken", Harms: []effect.Harm{effect.WeakensProtection},
+		found = append(found, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "weaken", Harms: []effect.Harm{effect.WeakensSecurityControls},
 			Reason: path.Base(file) + " loses the checksums of packages"})
 	}
 	for _, e := range found {
@@ -146,9 +147,9 @@ var urlHostPattern = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?
 // hostNamePattern matches host names in a text, with the delimiters around them.
 var hostNamePattern = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
 
-// replacementHosts returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
+// unusualPackageSourceURLs returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
 // source: the edit replaces that source.
-func replacementHosts(argumentText, insertedText string) (out []string) {
+func unusualPackageSourceURLs(argumentText, insertedText string) (out []string) {
 	if usual, _ := findPackageSourceHosts(argumentText); usual {
 		_, out = findPackageSourceHosts(insertedText)
 	}

@@ -130,7 +130,7 @@ func TestSources(t *testing.T) {
 		{"jupyter labextension install https://r.test/x", "r.test"},
 		{"cat > ~/.m2/settings.xml <<E\n<mirror><url>https://r.test</url></mirror>\nE", "r.test"},
 	} {
-		res := Analyze(c.text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(c.text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}})
 		if got := redirected(res.Effects); got != c.want {
 			t.Errorf("%s: %q, want %q", c.text, got, c.want)
 		}

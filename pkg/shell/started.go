@@ -41,13 +41,13 @@ func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	for _, name := range names {
 		for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
 			if f := s.files[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
-				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", f.val, program, f.val.SourceSpan, nil) })
+				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", f.content, program, f.content.SourceSpan, nil) })
 			}
 		}
 		if !set || s.initialPathContext.ReadScript == nil || !home.val.IsLiteral() {
 			continue
 		}
-		if p, pattern := s.workingFolderContext().Path(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.initialPathContext.Home {
+		if p, pattern := s.workingFolderContext().CanonicalPath(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.initialPathContext.Home {
 			if data, err := s.initialPathContext.ReadScript(p); err == nil {
 				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", abstract.Lit(string(data)), program, home.val.SourceSpan, nil) })
 			}
@@ -92,7 +92,7 @@ func parseShebang(text string) (words []string, language string) {
 }
 
 // valuesWithSpan returns words as literal values that all have the same given span.
-func valuesWithSpan(words []string, at effect.Span) []abstract.Value {
+func valuesWithSpan(words []string, at effect.CommandTextSpan) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {
 		out[i] = abstract.Value{Text: w, SourceSpan: at}
@@ -156,15 +156,15 @@ func normalizeXargsPlaceholder(program string, argv []abstract.Value) []abstract
 	return argv
 }
 
-// runFileText walks the content of an executed file, as code of language, or else for the interpreter in its first
+// walkExecutedFileText walks the content of an executed file, as code of language, or else for the interpreter in its first
 // line.
-func (s *state) runFileText(language string, v, f abstract.Value, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
-	if language == "" && v.IsLiteral() {
-		words, named := parseShebang(v.Text)
+func (s *state) walkExecutedFileText(language string, content, filePath abstract.Value, args []abstract.Value, io abstract.Streams, at effect.CommandTextSpan) abstract.Value {
+	if language == "" && content.IsLiteral() {
+		words, named := parseShebang(content.Text)
 		if len(words) > 0 {
-			return s.invoke(append(append(valuesWithSpan(words, at), f), args...), io)
+			return s.resolveAndWalkArgv(append(append(valuesWithSpan(words, at), filePath), args...), io)
 		}
 		language = named
 	}
-	return s.walkExecutedText(languageOrShell(language), v, "running "+abstract.ClipForMessage(f.String()), at, args)
+	return s.walkExecutedText(languageOrShell(language), content, "running "+abstract.ClipForMessage(filePath.String()), at, args)
 }

@@ -20,12 +20,12 @@ type state struct {
 	text                           string
 	initialPathContext             *effect.PathContext
 	effects                        []effect.Effect
-	writtenFileTexts               []effect.FileText
+	writtenFileTexts               []effect.WrittenFileText
 	commandLines                   strings.Builder
 	stepsSpent                     int
 	isAnalysisAborted              bool
-	mayTextTestIfVariableSet       bool           // the text contains ${x+word}, which tests whether a variable is set
-	redirectedOutput               abstract.Value // output that the last statement sent to its redirection target
+	hasPossibleIsSetExpansion      bool           // the text contains ${x+word}, which tests whether a variable is set
+	lastStatementRedirectedOutput  abstract.Value // output that the last statement sent to its redirection target
 	isReadDifferentlyByZsh         bool           // zsh reads part of the current command differently
 	walkedScriptCount              int            // shell scripts that were read and walked
 	argumentsWithoutRecordedEffect []string       // words and inputs without an effect
@@ -35,35 +35,35 @@ type state struct {
 }
 
 // A sharedShellState is the data that all shells of the analysed text share. It only grows: a write that
-// may not happen is marked with writtenFile.isUncertain.
+// may not happen is marked with writtenFile.isWriteUncertain.
 type sharedShellState struct {
-	files                 []writtenFile
-	filesReadAfterWrite   []string // files that the text has written and then read
-	concurrentReads       []string // files that a concurrent part of the text reads
-	concurrentWrites      []string // files that a concurrent part may write at any time
-	links                 []link
-	moves                 []fileMove
-	gitRemotes            []command.GitRemote   // remotes that the text adds to git repositories
-	backupPaths           []string              // paths of backup copies of edited files
-	visitedWorkingFolders []*effect.PathContext // working folders of all shells
-	definedFunctions      []*function           // all functions that the text defines
+	files                        []writtenFile
+	filesReadAfterWrite          []string // files that the text has written and then read
+	pathsReadByConcurrentJobs    []string // files that a concurrent part of the text reads
+	pathsWrittenByConcurrentJobs []string // files that a concurrent part may write at any time
+	links                        []link
+	moves                        []fileMove
+	gitRemotes                   []command.GitRemote   // remotes that the text adds to git repositories
+	backupCopyPaths              []string              // paths of backup copies of edited files
+	visitedWorkingFolders        []*effect.PathContext // working folders of all shells
+	definedFunctions             []*function           // all functions that the text defines
 }
 
-// A scope is the state of one nested part of the analysed text: state.walkInNestedTextScope restores the
-// outer scope at the end.
+// A nestedTextScope is the state of one nested part of the analysed text:
+// state.walkInNestedTextScope restores the outer scope at the end.
 type nestedTextScope struct {
-	input                           abstract.Value // standard input of the current statement, which its substitutions read
-	sharedInput                     *sharedInput   // the unread rest of input
-	spanOfNestedText                *effect.Span   // span of nested text in the command, if offsets in the text cannot be mapped
-	offsetInAnalyzedText            int            // offset of the walked text in state.text, used if spanOfNestedText is nil
-	statementListDepth              int            // nesting depth of statement lists
-	hasReplacedTemplatePlaceholders bool           // the text had placeholders or templates, which were replaced by unset variables
+	statementStdin                  abstract.Value          // standard input of the current statement, which its substitutions read
+	sharedInput                     *stdinSharedByCommands  // the unread rest of input
+	spanOfNestedText                *effect.CommandTextSpan // span of nested text in the command, if offsets in the text cannot be mapped
+	offsetInAnalyzedText            int                     // offset of the walked text in state.text, used if spanOfNestedText is nil
+	statementListDepth              int                     // nesting depth of statement lists
+	hasReplacedTemplatePlaceholders bool                    // the text had placeholders or templates, which were replaced by unset variables
 
 	functionExits, currentLineExitStates *earlyExitStates   // exits of the function and of the line being walked
 	loopExits                            []*earlyExitStates // exits of the enclosing loops
 
 	nestingDepth              int
-	diskScriptDepth           int         // nesting depth of scripts and recipes on disk
+	scriptFileNestingDepth    int         // nesting depth of scripts and recipes on disk
 	remoteOrContainerDepth    int         // nesting depth of commands on another machine or in a container
 	remoteMachineDepth        int         // nesting depth of commands on another machine, without containers
 	persistentContainerDepth  int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
@@ -82,13 +82,13 @@ type nestedTextScope struct {
 }
 
 // A sharedInput is standard input that several commands read one after another.
-type sharedInput struct {
+type stdinSharedByCommands struct {
 	val          abstract.Value
 	isPartlyRead bool // a command has read some of it
 }
 
 // remaining returns the unread rest of the input, for the next command.
-func (in *sharedInput) remaining() abstract.Value {
+func (in *stdinSharedByCommands) remaining() abstract.Value {
 	if in.isPartlyRead {
 		return inputAfterPartialRead(in.val)
 	}
@@ -103,20 +103,20 @@ func (s *state) walkInNestedTextScope(walk func()) {
 }
 
 // walkNested walks text that a part of the command runs as shell code.
-func (s *state) walkNested(text string, at effect.Span) (out abstract.Value) {
+func (s *state) walkNested(text string, at effect.CommandTextSpan) (out abstract.Value) {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	s.walkInNestedTextScope(func() {
 		s.spanOfNestedText = &at
-		out = s.walkShellText(text)
+		out = s.parseAndWalkShellText(text)
 	})
 	s.leaveNesting()
 	return out
 }
 
 // enterNesting adds a level of nesting and reports whether it is allowed.
-func (s *state) enterNesting(at effect.Span) bool {
+func (s *state) enterNesting(at effect.CommandTextSpan) bool {
 	if s.nestingDepth >= maxCommandNesting {
 		s.giveUp("commands are nested too deeply")
 		return false
@@ -130,7 +130,7 @@ func (s *state) leaveNesting() { s.nestingDepth-- }
 // spendSteps spends n steps of the analysis budget and reports whether the walk may go on.
 func (s *state) spendSteps(n int) bool {
 	s.stepsSpent += n
-	if s.stepsSpent > maxSteps {
+	if s.stepsSpent > maxAnalysisSteps {
 		s.giveUp("the command is too complex")
 		return false
 	}
@@ -143,21 +143,21 @@ func (s *state) spendSteps(n int) bool {
 func (s *state) giveUp(why string) {
 	if !s.isAnalysisAborted {
 		s.isAnalysisAborted = true
-		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Reason: why, Span: effect.Span{End: len(s.text)}})
+		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Reason: why, Span: effect.CommandTextSpan{End: len(s.text)}})
 	}
-	s.stepsSpent = maxSteps + 1
+	s.stepsSpent = maxAnalysisSteps + 1
 }
 
 // span converts offsets in the walked text to a span in the whole text.
-func (s *state) span(start, end int) effect.Span {
+func (s *state) span(start, end int) effect.CommandTextSpan {
 	if s.spanOfNestedText != nil {
 		return *s.spanOfNestedText
 	}
 	start, end = min(max(0, start+s.offsetInAnalyzedText), len(s.text)), min(max(0, end+s.offsetInAnalyzedText), len(s.text))
-	return effect.Span{Start: start, End: max(start, end)}
+	return effect.CommandTextSpan{Start: start, End: max(start, end)}
 }
 
-func (s *state) spanOf(n syntax.Node) effect.Span {
+func (s *state) spanOf(n syntax.Node) effect.CommandTextSpan {
 	if s.spanOfNestedText != nil {
 		return *s.spanOfNestedText
 	}

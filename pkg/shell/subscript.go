@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// walkSubscripts walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
-// number: a[$(id)]. If number is set, the whole value is evaluated.
+// walkSubscripts walks command substitutions in a value's array subscripts, which run if the value
+// is evaluated as a number: a[$(id)]. If isEvaluatedAsNumber is true, the whole value is evaluated.
 func (s *state) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
 	if v.IsGlobPattern && v.Origin == 0 { // glob characters of the command itself are literal in a value
 		v.Text, v.IsGlobPattern = strings.ReplaceAll(v.Text, `\`, ""), false
@@ -28,7 +28,7 @@ func (s *state) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
 // checkArrayMemberForCode checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
 func (s *state) checkArrayMemberForCode(name string, v abstract.Value) {
 	if s.walkSubscripts(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
-		s.checkEnvironmentCode(name, v, v.SourceSpan)
+		s.recordVariableAssignmentEffects(name, v, v.SourceSpan)
 	}
 }
 
@@ -37,8 +37,8 @@ func hasCommandSubstitution(text string) bool {
 	return strings.Contains(text, "$(") || strings.Contains(text, "`")
 }
 
-// subscriptsWithCommands returns the array subscripts in a text that contain a command substitution; with number set, the
-// whole text.
+// subscriptsWithCommands returns the array subscripts in a text that contain a command
+// substitution; if isEvaluatedAsNumber is true, the whole text.
 func subscriptsWithCommands(text string, isEvaluatedAsNumber bool) []string {
 	if isEvaluatedAsNumber {
 		return []string{text}
@@ -67,6 +67,6 @@ func subscriptsWithCommands(text string, isEvaluatedAsNumber bool) []string {
 }
 
 // walkExpansionsInPlainText walks the expansions in a text that is otherwise not code, such as a prompt.
-func (s *state) walkExpansionsInPlainText(text string, at effect.Span) {
+func (s *state) walkExpansionsInPlainText(text string, at effect.CommandTextSpan) {
 	s.walkNested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

@@ -11,7 +11,7 @@ import (
 
 // walkCommandSubstitution walks $(…) and returns its output.
 func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
-	out := s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.input) })
+	out := s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.statementStdin) })
 	if out.IsLiteral() {
 		out.Text = strings.TrimRight(out.Text, "\n")
 		return out
@@ -48,12 +48,12 @@ func (s *state) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	}
 	var out abstract.Value
 	s.walkConcurrent(func() {
-		out = s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(p.Stmts, s.input) })
+		out = s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(p.Stmts, s.statementStdin) })
 	})
 	if out.IsGlobPattern {
 		out = out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment))
 		out.Display = show
 	}
-	s.addFile(writtenFile{path: path, val: out})
+	s.addFile(writtenFile{path: path, content: out})
 	return abstract.Value{Text: path, SourceSpan: s.spanOf(p), Taint: out.Taint &^ abstract.TaintUnknownText}
 }

@@ -14,7 +14,7 @@ func TestTopFolder(t *testing.T) {
 	lies := map[string]string{"/work/app/.git/config": "[core]\n\tbare = false\n", "/work/odd/.git/config": "[core]\n\tworktree = /\n", "/work/linked/.git": "gitdir: /work/app/.git/worktrees/linked\n"}
 	folders := map[string]bool{"/work/app": true, "/work/app/src": true, "/work/app/.git": true, "/work/odd": true, "/work/odd/.git": true, "/work/linked": true, "/work/linked/src": true, "/": true, "/work": true}
 	place := func(cwd string) *effect.PathContext {
-		return &effect.PathContext{CWD: cwd, Home: "/home/me", Roots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
+		return &effect.PathContext{CWD: cwd, Home: "/home/me", WorkspaceRoots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
 			if text, ok := lies[p]; ok {
 				return []byte(text), nil
 			}
@@ -64,7 +64,7 @@ func TestPackageFolder(t *testing.T) {
 	t.Parallel()
 	lies := map[string]string{"/work/app/package.json": "{}", "/work/mono/package.json": `{"workspaces": ["a"]}`, "/work/mono/a/package.json": "{}"}
 	folders := map[string]bool{"/work/app": true, "/work/app/src": true, "/work/mono": true, "/work/mono/a": true, "/": true, "/work": true, "/work/bare": true}
-	place := &effect.PathContext{CWD: "/work/app/src", Home: "/home/me", Roots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
+	place := &effect.PathContext{CWD: "/work/app/src", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
 		if text, ok := lies[p]; ok {
 			return []byte(text), nil
 		}

@@ -27,7 +27,7 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	}
 	into, archives, extracts := "", []string{}, false
 	for _, t := range use.OperandEffects {
-		p, pattern := s.workingFolderContext().Path(t.Word.Text, t.Word.IsGlobPattern)
+		p, pattern := s.workingFolderContext().CanonicalPath(t.Word.Text, t.Word.IsGlobPattern)
 		switch {
 		case t.Kind == effect.WriteFile && t.Recursive:
 			into, extracts = p, !pattern
@@ -41,8 +41,8 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	}
 	piped := len(archives) == 0
 	switch {
-	case words.areAllWordsKnown && words.archive != "" && words.archive != "-":
-		p, pattern := s.workingFolderContext().Path(words.archive, false)
+	case words.areAllWordsKnown && words.archivePath != "" && words.archivePath != "-":
+		p, pattern := s.workingFolderContext().CanonicalPath(words.archivePath, false)
 		if piped = false; pattern {
 			return
 		}
@@ -64,9 +64,9 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	}
 	for _, archive := range archives {
 		if len(s.writtenFileContents(archive, false)) == 0 {
-			u := unpacking{analysisState: s, program: base, argv: argv, span: wordsSpan(argv), archive: archive, targetFolder: into, tarOptions: words, linkTargets: map[string]string{}}
+			u := unpacking{analysisState: s, program: base, argv: argv, span: wordsSpan(argv), archivePath: archive, targetFolder: into, tarOptions: words, linkTargets: map[string]string{}}
 			u.isCertainlyArchive = !piped && (words.areAllWordsKnown || !tarPrograms[base]) || isTarArchiveName(archive)
-			u.unpack()
+			u.recordUnpackEffects()
 		}
 	}
 }
@@ -97,7 +97,7 @@ type tarOptions struct {
 	printsMembers      bool // members are printed to standard output
 	keepsAbsoluteNames bool // absolute names and names with ".." are kept
 	ignoresZeros       bool
-	archive            string
+	archivePath        string
 	onlyMembers        []string // members to unpack; empty for all
 	excludedNames      []string // name parts that are excluded
 }
@@ -150,10 +150,10 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 			switch {
 			case name == "--files-from":
 				listed = true
-			case name == "--file" && w.archive != "":
+			case name == "--file" && w.archivePath != "":
 				return unclear
 			case name == "--file":
-				w.archive = value
+				w.archivePath = value
 			case name == "--exclude" && len(w.onlyMembers) == 0 && !listed && value != "" && !strings.ContainsAny(value, `/*?[]\!{}`):
 				w.excludedNames = append(w.excludedNames, value)
 			}
@@ -177,11 +177,11 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 				} else {
 					letters = ""
 				}
-				if letter == 'f' && w.archive != "" {
+				if letter == 'f' && w.archivePath != "" {
 					return unclear
 				}
 				if letter == 'f' {
-					w.archive = value
+					w.archivePath = value
 				}
 				listed = listed || letter == 'T'
 			}
@@ -228,29 +228,29 @@ const maxEffectsSearchedForArchive = 16
 
 // An unpacking is the extraction of one archive.
 type unpacking struct {
-	analysisState           *state
-	program                 string
-	argv                    []abstract.Value
-	span                    effect.Span
-	archive                 string
-	targetFolder            string
-	stripComponents         int
-	flattensMemberPaths     bool // folders in names are dropped
-	renamesMembers          bool
-	linkTargets             map[string]string // link targets, by the path of the link
-	linksLeavingTargetCount int               // number of links that lead out of the folder
-	hasAmbiguousLinks       bool              // two links have one name, or a path has too many links
-	recordedMemberCount     int
-	isCertainlyArchive      bool // the file is certainly the archive that is unpacked
+	analysisState              *state
+	program                    string
+	argv                       []abstract.Value
+	span                       effect.CommandTextSpan
+	archivePath                string
+	targetFolder               string
+	stripComponents            int
+	flattensMemberPaths        bool // folders in names are dropped
+	renamesMembers             bool
+	linkTargets                map[string]string // link targets, by the path of the link
+	linksLeavingTargetCount    int               // number of links that lead out of the folder
+	hasDuplicateOrTooManyLinks bool              // two links have one name, or a path has too many links
+	recordedMemberCount        int
+	isCertainlyArchive         bool // the file is certainly the archive that is unpacked
 	tarOptions
 }
 
-func (u *unpacking) unpack() {
+func (u *unpacking) recordUnpackEffects() {
 	u.parseOptions()
-	members, err := u.analysisState.initialPathContext.ListArchive(u.archive, packed.Query{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
-	if zipped := u.archive + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.analysisState.writtenFileContents(zipped, false)) == 0 {
-		u.archive = zipped
-		members, err = u.analysisState.initialPathContext.ListArchive(u.archive, packed.Query{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: true})
+	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
+	if zipped := u.archivePath + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.analysisState.writtenFileContents(zipped, false)) == 0 {
+		u.archivePath = zipped
+		members, err = u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: true})
 	}
 	for i := range members {
 		if !u.analysisState.spendSteps(1) {
@@ -258,22 +258,22 @@ func (u *unpacking) unpack() {
 		}
 		u.recordMemberEffects(&members[i])
 	}
-	name := abstract.ClipForMessage(path.Base(u.archive))
+	name := abstract.ClipForMessage(path.Base(u.archivePath))
 	switch {
 	case errors.Is(err, packed.ErrLimit), u.recordedMemberCount > maxUnpackedMembers:
-		u.analysisState.emitDynamic(effect.CauseUnreadArchive, name+" is a larger archive than shield reads, so the rest of its content is unknown", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, name+" is a larger archive than shield reads, so the rest of its content is unknown", u.span)
 	case errors.Is(err, packed.ErrUnsupported):
-		u.analysisState.emitDynamic(effect.CauseUnreadArchive, "the content of "+name+" is unknown, as shield does not read archives of its format", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, "the content of "+name+" is unknown, as shield does not read archives of its format", u.span)
 	case errors.Is(err, packed.ErrFormat) && u.isCertainlyArchive && (tarPrograms[u.program] || zipPrograms[u.program]):
-		u.analysisState.emitDynamic(effect.CauseUnreadArchive, name+" is not a readable archive, so its content is unknown", u.span)
-	case u.hasAmbiguousLinks:
-		u.analysisState.emitDynamic(effect.CauseUnreadArchive, "links in "+name+" can point to more than one place", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, name+" is not a readable archive, so its content is unknown", u.span)
+	case u.hasDuplicateOrTooManyLinks:
+		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, "links in "+name+" can point to more than one place", u.span)
 	case err != nil && len(members) > 0:
-		u.analysisState.emitDynamic(effect.CauseUnreadArchive, "the archive "+name+" is truncated or damaged", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, "the archive "+name+" is truncated or damaged", u.span)
 	case err != nil && u.keepsAbsoluteNames:
-		u.analysisState.emitDynamic(effect.CauseUnreadArchive, u.program+" unpacks absolute paths, and the content of "+name+" was not read", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, u.program+" unpacks absolute paths, and the content of "+name+" was not read", u.span)
 	case err == nil && u.renamesMembers:
-		u.analysisState.emitDynamic(effect.CauseUnresolvedText, u.program+" renames the files of "+name+" while unpacking", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseUnresolvedText, u.program+" renames the files of "+name+" while unpacking", u.span)
 	}
 }
 
@@ -296,9 +296,9 @@ func (u *unpacking) parseOptions() {
 	}
 }
 
-// targetPath returns the paths to which a member may be unpacked: p follows from the member's name,
-// and behind also follows links that the archive contains. Existing files decide which of the two
-// is written. Both are "" if the member is not unpacked.
+// targetPath returns the paths to which a member of an archive may be unpacked: namedPath follows
+// from the member's name, and resolvedPath also follows links that the archive contains. Existing
+// files decide which of the two is written. Both are "" if the member is not unpacked.
 func (u *unpacking) targetPath(name string) (namedPath, resolvedPath string) {
 	if u.flattensMemberPaths {
 		name = path.Base(name)
@@ -331,7 +331,7 @@ func (u *unpacking) resolveLinks(folder, relativePath string, hopsLeft *int) str
 			continue
 		}
 		if *hopsLeft--; *hopsLeft < 0 {
-			u.hasAmbiguousLinks = true
+			u.hasDuplicateOrTooManyLinks = true
 			return folder
 		}
 		if !strings.HasPrefix(to, "/") {
@@ -399,7 +399,7 @@ func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	}
 	e := effect.Effect{Kind: effect.WriteFile, Path: p, Program: u.program, Span: u.span}
 	if !inside {
-		e.Certainty, e.Reason = effect.Possible, path.Base(u.archive)+" contains "+abstract.ClipForMessage(m.Name)+", a path outside the target folder (path traversal)"
+		e.Certainty, e.Reason = effect.Possible, path.Base(u.archivePath)+" contains "+abstract.ClipForMessage(m.Name)+", a path outside the target folder (path traversal)"
 	}
 	u.analysisState.emitOnce(e)
 	if m.TextComplete {
@@ -472,7 +472,7 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 		return
 	}
 	if was, ok := u.linkTargets[p]; ok && was != raw {
-		u.hasAmbiguousLinks = true
+		u.hasDuplicateOrTooManyLinks = true
 	}
 	u.linkTargets[p] = raw
 	hops := maxItemsPerAnalyzedList
@@ -488,5 +488,5 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 		return
 	}
 	u.analysisState.recordLink(p, false, abstract.Lit(to))
-	u.analysisState.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archive) + " contains a symbolic link to this path, and unpacking writes files through the link"})
+	u.analysisState.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archivePath) + " contains a symbolic link to this path, and unpacking writes files through the link"})
 }

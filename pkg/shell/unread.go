@@ -43,7 +43,7 @@ func (s *state) recordUnrecognizedArguments(base string, argv []abstract.Value, 
 			continue
 		}
 		if _, rest, ok := strings.Cut(v.Text, "://"); ok && w.MaybeOptionValue && use.Class == effect.Network && rest != "" {
-			s.recordUnknownURLUse(base, v)
+			s.recordURLWithUnknownUse(base, v)
 		}
 		for _, text := range pathsIn(v.Text) {
 			if use.IsWindowsProgram && text[0] == '/' {
@@ -54,7 +54,7 @@ func (s *state) recordUnrecognizedArguments(base string, argv []abstract.Value, 
 			if v.IsGlobPattern {
 				one.Display = text
 			}
-			s.recordUnknownPathUse(base, one, w.MaybeOptionValue)
+			s.recordPathWithUnknownUse(base, one, w.MaybeOptionValue)
 		}
 	}
 }
@@ -99,29 +99,29 @@ func pathsIn(text string) []string {
 // distinguishedNamePattern matches the subject name of a certificate, such as /C=XX/CN=a.
 var distinguishedNamePattern = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
-// recordUnknownURLUse records that the use of a public URL in a network program's option is unknown.
-func (s *state) recordUnknownURLUse(base string, v abstract.Value) {
+// recordURLWithUnknownUse records that the use of a public URL in a network program's option is unknown.
+func (s *state) recordURLWithUnknownUse(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
-	if _, host := effect.URL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
-		s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+	if _, host := effect.NormalizeURL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
+		s.emitUnknownEffect(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	}
 }
 
-// recordUnknownPathUse records that it is unknown what a program does with a path.
-func (s *state) recordUnknownPathUse(base string, v abstract.Value, withOrdinaryFiles bool) {
-	p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
-	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, withOrdinaryFiles) {
+// recordPathWithUnknownUse records that it is unknown what a program does with a path.
+func (s *state) recordPathWithUnknownUse(base string, v abstract.Value, includesOrdinaryFiles bool) {
+	p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
+	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, includesOrdinaryFiles) {
 		return
 	}
 	mark := len(s.effects)
 	s.emitPath(effect.ReadFile, v, false)
 	s.emitPath(effect.WriteFile, v, false)
 	s.markEffectsPossible(mark)
-	s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+	s.emitUnknownEffect(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 }
 
 // stdinFileText returns the content of the file on a command's standard input; found is false if it is unknown.
-func (s *state) stdinFileText(io abstract.Streams, at effect.Span) (text string, found bool) {
+func (s *state) stdinFileText(io abstract.Streams, at effect.CommandTextSpan) (text string, found bool) {
 	if io.ExistingInputFile == "" || io.Stdin.IsLiteral() || s.remoteOrContainerDepth > 0 && s.initialPathContext.ReadScript == nil {
 		return "", false
 	}
@@ -138,7 +138,7 @@ func (s *state) mayBeCreatedBeforeRun(f abstract.Value) bool {
 	}
 	before := s.text[:at]
 	return leavesBackgroundCommand(before) || containsAny(before, "inotifywait", "fswatch") && fileWaitPattern().MatchString(before) ||
-		strings.Contains(before, name) && containsAny(before, "while", "until") && loopPattern().MatchString(before)
+		strings.Contains(before, name) && containsAny(before, "while", "until") && whileOrUntilPattern().MatchString(before)
 }
 
 // isInUserHome reports whether a path outside the workspace is in a home folder, where another process of the user may
@@ -173,17 +173,17 @@ func leavesBackgroundCommand(text string) bool {
 	return false
 }
 
-// fileWaitPattern matches commands that wait for a file; loopPattern matches the start of a while
+// fileWaitPattern matches commands that wait for a file; whileOrUntilPattern matches the start of a while
 // or until loop.
 var (
-	fileWaitPattern = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
-	loopPattern     = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
+	fileWaitPattern     = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
+	whileOrUntilPattern = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
-// checkUnreadInput checks the input lines of a program if it is unknown how the program uses its
+// recordSuspiciousStdinLine checks the input lines of a program if it is unknown how the program uses its
 // input. It records the first line that contains a URL, a protected path, a command or a
 // destructive verb.
-func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span) {
+func (s *state) recordSuspiciousStdinLine(base string, in abstract.Value, at effect.CommandTextSpan) {
 	if !in.IsLiteral() || in.Text == "" {
 		return
 	}
@@ -192,15 +192,15 @@ func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span)
 		if !s.spendSteps(1 + len(line)/512) {
 			return
 		}
-		if what := s.suspiciousInstructionLine(strings.TrimSpace(line)); what != "" {
-			s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.ClipForMessage(what)+"; instead: leave the line out, or ask the user", at)
+		if what := s.lineIfSuspiciousInstruction(strings.TrimSpace(line)); what != "" {
+			s.emitUnknownEffect(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.ClipForMessage(what)+"; instead: leave the line out, or ask the user", at)
 			return
 		}
 	}
 }
 
 // recordSuspiciousUnparsedCode judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
-func (s *state) recordSuspiciousUnparsedCode(text string, at effect.Span) {
+func (s *state) recordSuspiciousUnparsedCode(text string, at effect.CommandTextSpan) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -209,7 +209,7 @@ func (s *state) recordSuspiciousUnparsedCode(text string, at effect.Span) {
 			return
 		}
 		if line = strings.TrimSpace(line); pipeToShellPattern().MatchString(line) || s.mentionsProtectedPath(line) {
-			s.emitDynamic(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.ClipForMessage(line), at)
+			s.emitUnknownEffect(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.ClipForMessage(line), at)
 			return
 		}
 	}
@@ -218,10 +218,10 @@ func (s *state) recordSuspiciousUnparsedCode(text string, at effect.Span) {
 // maxProtectedPathListBytes is the maximum size in bytes of a file that is searched for protected paths.
 const maxProtectedPathListBytes = 4096
 
-// protectedPathListFileText returns the content of a file on the disk that lists protected paths, for
+// textOfFileListingProtectedPaths returns the content of a file on the disk that lists protected paths, for
 // example paths of credentials. found is true only if the file's content goes to another command,
 // which may use the paths as arguments.
-func (s *state) protectedPathListFileText(filePath string, isPattern bool) (text string, found bool) {
+func (s *state) textOfFileListingProtectedPaths(filePath string, isPattern bool) (text string, found bool) {
 	if s.capturedOutputDepth == 0 || s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || isPattern || effect.IsSecretPath(filePath, false) {
 		return "", false
 	}
@@ -244,7 +244,7 @@ func (s *state) mentionsProtectedPath(line string) bool {
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
-		if p, pattern := s.workingFolderContext().Path(word, false); p != "" && !pattern && s.isOutsideWorkspaceTempAndProgramFolders(p, false, false) {
+		if p, pattern := s.workingFolderContext().CanonicalPath(word, false); p != "" && !pattern && s.isOutsideWorkspaceTempAndProgramFolders(p, false, false) {
 			return true
 		}
 	}
@@ -258,9 +258,9 @@ var (
 	hostPrivilegePattern = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
-// suspiciousInstructionLine returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
+// lineIfSuspiciousInstruction returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
 // destructive verb, or is a shell command; "" otherwise.
-func (s *state) suspiciousInstructionLine(line string) string {
+func (s *state) lineIfSuspiciousInstruction(line string) string {
 	if line == "" {
 		return ""
 	}
@@ -283,12 +283,12 @@ func (s *state) suspiciousInstructionLine(line string) string {
 			return line
 		}
 		for _, text := range pathsIn(word) {
-			if p, pattern := s.workingFolderContext().Path(text, false); p != "" && !isStreamDevice(p) && s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, true) {
+			if p, pattern := s.workingFolderContext().CanonicalPath(text, false); p != "" && !isStreamDevice(p) && s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, true) {
 				return line
 			}
 		}
 		if i := strings.Index(word, "://"); i > 0 {
-			if _, host := effect.URL(word); host != "" && !effect.Loopback(host) {
+			if _, host := effect.NormalizeURL(word); host != "" && !effect.Loopback(host) {
 				return line
 			}
 		}
@@ -316,7 +316,7 @@ func (s *state) isOutsideWorkspaceTempAndProgramFolders(p string, isPattern, inc
 	if s.workingFolderContext().IsInsideRoots(p, isPattern, false) {
 		return false
 	}
-	if effect.IsInSharedFolder(p+"/") || isUnder(p, "/dev/fd") || isUnder(p, "/proc/self") {
+	if effect.IsInSharedTemporaryFolder(p+"/") || isUnder(p, "/dev/fd") || isUnder(p, "/proc/self") {
 		return false
 	}
 	if effect.IsSecretPath(p, isPattern) {
@@ -336,7 +336,7 @@ func (s *state) isOutsideWorkspaceTempAndProgramFolders(p string, isPattern, inc
 var programAndCacheFolders = sync.OnceValue(func() *effect.Globs {
 	var all []string
 	for _, name := range [...]string{"tool_folders", "own_caches"} {
-		list, _ := knowledge.Paths(name)
+		list, _ := knowledge.GlobsOfPathList(name)
 		all = append(all, list...)
 	}
 	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {"/~"}})

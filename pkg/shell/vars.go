@@ -13,13 +13,13 @@ import (
 
 // A variable is the possible contents of a name, and its attributes.
 type variable struct {
-	contents           []variableContent
-	isExported         bool
-	mayBeReadonly      bool           // it may be readonly: an assignment may fail, so the old content stays possible
-	mayTransformValues bool           // an attribute may change assigned values: declare -i, -u, -A and the like
-	isNameref          bool           // declare -n: a nameref to another variable
-	mayNotBeLocal      bool           // a local variable that may not have been declared
-	envFileReadEffect  *effect.Effect // the settings file that set it
+	contents                  []variableContent
+	isExported                bool
+	mayBeReadonly             bool           // it may be readonly: an assignment may fail, so the old content stays possible
+	canAttributesChangeValue  bool           // an attribute may change assigned values: declare -i, -u, -A and the like
+	isNameref                 bool           // declare -n: a nameref to another variable
+	isPossiblyUndeclaredLocal bool           // a local variable that may not have been declared
+	envFileReadEffect         *effect.Effect // the settings file that set it
 }
 
 // A variableContent is one possible content of a variable.
@@ -39,10 +39,10 @@ const maxPossibleVariableValues = 8
 // maxVariables is the maximum number of variables that a text may assign.
 const maxVariables = 1024
 
-// positionalParametersName and zeroName are the names under which the positional parameters (as an array) and $0 are stored.
+// positionalParametersName and dollarZeroName are the names under which the positional parameters (as an array) and $0 are stored.
 const (
 	positionalParametersName = "@"
-	zeroName                 = "0"
+	dollarZeroName           = "0"
 )
 
 // nonSystemPATHMarkerVariable is set if $PATH starts with a folder that is not a system folder: a program's name then does not
@@ -55,18 +55,18 @@ func (c variableContent) equal(o variableContent) bool {
 
 // equalIgnoringSpan reports whether two values are equal, apart from their spans.
 func equalIgnoringSpan(v, o abstract.Value) bool {
-	v.SourceSpan, o.SourceSpan = effect.Span{}, effect.Span{}
+	v.SourceSpan, o.SourceSpan = effect.CommandTextSpan{}, effect.CommandTextSpan{}
 	return v == o
 }
 
 func (v variable) equal(o variable) bool {
-	return v.isExported == o.isExported && v.mayBeReadonly == o.mayBeReadonly && v.mayTransformValues == o.mayTransformValues && v.isNameref == o.isNameref && v.mayNotBeLocal == o.mayNotBeLocal && slices.EqualFunc(v.contents, o.contents, variableContent.equal)
+	return v.isExported == o.isExported && v.mayBeReadonly == o.mayBeReadonly && v.canAttributesChangeValue == o.canAttributesChangeValue && v.isNameref == o.isNameref && v.isPossiblyUndeclaredLocal == o.isPossiblyUndeclaredLocal && slices.EqualFunc(v.contents, o.contents, variableContent.equal)
 }
 
 // merge merges two versions of a variable: the result may have the contents of either.
 func (v variable) merge(o variable) variable {
-	v.isExported, v.mayBeReadonly, v.mayTransformValues, v.isNameref = v.isExported && o.isExported, v.mayBeReadonly || o.mayBeReadonly, v.mayTransformValues || o.mayTransformValues, v.isNameref || o.isNameref
-	v.mayNotBeLocal = v.mayNotBeLocal || o.mayNotBeLocal
+	v.isExported, v.mayBeReadonly, v.canAttributesChangeValue, v.isNameref = v.isExported && o.isExported, v.mayBeReadonly || o.mayBeReadonly, v.canAttributesChangeValue || o.canAttributesChangeValue, v.isNameref || o.isNameref
+	v.isPossiblyUndeclaredLocal = v.isPossiblyUndeclaredLocal || o.isPossiblyUndeclaredLocal
 	if v.envFileReadEffect == nil {
 		v.envFileReadEffect = o.envFileReadEffect
 	}
@@ -100,7 +100,7 @@ func (v variable) valueCoveringPossibleContents(messageText string) abstract.Val
 	}
 	switch {
 	case !numbers:
-		return unknownFromOperands(messageText, all...)
+		return unknownValueWithTaintsOf(messageText, all...)
 	case outside:
 		return abstract.Unknown(messageText, 0).WithOrigin(abstract.OriginUnsetVariable | abstract.OriginArithmetic)
 	}
@@ -136,7 +136,7 @@ func (s *state) lookup(name string) (variableContent, bool) {
 	if len(v.contents) > 1 {
 		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}, true
 	}
-	if v.isNameref || v.mayTransformValues && !v.contents[0].isUnset && !v.contents[0].isInherited {
+	if v.isNameref || v.canAttributesChangeValue && !v.contents[0].isUnset && !v.contents[0].isInherited {
 		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: v.contents[0].isArray}, true
 	}
 	return v.contents[0], !v.contents[0].isInherited
@@ -156,17 +156,17 @@ func (s *state) setVariableContent(name string, c variableContent) {
 	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // reading them does not return the assigned value
 		c = variableContent{val: abstract.UnknownNumber("$" + name)}
 	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
-		c = variableContent{val: unknownFromOperands("$"+name, c.val), mayBeUnset: true}
+		c = variableContent{val: unknownValueWithTaintsOf("$"+name, c.val), mayBeUnset: true}
 	}
-	next := variable{contents: []variableContent{c}, isExported: v.isExported, mayBeReadonly: v.mayBeReadonly, mayTransformValues: v.mayTransformValues, isNameref: v.isNameref}
+	next := variable{contents: []variableContent{c}, isExported: v.isExported, mayBeReadonly: v.mayBeReadonly, canAttributesChangeValue: v.canAttributesChangeValue, isNameref: v.isNameref}
 	if v.mayBeReadonly || slices.Contains(s.trapVariables, name) {
 		next = next.merge(s.vars.get(name))
 	}
-	if v.mayTransformValues && !isDecimal(c.val) { // the value may not be a valid number or key
-		s.recordPossibleLineExit()
+	if v.canAttributesChangeValue && !isDecimal(c.val) { // the value may not be a valid number or key
+		s.recordErrorAbortingLineOrShell()
 	}
 	if v.isNameref {
-		s.emitDynamic(effect.CauseUnresolvedText, "assigns through the nameref $"+name, c.val.SourceSpan)
+		s.emitUnknownEffect(effect.CauseUnresolvedText, "assigns through the nameref $"+name, c.val.SourceSpan)
 		s.forgetVariables()
 		return
 	}
@@ -180,7 +180,7 @@ func (s *state) setVariableContent(name string, c variableContent) {
 // assign assigns a variable, and walks code that runs because of its value.
 func (s *state) assign(name string, v abstract.Value) {
 	s.assignWithoutCodeCheck(name, v)
-	s.checkEnvironmentCode(name, v, v.SourceSpan)
+	s.recordVariableAssignmentEffects(name, v, v.SourceSpan)
 }
 
 // assignWithoutCodeCheck assigns a variable without checking for code that programs run because of its name.
@@ -190,15 +190,15 @@ func (s *state) assignWithoutCodeCheck(name string, v abstract.Value) {
 		s.recordCommandRenaming(name, v.SourceSpan)
 	}
 	if old, ok := s.lookup(name); ok && old.isArray { // an array: assigns its first member, or in zsh replaces it
-		v = unknownFromOperands("$"+name, append([]abstract.Value{v, old.val}, old.members...)...)
+		v = unknownValueWithTaintsOf("$"+name, append([]abstract.Value{v, old.val}, old.members...)...)
 		s.setVariableContent(name, variableContent{val: v, isArray: true})
 		return
 	}
 	s.setVariableContent(name, variableContent{val: v})
 }
 
-// mayAssignWithoutCodeCheck is [state.assignWithoutCodeCheck] for an assignment that may not happen.
-func (s *state) mayAssignWithoutCodeCheck(name string, v abstract.Value) {
+// possiblyAssignWithoutCodeCheck is [state.assignWithoutCodeCheck] for an assignment that may not happen.
+func (s *state) possiblyAssignWithoutCodeCheck(name string, v abstract.Value) {
 	s.walkCodeThatMayRun(func() { s.assignWithoutCodeCheck(name, v) })
 }
 
@@ -222,7 +222,7 @@ func (s *state) assignByNameWord(nameWord, v abstract.Value) {
 // variable that makes programs run code.
 func (s *state) assignUnknownName(v abstract.Value) {
 	if v.IsComputed() {
-		s.emitDynamic(effect.CauseUnresolvedText, "the name of the assigned variable is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+		s.emitUnknownEffect(effect.CauseUnresolvedText, "the name of the assigned variable is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	}
 	s.forgetVariables()
 }
@@ -238,7 +238,7 @@ func (s *state) assignUnknownArrayMember(arrayName string, v abstract.Value) {
 	if arrayName == "argv" { // zsh: argv holds the positional parameters
 		s.setUnknownPositional(all...)
 	}
-	s.setVariableContent(arrayName, variableContent{val: unknownFromOperands("$"+arrayName, all...), isArray: true})
+	s.setVariableContent(arrayName, variableContent{val: unknownValueWithTaintsOf("$"+arrayName, all...), isArray: true})
 }
 
 // forgetVariables makes all variables unknown, because an unknown variable was assigned.
@@ -265,7 +265,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 	switch {
 	case a.Array != nil && a.Index != nil: // zsh: assigns a slice of an array
 		s.walkIndex(a.Index)
-		s.assignUnknownArrayMember(name, unknownFromOperands("$"+name, s.expandArrayMembers(a.Array)...))
+		s.assignUnknownArrayMember(name, unknownValueWithTaintsOf("$"+name, s.expandArrayMembers(a.Array)...))
 		return
 	case a.Array != nil:
 		s.assignArray(name, a)
@@ -336,13 +336,13 @@ func (s *state) assignArray(name string, a *syntax.Assign) {
 	case !exact && len(list) == 1 && list[0].HasPathPerLine && !a.Append:
 		c = variableContent{val: list[0], isArray: true}
 	case !exact:
-		c = variableContent{val: unknownFromOperands("$"+name, append(list, old.val)...), isArray: true}
+		c = variableContent{val: unknownValueWithTaintsOf("$"+name, append(list, old.val)...), isArray: true}
 	}
 	if name == "argv" { // zsh: argv holds the positional parameters
 		s.setUnknownPositional(list...)
 	}
 	if name == "path" && len(list) > 0 {
-		s.checkSearchPath(list[0])
+		s.recordPATHAssignment(list[0])
 	}
 	s.setVariableContent(name, c)
 }
@@ -361,7 +361,7 @@ func (s *state) setPositional(args []abstract.Value) {
 	c := variableContent{isArray: true, members: []abstract.Value{}}
 	for i, v := range args {
 		if v.IsGlobPattern && !v.IsSingleWord { // may become any number of words
-			c = variableContent{isArray: true, val: unknownFromOperands("$@", args...)}
+			c = variableContent{isArray: true, val: unknownValueWithTaintsOf("$@", args...)}
 			if v.HasPathPerLine && len(args) == 1 && i == 0 {
 				c.val = v
 			}
@@ -375,7 +375,7 @@ func (s *state) setPositional(args []abstract.Value) {
 
 // setUnknownPositional sets the positional parameters to an unknown selection of words.
 func (s *state) setUnknownPositional(possibleWords ...abstract.Value) {
-	s.Shell.setVariable(positionalParametersName, variable{contents: []variableContent{{isArray: true, val: unknownFromOperands("$@", possibleWords...)}}})
+	s.Shell.setVariable(positionalParametersName, variable{contents: []variableContent{{isArray: true, val: unknownValueWithTaintsOf("$@", possibleWords...)}}})
 }
 
 // positionalContent returns the positional parameters, from $1; false if they are unknown.
@@ -392,7 +392,7 @@ func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 	c, known := s.positionalContent()
 	switch {
 	case !known:
-		return anyPathOfLineListOrUnknown(c.val, unknownFromOperands("$"+strconv.Itoa(n), c.val)), false
+		return anyPathOfLineListOrUnknown(c.val, unknownValueWithTaintsOf("$"+strconv.Itoa(n), c.val)), false
 	case n >= 1 && n <= len(c.members):
 		return c.members[n-1], true
 	}
@@ -403,7 +403,7 @@ func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 func (s *state) positionalValues() []abstract.Value {
 	c, known := s.positionalContent()
 	if !known {
-		return []abstract.Value{anyPathOfLineListOrUnknown(c.val, unknownFromOperands("$@", c.val))}
+		return []abstract.Value{anyPathOfLineListOrUnknown(c.val, unknownValueWithTaintsOf("$@", c.val))}
 	}
 	return c.members
 }

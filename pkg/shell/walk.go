@@ -18,12 +18,12 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 	}
 	var b abstract.Builder
 	stdin, outer := s.stdin, s.sharedInput
-	own := &sharedInput{val: in}
+	own := &stdinSharedByCommands{val: in}
 	s.walkInNestedTextScope(func() {
 		s.statementListDepth++
 		s.sharedInput = own
 		if s.statementListDepth == 1 {
-			s.currentLineExitStates = s.newEarlyExits(lineBlock)
+			s.currentLineExitStates = s.newEarlyExits(blockKindTopLevelLine)
 		}
 		for i, st := range list {
 			if s.isAnalysisAborted {
@@ -42,7 +42,7 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 			}
 			if s.stdin != stdin {
 				stdin = s.stdin
-				s.sharedInput = &sharedInput{val: *stdin}
+				s.sharedInput = &stdinSharedByCommands{val: *stdin}
 			}
 		}
 		if s.statementListDepth == 1 {
@@ -57,11 +57,11 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 
 // walkStmt walks one statement.
 func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
-	if st == nil || !s.spendSteps(1) || !s.enterNesting(effect.Span{}) {
+	if st == nil || !s.spendSteps(1) || !s.enterNesting(effect.CommandTextSpan{}) {
 		return abstract.Value{}
 	}
 	s.walkInNestedTextScope(func() {
-		s.input = in
+		s.statementStdin = in
 		s.walkZshMultipleInputs(st, in, false)
 		coproc, ok := st.Cmd.(*syntax.CoprocClause)
 		if !st.Background && (!ok || coproc == nil) {
@@ -90,15 +90,16 @@ func (s *state) walkConcurrent(walk func()) {
 	walk()
 	s.addDataLosses(first, effect.LosesFilesAtUnknownTime)
 	s.markFilesUncertain(mark)
-	s.concurrentReads = append(s.concurrentReads, s.filesReadAfterWrite[read:]...)
+	s.pathsReadByConcurrentJobs = append(s.pathsReadByConcurrentJobs, s.filesReadAfterWrite[read:]...)
 	s.recordConcurrentWrites(mark)
 }
 
-// recordConcurrentWrites records that the files written since mark may be written at any time.
+// recordConcurrentWrites records that the files written from index firstNewFile on may be written
+// at any time.
 func (s *state) recordConcurrentWrites(firstNewFile int) {
 	for _, f := range s.files[min(firstNewFile, len(s.files)):] {
 		if f.consumingSubstitution == nil {
-			s.concurrentWrites = append(s.concurrentWrites, f.path)
+			s.pathsWrittenByConcurrentJobs = append(s.pathsWrittenByConcurrentJobs, f.path)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 	from := s.Fork()
 	io := s.walkRedirects(st.Redirs, in)
 	opened := s.fds
-	s.input = io.Stdin
+	s.statementStdin = io.Stdin
 	if st.Cmd == nil {
 		return s.deliverOutput(io, s.walkBareRedirect(io))
 	}
@@ -127,7 +128,7 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 	out := abstract.Value{}
 	s.walkInNestedTextScope(func() {
 		if io.InputRedirected {
-			s.sharedInput = &sharedInput{val: io.Stdin}
+			s.sharedInput = &stdinSharedByCommands{val: io.Stdin}
 		}
 		s.mergesStderr = s.mergesStderr || redirectsErrors(st.Redirs)
 		if io.Out != nil && io.Out.Path != "" {
@@ -142,7 +143,7 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 		s.closeDescriptors(from.fds, opened)
 	}
 	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.Out.Path })
-	if io.OutputDuplicated || overwritten {
+	if io.HasDuplicatedOutputDescriptor || overwritten {
 		out = outputOfPossiblySkippedCommand(abstract.Concat(out, abstract.Unknown("…", 0)))
 	}
 	return s.deliverOutput(io, out)
@@ -216,7 +217,7 @@ func (s *state) walkCommand(c syntax.Command, io abstract.Streams) (out abstract
 		if c.Name != nil {
 			name = cmp.Or(s.expandWord(c.Name).Text, name)
 		}
-		d := descriptor{coprocDescriptorPrefix + itoa(len(s.fds)), &openFile{val: out}}
+		d := descriptor{coprocDescriptorPrefix + itoa(len(s.fds)), &openFile{readableContent: out}}
 		if out.Taint&abstract.TaintNetwork != 0 {
 			d.out = &abstract.OutputTarget{IsSocket: true}
 		}
@@ -270,7 +271,7 @@ func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Valu
 		walk := func() { y = s.walkStmt(c.Y, s.inputLeftForNextCommand(in)) }
 		if effects := len(s.effects); sure && c.Op == syntax.AndStmt {
 			walk()
-		} else if s.walkCodeThatMayRun(walk); isTestCommand(c.X) {
+		} else if s.walkCodeThatMayRun(walk); isTestBuiltinOrClause(c.X) {
 			s.markFileReadsPossible(effects)
 		}
 		if i > 0 || c.Op != syntax.AndStmt || !normallySucceeds(c.X) {
@@ -295,7 +296,7 @@ func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == s
 // walkPipe walks the commands of a pipe, each in its own subshell. The last one may run in the current shell, as in
 // zsh or with bash's lastpipe.
 func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
-	mark, racing, contested, out := len(s.files), len(s.concurrentReads), len(s.concurrentWrites), in
+	mark, racing, contested, out := len(s.files), len(s.pathsReadByConcurrentJobs), len(s.pathsWrittenByConcurrentJobs), in
 	outer := s.sharedInput
 	for i := range len(chain) + 1 {
 		st, last := first, i == len(chain)
@@ -307,7 +308,7 @@ func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstr
 		}
 		side := func() {
 			if i > 0 {
-				s.sharedInput = &sharedInput{val: out}
+				s.sharedInput = &stdinSharedByCommands{val: out}
 				s.walkZshMultipleInputs(st, out, true)
 			}
 			if !last {
@@ -316,23 +317,23 @@ func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstr
 			given := out
 			out = s.walkStmt(st, given)
 			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // in zsh, the output also goes into the pipe
-				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.redirectedOutput))
+				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.lastStatementRedirectedOutput))
 			}
 		}
 		read, given := len(s.filesReadAfterWrite), out
 		s.walkSubshell(side)
-		if last && (strings.Contains(s.text, "lastpipe") || mayChangeShell(st) && s.mayBeZsh()) {
+		if last && (strings.Contains(s.text, "lastpipe") || canChangeShellState(st) && s.mayBeZsh()) {
 			written := out
 			out = given
 			s.walkInNestedTextScope(func() { s.walkCodeThatMayRun(side) })
 			out = written
 		}
-		if s.concurrentReads = append(s.concurrentReads, s.filesReadAfterWrite[read:]...); !last {
+		if s.pathsReadByConcurrentJobs = append(s.pathsReadByConcurrentJobs, s.filesReadAfterWrite[read:]...); !last {
 			s.markFilesUncertain(mark)
 			s.recordConcurrentWrites(mark)
 		}
 	}
-	s.concurrentReads, s.concurrentWrites = s.concurrentReads[:racing], s.concurrentWrites[:contested]
+	s.pathsReadByConcurrentJobs, s.pathsWrittenByConcurrentJobs = s.pathsReadByConcurrentJobs[:racing], s.pathsWrittenByConcurrentJobs[:contested]
 	if outer != nil && s.readsInput(first) {
 		outer.isPartlyRead = true
 	}
@@ -352,8 +353,8 @@ func (s *state) readsInput(st *syntax.Stmt) bool {
 	return true
 }
 
-// mayChangeShell reports whether a statement may change the state of the shell that runs it.
-func mayChangeShell(st *syntax.Stmt) bool {
+// canChangeShellState reports whether a statement may change the state of the shell that runs it.
+func canChangeShellState(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
 		return true
@@ -370,15 +371,15 @@ func alwaysSucceeds(st *syntax.Stmt) bool {
 	}
 	if len(call.Args) == 0 {
 		return !slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool {
-			return a.Index != nil || a.Array != nil || a.Value != nil && !isSimpleWord(a.Value)
+			return a.Index != nil || a.Array != nil || a.Value != nil && !canExpandWithoutCommandOrError(a.Value)
 		})
 	}
 	name := call.Args[0].Lit()
 	return name == "true" || name == ":"
 }
 
-// isSimpleWord reports whether the expansion of a word runs no command and cannot fail.
-func isSimpleWord(w syntax.Node) bool {
+// canExpandWithoutCommandOrError reports whether the expansion of a word runs no command and cannot fail.
+func canExpandWithoutCommandOrError(w syntax.Node) bool {
 	simple := true
 	syntax.Walk(w, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -409,8 +410,8 @@ func normallySucceeds(st *syntax.Stmt) bool {
 	return false
 }
 
-// isTestCommand reports whether a statement is only a test.
-func isTestCommand(st *syntax.Stmt) bool {
+// isTestBuiltinOrClause reports whether a statement is only a test.
+func isTestBuiltinOrClause(st *syntax.Stmt) bool {
 	switch c := st.Cmd.(type) {
 	case *syntax.TestClause:
 		return true
@@ -420,7 +421,8 @@ func isTestCommand(st *syntax.Stmt) bool {
 	return false
 }
 
-// markFileReadsPossible downgrades reads of files from effect mark on to possible; their content stays known.
+// markFileReadsPossible downgrades reads of files from index firstEffect on to possible; their
+// content stays known.
 func (s *state) markFileReadsPossible(firstEffect int) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		if s.effects[i].Kind == effect.ReadFile {
@@ -439,8 +441,8 @@ func outputOfPossiblySkippedCommand(out abstract.Value) abstract.Value {
 	return v
 }
 
-// commonOutput returns the output of one of several commands: known only if all outputs are equal.
-func commonOutput(outs []abstract.Value) abstract.Value {
+// outputIfAllEqual returns the output of one of several commands: known only if all outputs are equal.
+func outputIfAllEqual(outs []abstract.Value) abstract.Value {
 	if len(outs) == 0 {
 		return abstract.Value{}
 	}
@@ -529,7 +531,7 @@ func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value
 // walkIteration walks one iteration of a loop, which break or continue can end early.
 func (s *state) walkIteration(walk func()) {
 	s.walkInNestedTextScope(func() {
-		end := s.newEarlyExits(iterationBlock)
+		end := s.newEarlyExits(blockKindLoopIteration)
 		s.loopExits = append(slices.Clip(s.loopExits), end)
 		walk()
 		s.joinEarlyExits(end)
@@ -554,7 +556,7 @@ func (s *state) walkFor(c *syntax.ForClause, in abstract.Value) (out abstract.Va
 	case *syntax.WordIter:
 		var outs []abstract.Value
 		s.walkEachVariableValue(&syntax.ForClause{Loop: loop}, func() { outs = append(outs, s.walkForWords(c, loop, in)) })
-		return commonOutput(outs)
+		return outputIfAllEqual(outs)
 	case *syntax.CStyleLoop:
 		s.walkArithmetic(loop.Init)
 		first := len(s.effects)
@@ -645,7 +647,7 @@ func (s *state) walkTrapsAndUncalledFunctions() {
 		case isShellHookFunction(f.name):
 			s.walkSubshell(func() {
 				s.forgetVariables() // the shell may call the hook at any time
-				s.callFunction(f, []abstract.Value{unknownFromOperands("$@")}, abstract.Value{}, abstract.Value{})
+				s.callFunction(f, []abstract.Value{unknownValueWithTaintsOf("$@")}, abstract.Value{}, abstract.Value{})
 			})
 		case !f.hasBeenCalled:
 			s.callFunction(f, nil, abstract.Value{}, abstract.Value{})
@@ -668,8 +670,8 @@ func (s *state) recordPossibleExit() {
 	s.possibleExits.mayHaveExitedShell = s.possibleExits.mayHaveExitedShell || s.capturedOutputDepth > 0 || s.childShellDepth > 0
 }
 
-// recordPossibleLineExit records an error after which bash continues with the next line and other shells exit.
-func (s *state) recordPossibleLineExit() {
+// recordErrorAbortingLineOrShell records an error after which bash continues with the next line and other shells exit.
+func (s *state) recordErrorAbortingLineOrShell() {
 	s.recordPossibleExit()
 	s.addEarlyExit(s.currentLineExitStates)
 }

@@ -22,20 +22,20 @@ func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abst
 	if short := strings.TrimSuffix(base, ext); (ext == ".cmd" || ext == ".bat" || ext == ".com") && command.CmdShims[short] {
 		base = short
 	}
-	if listed, ok := command.WindowsProgramEntry(base); ok {
+	if listed, ok := command.WindowsProgramTableName(base); ok {
 		words := commandWords(argv)
 		words[0].Text = listed
-		return s.walkKnownProgram(base, words, argv, io)
+		return s.walkProgramWithKnownSyntax(base, words, argv, io)
 	}
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) || isWindowsScript(base) {
 		return s.runLocalProgram(argv, io)
 	}
 	// cmd.exe and PowerShell also search the working folder.
-	if p, pattern := s.workingFolderContext().Path(argv[0].Text, false); len(s.writtenFileContents(p, pattern)) > 0 {
+	if p, pattern := s.workingFolderContext().CanonicalPath(argv[0].Text, false); len(s.writtenFileContents(p, pattern)) > 0 {
 		return s.runLocalProgram(argv, io)
 	}
 	argv[0].Text = base
-	return s.runProgram(argv, io)
+	return s.walkNonBuiltinCommand(argv, io)
 }
 
 // isWindowsScript reports whether Windows executes files of this name as code.
@@ -62,7 +62,7 @@ func (s *state) recordRegistryAccess(base string, argv []abstract.Value, k comma
 }
 
 // recordRegistryWrite records a change of the registry.
-func (s *state) recordRegistryWrite(program string, words []abstract.Value, at effect.Span) {
+func (s *state) recordRegistryWrite(program string, words []abstract.Value, at effect.CommandTextSpan) {
 	e := effect.Effect{Kind: effect.ChangeSystem, Program: program, Reason: "changes the registry", Span: at}
 	for _, v := range words {
 		key := strings.ToLower(strings.ReplaceAll(v.Text, "/", `\`))

@@ -28,7 +28,7 @@ func (s *state) expandFields(w *syntax.Word) []abstract.Value {
 		}
 	}
 	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.readsAsZsh() { // zsh expands variables before braces, which gives other words
-		return []abstract.Value{unknownFromOperands("{…}", out...)}
+		return []abstract.Value{unknownValueWithTaintsOf("{…}", out...)}
 	}
 	return out
 }
@@ -57,13 +57,13 @@ type fieldSplitter struct {
 	fields            []abstract.Value
 	hasQuotes         bool // the word has quotes: an empty field counts
 	mayBeManyWords    bool // the field may become any number of words although it is quoted
-	span              effect.Span
+	span              effect.CommandTextSpan
 	hasDefaultIFS     bool // IFS has its default: words are split at white space
 	ifsMayHaveLetters bool // IFS may contain letters
 }
 
 func (f *fieldSplitter) endField() {
-	if f.hasQuotes || f.HasReceivedParts && f.Text.Len() > 0 {
+	if f.hasQuotes || f.HasAddedPart && f.Text.Len() > 0 {
 		v := f.Value()
 		v.SourceSpan = f.span
 		v.IsSingleWord = f.hasQuotes && !f.mayBeManyWords
@@ -92,11 +92,11 @@ func (s *state) ifsMayHaveLetters() bool {
 func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	switch {
 	case !v.IsLiteral():
-		f.Add(f.addCompleteWords(v, f.completeWordsBytes(v)))
+		f.Add(f.addCompleteWords(v, f.completeWordsPrefixLen(v)))
 		f.mayBeManyWords = true
 		return
 	case !f.hasDefaultIFS && (f.ifsMayHaveLetters || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
-		f.Add(unknownFromOperands("${…}", v))
+		f.Add(unknownValueWithTaintsOf("${…}", v))
 		f.mayBeManyWords = true
 		return
 	}
@@ -118,8 +118,8 @@ func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	}
 }
 
-// completeWordsBytes returns the length in bytes of the complete words at the start of a value with an unknown end.
-func (f *fieldSplitter) completeWordsBytes(v abstract.Value) int {
+// completeWordsPrefixLen returns the length in bytes of the complete words at the start of a value with an unknown end.
+func (f *fieldSplitter) completeWordsPrefixLen(v abstract.Value) int {
 	if !f.hasDefaultIFS || v.FullyUnknown || v.HasPathPerLine {
 		return 0
 	}
@@ -138,7 +138,7 @@ func (f *fieldSplitter) addCompleteWords(v abstract.Value, completeWordsBytes in
 	f.addUnquoted(abstract.Value{Text: v.Text[:completeWordsBytes], Taint: v.Taint, SecretDescription: v.SecretDescription})
 	v.Text, v.Display = v.Text[completeWordsBytes:], v.Display[completeWordsBytes:]
 	if v.FullyUnknown = strings.Trim(v.Text, "*") == ""; v.Text[0] == '*' {
-		v.FirstOrigin = v.Origin
+		v.FirstPartOrigin = v.Origin
 	}
 	return v
 }
@@ -146,7 +146,7 @@ func (f *fieldSplitter) addCompleteWords(v abstract.Value, completeWordsBytes in
 // addGlobText adds text in which glob characters are active.
 func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
-		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Display: text, IsGlobPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
+		f.Add(abstract.Value{Text: abstract.OverlapPatternFromShellGlob(text), Display: text, IsGlobPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
 		return
 	}
 	v.Text = text
@@ -154,7 +154,7 @@ func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 }
 
 // splitWord appends the fields of a word's parts.
-func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
+func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.CommandTextSpan) []abstract.Value {
 	f := fieldSplitter{fields: out, span: at, hasDefaultIFS: s.hasDefaultIFS()}
 	f.ifsMayHaveLetters = !f.hasDefaultIFS && s.ifsMayHaveLetters()
 	for _, part := range s.rewritePartsForDialect(parts, false) {
@@ -169,7 +169,7 @@ func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effe
 		case *syntax.ParamExp:
 			vs := s.expandParameter(p)
 			if len(vs) > 1 && !f.hasDefaultIFS { // shells differ in where one word ends and the next begins
-				vs = []abstract.Value{unknownFromOperands("${…}", vs...)}
+				vs = []abstract.Value{unknownValueWithTaintsOf("${…}", vs...)}
 			}
 			for k, v := range vs {
 				if k > 0 {
@@ -196,16 +196,16 @@ func isProcessSubstitution(p syntax.WordPart) bool {
 
 // addUnquotedParameter adds the value of an unquoted parameter, which zsh does not split.
 func (s *state) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abstract.Value) {
-	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsBytes(v) > 0
+	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsPrefixLen(v) > 0
 	switch {
 	case blank && hasQuotedDefault(p) && v.IsLiteral():
-		f.Add(unknownFromOperands("${…}", v))
+		f.Add(unknownValueWithTaintsOf("${…}", v))
 	case v.IsLiteral() && v.Text == "" && hasQuotedDefault(p): // one empty word, or none if the variable is empty
-		f.Add(unknownFromOperands("${…}", v))
+		f.Add(unknownValueWithTaintsOf("${…}", v))
 		f.mayBeManyWords = true
 	case blank && s.readsAsZsh():
 		if s.dialect.zshOptionsChanged {
-			v = unknownFromOperands("${…}", v)
+			v = unknownValueWithTaintsOf("${…}", v)
 		}
 		f.Add(v)
 		f.mayBeManyWords = f.mayBeManyWords || !v.IsLiteral()
@@ -235,13 +235,13 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 	for _, inner := range s.rewritePartsForDialect(p.Parts, true) {
 		switch q := inner.(type) {
 		case *syntax.Lit:
-			f.AddLiteral(unescapeDouble(q.Value))
+			f.AddLiteral(unescapeDoubleQuoted(q.Value))
 		case *syntax.ParamExp:
 			vs := s.expandParameter(q)
 			list := expandsToList(q)
 			switch {
 			case hasQuotedDefault(q) && len(vs) == 1: // shells differ in how they read single quotes here
-				vs = []abstract.Value{unknownFromOperands("${…}", vs...)}
+				vs = []abstract.Value{unknownValueWithTaintsOf("${…}", vs...)}
 			case joinsMembers(q) || len(vs) > 1 && !list:
 				vs = []abstract.Value{s.joinPositional(vs)}
 			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.readsAsZsh()): // in zsh, an empty word
@@ -285,7 +285,7 @@ func joinsMembers(p *syntax.ParamExp) bool {
 // joinPositional returns the values of "$*" as one word.
 func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
 	if len(vs) > 1 && !s.hasDefaultIFS() {
-		return unknownFromOperands("$*", vs...)
+		return unknownValueWithTaintsOf("$*", vs...)
 	}
 	return abstract.JoinWithSpaces(vs)
 }
@@ -354,11 +354,11 @@ func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
 		case ok && raw:
 			b.AddLiteral(l.Value)
 		case ok:
-			b.AddLiteral(unescapeDouble(l.Value))
+			b.AddLiteral(unescapeDoubleQuoted(l.Value))
 		default:
 			v := s.expandPart(part)
 			if p, ok := part.(*syntax.ParamExp); ok && hasQuotedDefault(p) { // shells differ in how they read quotes here
-				v = unknownFromOperands("${…}", v)
+				v = unknownValueWithTaintsOf("${…}", v)
 			}
 			b.Add(v)
 		}
@@ -368,8 +368,8 @@ func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
 	return v
 }
 
-// unescapeDouble resolves the backslash escapes inside double quotes.
-func unescapeDouble(s string) string {
+// unescapeDoubleQuoted resolves the backslash escapes inside double quotes.
+func unescapeDoubleQuoted(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

@@ -24,7 +24,7 @@ func TestWorktree(t *testing.T) {
 		var lost, kept bool
 		for _, e := range Analyze(text, here()).Effects {
 			if e.KindForPolicies() == effect.DeleteFile {
-				lost, kept = lost || !e.Restorable, true
+				lost, kept = lost || !e.IsRestorableWithoutBackup, true
 			}
 		}
 		if got := kept && !lost; got != want {

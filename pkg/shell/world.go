@@ -7,29 +7,30 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A world gives the readers of other languages access to a state. It implements [abstract.AnalysisContext].
-// The state is not embedded: the compiler would write a method of world for each of its methods.
+// An embeddedCodeContext gives the analyzers of other languages access to a state. It implements
+// [abstract.AnalysisContext]. The state is not embedded: the compiler would generate a wrapper for
+// each of its methods.
 type embeddedCodeContext struct{ analysisState *state }
 
-func (w embeddedCodeContext) Step(n int) bool          { return w.analysisState.spendSteps(n) }
+func (w embeddedCodeContext) SpendSteps(n int) bool    { return w.analysisState.spendSteps(n) }
 func (w embeddedCodeContext) AbortAnalysis(why string) { w.analysisState.giveUp(why) }
-func (w embeddedCodeContext) Ended() bool              { return w.analysisState.isAnalysisAborted }
+func (w embeddedCodeContext) IsAnalysisAborted() bool  { return w.analysisState.isAnalysisAborted }
 func (w embeddedCodeContext) Report(e effect.Effect)   { w.analysisState.emitOnce(e) }
 func (w embeddedCodeContext) RecordURLContact(kind effect.Kind, v abstract.Value) {
 	w.analysisState.emitURL(kind, v)
 }
-func (w embeddedCodeContext) Read(v abstract.Value) abstract.Value {
+func (w embeddedCodeContext) RecordFileRead(v abstract.Value) abstract.Value {
 	return w.analysisState.readFile(effect.ReadFile, v)
 }
 func (w embeddedCodeContext) IsOutputDiscarded(path string) bool { return isStreamDevice(path) }
 func (w embeddedCodeContext) IsSecretPath(path string) bool      { return effect.IsSecretPath(path, false) }
-func (w embeddedCodeContext) Stdin() abstract.Value              { return w.analysisState.input }
-func (w embeddedCodeContext) Call(argv []abstract.Value) {
-	w.analysisState.invoke(argv, abstract.Streams{})
+func (w embeddedCodeContext) Stdin() abstract.Value              { return w.analysisState.statementStdin }
+func (w embeddedCodeContext) WalkCommand(argv []abstract.Value) {
+	w.analysisState.resolveAndWalkArgv(argv, abstract.Streams{})
 }
 
-func (w embeddedCodeContext) ReportUnknown(cause effect.EffectCause, why string, at effect.Span) {
-	w.analysisState.emitDynamic(cause, why, at)
+func (w embeddedCodeContext) ReportUnknown(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
+	w.analysisState.emitUnknownEffect(cause, why, at)
 }
 
 func (w embeddedCodeContext) RecordEffectAndResolvePathOrPattern(kind effect.Kind, v abstract.Value, recursive bool) (path string, isPattern bool) {
@@ -37,10 +38,10 @@ func (w embeddedCodeContext) RecordEffectAndResolvePathOrPattern(kind effect.Kin
 }
 
 func (w embeddedCodeContext) StoreFileContent(path string, pattern bool, content abstract.Value) {
-	w.analysisState.addFile(writtenFile{path: path, isPathPattern: pattern, val: content})
+	w.analysisState.addFile(writtenFile{path: path, isPathPattern: pattern, content: content})
 }
 
-func (w embeddedCodeContext) Send(v abstract.Value, program string, at effect.Span) {
+func (w embeddedCodeContext) RecordSentValue(v abstract.Value, program string, at effect.CommandTextSpan) {
 	w.analysisState.recordUpload(v, program, at)
 	w.analysisState.recordSentValue(v, program, w.analysisState.lastNetworkContactEffects(), at)
 }
@@ -49,19 +50,19 @@ func (w embeddedCodeContext) Environment(name string) abstract.Value {
 	return w.analysisState.environmentValue(name)[0]
 }
 
-func (w embeddedCodeContext) WalkShellText(text string, at effect.Span) abstract.Value {
+func (w embeddedCodeContext) WalkShellText(text string, at effect.CommandTextSpan) abstract.Value {
 	return w.analysisState.walkNested(text, at)
 }
 
-func (w embeddedCodeContext) WalkShellTextWithStdin(text string, at effect.Span, stdin abstract.Value) {
+func (w embeddedCodeContext) WalkShellTextWithStdin(text string, at effect.CommandTextSpan, stdin abstract.Value) {
 	w.analysisState.walkNestedWithInput(text, at, abstract.Streams{Stdin: stdin})
 }
 
-func (w embeddedCodeContext) WalkCode(language string, code abstract.Value, runnerName string, at effect.Span) abstract.Value {
+func (w embeddedCodeContext) WalkCode(language string, code abstract.Value, runnerName string, at effect.CommandTextSpan) abstract.Value {
 	return w.analysisState.walkExecutedText(language, code, runnerName, at, nil)
 }
 
-func (w embeddedCodeContext) WalkCodeFile(path abstract.Value, language string, at effect.Span) {
+func (w embeddedCodeContext) WalkCodeFile(path abstract.Value, language string, at effect.CommandTextSpan) {
 	w.analysisState.runFile(path, language, nil, abstract.Streams{}, at)
 }
 
@@ -69,11 +70,11 @@ func (w embeddedCodeContext) RecordHostContact(kind effect.Kind, v abstract.Valu
 	w.analysisState.emitHost(kind, v)
 }
 
-func (w embeddedCodeContext) SetEnvironment(name string, v abstract.Value, at effect.Span) {
-	w.analysisState.checkEnvironmentCode(name, v, at)
+func (w embeddedCodeContext) SetEnvironment(name string, v abstract.Value, at effect.CommandTextSpan) {
+	w.analysisState.recordVariableAssignmentEffects(name, v, at)
 }
 
-func (w embeddedCodeContext) RecordWindowsRegistryChange(program string, words []abstract.Value, at effect.Span) {
+func (w embeddedCodeContext) RecordWindowsRegistryChange(program string, words []abstract.Value, at effect.CommandTextSpan) {
 	w.analysisState.recordRegistryWrite(program, words, at)
 }
 
@@ -106,23 +107,23 @@ func (w embeddedCodeContext) DeferEffects(f func()) (release func()) {
 	return func() { w.analysisState.effects = append(w.analysisState.effects, held...) }
 }
 
-func (w embeddedCodeContext) Execute(argv []abstract.Value, program string, class effect.ProgramClass) {
+func (w embeddedCodeContext) RecordExecuteEffect(argv []abstract.Value, program string, class effect.ProgramClass) {
 	w.analysisState.recordExecuteEffect(argv, program, class)
 }
 
-func (w embeddedCodeContext) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (w embeddedCodeContext) WalkUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return w.analysisState.runUnknownProgram(argv, io)
 }
 
-func (w embeddedCodeContext) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (w embeddedCodeContext) WalkWindowsCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return w.analysisState.invokeOnWindows(argv, io)
 }
 
 func (w embeddedCodeContext) RecordPathOrURLOfUnknownCommand(v abstract.Value) {
-	w.analysisState.recordSuspectWord(v)
+	w.analysisState.recordWordIfPathOrURL(v)
 }
 
-func (w embeddedCodeContext) Link(path, to abstract.Value) {
-	at, pattern := w.analysisState.workingFolderContext().Path(path.Text, path.IsGlobPattern)
-	w.analysisState.recordLink(at, pattern, to)
+func (w embeddedCodeContext) RecordLink(linkPath, target abstract.Value) {
+	at, pattern := w.analysisState.workingFolderContext().CanonicalPath(linkPath.Text, linkPath.IsGlobPattern)
+	w.analysisState.recordLink(at, pattern, target)
 }

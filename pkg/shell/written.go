@@ -34,7 +34,7 @@ func AnalyzeWrittenFile(file, text string, at *effect.PathContext) []effect.Effe
 // kubernetesWorkloadPattern matches Kubernetes manifests and pipelines that a cluster runs without further commands.
 var kubernetesWorkloadPattern = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
-// analyzeWrittenFile implements [AnalyzeWrittenFile]. runs means that the file runs now, even if
+// analyzeWrittenFile implements [AnalyzeWrittenFile]. runsNow means that the file runs now, even if
 // its name is not that of a program.
 func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool) (out []effect.Effect) {
 	place := effect.PathContext{}
@@ -69,7 +69,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 	if s.isAnalysisAborted || !whole {
 		out = append(out, writtenFileTooLongEffect(file))
 	}
-	l := writtenFileExecution{path: file, persistenceClass: class, onOtherMachine: elsewhere, runsNow: runsNow, place: &place}
+	l := writtenFileExecution{path: file, persistenceClass: class, onOtherMachine: elsewhere, runsNow: runsNow, pathContext: &place}
 	for i := range s.effects {
 		out = l.appendRunEffect(out, &s.effects[i])
 	}
@@ -78,7 +78,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 
 // tryWalkAllRecipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
 func (s *state) tryWalkAllRecipeSteps(recipeFormat string) bool {
-	all := effect.Span{End: len(s.text)}
+	all := effect.CommandTextSpan{End: len(s.text)}
 	steps, whole := recipe.CodeBlocks(recipeFormat, s.text, nil)
 	for _, step := range steps {
 		from := len(s.effects)
@@ -86,7 +86,7 @@ func (s *state) tryWalkAllRecipeSteps(recipeFormat string) bool {
 		if s.isAnalysisAborted {
 			break
 		}
-		if onlyWellKnownInstallers(s.effects[from:]) {
+		if hasOnlyWellKnownInstallerRequests(s.effects[from:]) {
 			s.removeEffects(from, effect.RunDownload)
 		}
 	}
@@ -109,9 +109,9 @@ func (s *state) removeEffects(from int, kind effect.Kind) {
 	s.effects = kept
 }
 
-// onlyWellKnownInstallers reports whether all HTTP requests are for URLs of well-known installers, over https, and there is at
+// hasOnlyWellKnownInstallerRequests reports whether all HTTP requests are for URLs of well-known installers, over https, and there is at
 // least one. Other effects are ignored.
-func onlyWellKnownInstallers(effects []effect.Effect) bool {
+func hasOnlyWellKnownInstallerRequests(effects []effect.Effect) bool {
 	found := false
 	for i := range effects {
 		e := &effects[i]
@@ -145,7 +145,7 @@ type writtenFileExecution struct {
 	path, persistenceClass string // persistenceClass is the result of effect.PersistenceClassName for path
 	onOtherMachine         bool
 	runsNow                bool // the file runs now
-	place                  *effect.PathContext
+	pathContext            *effect.PathContext
 }
 
 func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effect.Effect) []effect.Effect {
@@ -153,18 +153,18 @@ func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effec
 	base := path.Base(l.path)
 	n := effect.Effect{Kind: effect.RunCode, Path: l.path, Cause: effect.CauseWrittenCodeRunsLater}
 	switch e.KindForPolicies() {
-	case effect.RunDownload, effect.RunDecoded:
+	case effect.RunDownload, effect.RunDecodedText:
 		if l.persistenceClass == "" && !l.runsNow {
 			return effects // many install scripts run downloads, so the file is judged when it runs
 		}
-		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run code from the network"
-		if e.HasLabel(effect.LabelDecoded) {
-			n.Labels, n.Reason = []effect.Label{effect.LabelDecoded}, base+" would run decoded code"
+		n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelFromNetwork}, base+" would run code from the network"
+		if e.HasLabel(effect.LabelDecoderOutput) {
+			n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelDecoderOutput}, base+" would run decoded code"
 		}
 	case effect.RemoteShell:
-		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would give a shell to the network"
+		n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelFromNetwork}, base+" would give a shell to the network"
 	case effect.SendSecret:
-		n.Labels, n.Reason = []effect.Label{effect.LabelSecret}, base+" would send secrets to the network"
+		n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelFromCredentialLocation}, base+" would send secrets to the network"
 	case effect.DeleteFile, effect.DeleteDirectory:
 		if l.persistenceClass == "" && !l.runsNow && !l.removesHome(e) || l.onOtherMachine || !l.removesOutsideWorkspace(e) {
 			return effects
@@ -179,7 +179,7 @@ func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effec
 		return effects
 	}
 	if starts && (e.Kind == effect.RemoteShell || e.KindForPolicies() == effect.SendSecret) {
-		n.Kind, n.Labels, n.Harms = e.Kind, nil, e.Harms
+		n.Kind, n.DataLabels, n.Harms = e.Kind, nil, e.Harms
 	}
 	for i := range effects {
 		if effects[i].KindForPolicies() == n.KindForPolicies() && effects[i].Reason == n.Reason {
@@ -192,33 +192,33 @@ func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effec
 // removesOutsideWorkspace reports whether an effect removes a folder outside the workspace that is neither temporary nor a
 // cache.
 func (l *writtenFileExecution) removesOutsideWorkspace(e *effect.Effect) bool {
-	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) {
+	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.pathContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) {
 		return false
 	}
-	return !effect.IsInSharedFolder(e.Path+"/") && !strings.Contains(e.Path+"/", "/var/cache/") && !strings.Contains(e.Path+"/", "/.cache/")
+	return !effect.IsInSharedTemporaryFolder(e.Path+"/") && !strings.Contains(e.Path+"/", "/var/cache/") && !strings.Contains(e.Path+"/", "/.cache/")
 }
 
 // removesHome reports whether an effect removes the home folder or a parent of it.
 func (l *writtenFileExecution) removesHome(e *effect.Effect) bool {
 	p := strings.TrimSuffix(strings.TrimSuffix(e.Path, "*"), "/")
-	home := l.place.Home
+	home := l.pathContext.Home
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
 }
 
-// recordWrittenContent records the content that the text writes to a file, in each version, since a branch may not run. Content
-// that scripts on disk write is not recorded.
+// recordWrittenContent records the content that the text writes to a file, in each version, since a
+// branch may not run. Content that scripts on disk write is not recorded.
 //
-// gone is the text that is replaced, "" if unknown.
+// replacedText is the text that is replaced, "" if unknown.
 func (s *state) recordWrittenContent(file string, content abstract.Value, replacedText string, isAppend bool) {
 	text := content.Text
 	if content.IsGlobPattern {
 		text = patternAsShellText(text)
 	}
-	if content.FullyUnknown || file == "" || s.diskScriptDepth > 0 || strings.TrimSpace(text+replacedText) == "" {
+	if content.FullyUnknown || file == "" || s.scriptFileNestingDepth > 0 || strings.TrimSpace(text+replacedText) == "" {
 		return
 	}
-	w := effect.FileText{Path: file, Text: text, OldText: replacedText}
-	if last := len(s.writtenFileTexts) - 1; isAppend && last >= 0 && s.writtenFileTexts[last].Path == file && strings.HasPrefix(text, s.writtenFileTexts[last].Text) {
+	w := effect.WrittenFileText{Path: file, NewText: text, OldText: replacedText}
+	if last := len(s.writtenFileTexts) - 1; isAppend && last >= 0 && s.writtenFileTexts[last].Path == file && strings.HasPrefix(text, s.writtenFileTexts[last].NewText) {
 		s.writtenFileTexts[last] = w
 		return
 	}
@@ -232,10 +232,10 @@ func (s *state) recordWrittenContent(file string, content abstract.Value, replac
 	s.writtenFileTexts = append(s.writtenFileTexts, w)
 }
 
-// recordWhetherWholeContent records whether the content recorded last is the whole file, or is appended to it.
-func (s *state) recordWhetherWholeContent(f *writtenFile) {
+// markLastTextWholeOrAppended records whether the content recorded last is the whole file, or is appended to it.
+func (s *state) markLastTextWholeOrAppended(f *writtenFile) {
 	last := len(s.writtenFileTexts) - 1
-	if last < 0 || s.writtenFileTexts[last].Path != f.path || !f.val.IsLiteral() || f.isFolder || f.isUncertain && s.writtenFileTexts[last].OldText != "" {
+	if last < 0 || s.writtenFileTexts[last].Path != f.path || !f.content.IsLiteral() || f.isFolder || f.isWriteUncertain && s.writtenFileTexts[last].OldText != "" {
 		return
 	}
 	s.writtenFileTexts[last].IsWholeContent, s.writtenFileTexts[last].IsAppended = !f.keepsOldContent, f.keepsOldContent
@@ -260,14 +260,14 @@ func (s *state) recordPatch(v abstract.Value) (found bool) {
 	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.spendSteps(1+len(v.Text)/512) {
 		return false
 	}
-	for _, f := range patch.Files(v.Text) {
+	for _, f := range patch.FindPatchedFiles(v.Text) {
 		if f.Added == "" && f.Removed == "" {
 			continue
 		}
 		if found = true; s.isAnalysisAborted {
 			break
 		}
-		if p, pattern := s.workingFolderContext().Path(f.Path, false); !pattern {
+		if p, pattern := s.workingFolderContext().CanonicalPath(f.Path, false); !pattern {
 			v.Text = f.Added
 			s.recordInsertedFileText(p, v, f.Removed)
 			s.recordPatchedContent(p, &f)
@@ -283,7 +283,7 @@ func (s *state) recordPatchedContent(file string, f *patch.File) {
 		return
 	}
 	w := &s.writtenFileTexts[last]
-	w.PositionUnknown = true
+	w.IsTextPositionUnknown = true
 	defer func() {
 		if slices.Contains(s.writtenFileTexts[:last], *w) {
 			s.writtenFileTexts = s.writtenFileTexts[:last]
@@ -297,7 +297,7 @@ func (s *state) recordPatchedContent(file string, f *patch.File) {
 		return
 	}
 	if text, ok := f.Apply(string(old)); ok {
-		w.FullContentAfterWrite, w.PositionUnknown = text, false
+		w.FullContentAfterWrite, w.IsTextPositionUnknown = text, false
 	}
 }
 
@@ -315,7 +315,7 @@ func (s *state) recordWrittenFiles() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
-		if seen[f.path] || f.isPathPattern || f.consumingSubstitution != nil || !f.val.IsLiteral() || strings.TrimSpace(f.val.Text) == "" {
+		if seen[f.path] || f.isPathPattern || f.consumingSubstitution != nil || !f.content.IsLiteral() || strings.TrimSpace(f.content.Text) == "" {
 			continue
 		}
 		seen[f.path] = true
@@ -323,11 +323,11 @@ func (s *state) recordWrittenFiles() {
 			read++
 		}
 		if read > maxWrittenFiles {
-			s.emitDynamic(effect.CauseAnalysisLimitExceeded, "the command writes more files that run later than shield reads", effect.Span{End: len(s.text)})
+			s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command writes more files that run later than shield reads", effect.CommandTextSpan{End: len(s.text)})
 			return
 		}
-		for _, e := range AnalyzeWrittenFile(f.path, f.val.Text, s.initialPathContext) {
-			e.Span = effect.Span{End: len(s.text)}
+		for _, e := range AnalyzeWrittenFile(f.path, f.content.Text, s.initialPathContext) {
+			e.Span = effect.CommandTextSpan{End: len(s.text)}
 			s.emitOnce(e)
 		}
 	}

@@ -39,7 +39,7 @@ func TestAllocations(t *testing.T) {
 		}
 		n := testing.AllocsPerRun(1, func() {
 			for _, a := range actions {
-				p.judgeAndSeal(context.Background(), judgeRequest{Action: a}, TierRange{TierPolicy, until})
+				p.judgeAndSealWithMAC(context.Background(), judgeRequest{Action: a}, TierRange{TierPolicy, until})
 			}
 		})
 		t.Logf("tiers up to %d: %.0f allocations", until, n)

@@ -25,10 +25,10 @@ const maxEvaluatorAllowsBetweenUserAnswers = 10
 
 // judgeByAssistedPreset asks the evaluator about a case under the rules of the preset assisted.
 func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.ActionCase) verdict.Verdict {
-	if by := userOnlyQuestion(c); by != nil {
+	if by := stepOnlyUserCanAnswer(c); by != nil {
 		return p.askUserInsteadOfEvaluator(c, by, by.Reasoning)
 	}
-	before := len(c.EarlierSteps)
+	before := len(c.EarlierTierSteps)
 	v := p.askTier(ctx, TierEvaluate, c)
 	if v.Decision != verdict.Allow {
 		return v
@@ -42,70 +42,70 @@ func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Action
 	default:
 		return v
 	}
-	by := escalatingStep(c.EarlierSteps[:before], TierPolicy, TierApprove)
+	by := escalatingStep(c.EarlierTierSteps[:before], TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{Source: stepSourceByTier[TierEvaluate], Confidence: 0.5}
+		by = &verdict.Step{JudgeName: stepSourceByTier[TierEvaluate], Confidence: 0.5}
 	}
 	return p.askUserInsteadOfEvaluator(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
 }
 
 // askUserInsteadOfEvaluator turns the question of an earlier tier into a question for the user.
 func (p *Pipeline) askUserInsteadOfEvaluator(c *analysis.ActionCase, earlierQuestion *verdict.Step, reason string) verdict.Verdict {
-	f := verdict.Finding{Authority: verdict.AuthorityPerson, Source: earlierQuestion.Source, Confidence: earlierQuestion.Confidence, Rule: earlierQuestion.Rule, Reasoning: reason}
+	f := verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: earlierQuestion.JudgeName, Confidence: earlierQuestion.Confidence, Rule: earlierQuestion.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
 	v.Trail = []verdict.Step{f.Step(TierEvaluate)}
 	return p.adjustVerdictAndAddToTrail(v, TierEvaluate, c, p.now())
 }
 
-// userOnlyQuestion returns the step whose question only the user may answer, nil if the evaluator may
+// stepOnlyUserCanAnswer returns the step whose question only the user may answer, nil if the evaluator may
 // answer. Such questions are about privilege, credentials, destruction or access on other machines,
 // persistence, foreign code, shield itself, unknown effects, or data leaving the machine after
 // untrusted text came in.
-func userOnlyQuestion(c *analysis.ActionCase) *verdict.Step {
-	by := escalatingStep(c.EarlierSteps, TierPolicy, TierApprove)
+func stepOnlyUserCanAnswer(c *analysis.ActionCase) *verdict.Step {
+	by := escalatingStep(c.EarlierTierSteps, TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{Source: stepSourceByTier[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTier()}
+		by = &verdict.Step{JudgeName: stepSourceByTier[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTierMustDecide()}
 	}
 	switch {
-	case c.UnexaminedReason != "", len(c.Effects) == 0, slices.Contains(userOnlyRules, by.Rule):
+	case c.UnexaminedReason != "", len(c.Effects) == 0, slices.Contains(rulesOnlyUserCanAnswer, by.Rule):
 		return by
 	}
-	untrusted := c.Remembers(effect.LabelUntrusted)
+	untrusted := c.SessionHasLabel(effect.LabelUntrusted)
 	for i := range c.Effects {
-		if e := &c.Effects[i]; isUserOnlyEffect(e) || untrusted && sendsOrChangesRemotely(e) {
+		if e := &c.Effects[i]; isEffectOnlyUserCanAllow(e) || untrusted && sendsOrChangesRemotely(e) {
 			return by
 		}
 	}
 	return nil
 }
 
-// userOnlyRules are the rules whose questions only the user may answer, whichever effect they match.
-var userOnlyRules = []string{
+// rulesOnlyUserCanAnswer are the rules whose questions only the user may answer, whichever effect they match.
+var rulesOnlyUserCanAnswer = []string{
 	"starts_later", "agent_identity", "login_settings", "system_changes", "credential_changes", "secret_names", "sandbox_off",
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
 // evaluatorAllowableHarms are the harms that the evaluator may allow. They affect only the user's
 // own work on this machine, which undo or git may restore, or they reveal only little information.
-var evaluatorAllowableHarms = []effect.Harm{effect.DiscardsWork, effect.ConcealsChanges, effect.HidesFiles, effect.HaltsMachine, effect.EnumeratesAccounts, effect.UploadsFiles}
+var evaluatorAllowableHarms = []effect.Harm{effect.DiscardsUnpublishedWork, effect.ConcealsChanges, effect.HidesFiles, effect.HaltsMachine, effect.EnumeratesAccounts, effect.UploadsFiles}
 
-// isUserOnlyEffect reports whether only the user may allow an effect.
-func isUserOnlyEffect(e *effect.Effect) bool {
+// isEffectOnlyUserCanAllow reports whether only the user may allow an effect.
+func isEffectOnlyUserCanAllow(e *effect.Effect) bool {
 	if e.Certainty == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(evaluatorAllowableHarms, h) }) {
 		return true
 	}
 	switch e.KindForPolicies() {
 	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.DestroyData, effect.Persist, effect.TamperWithShield,
-		effect.RunDownload, effect.RunDecoded, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect:
+		effect.RunDownload, effect.RunDecodedText, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect:
 		return true
 	case effect.Execute:
 		return e.Class == effect.UnknownClass || e.Class == effect.Privileged
 	case effect.ChangeRemoteSystem:
-		return e.Verb == "" || e.RemoteTargetName == "" && e.RemoteServiceName == ""
+		return e.RemoteOperationVerb == "" || e.RemoteTargetName == "" && e.RemoteServiceName == ""
 	case effect.RunCode:
-		return e.HasLabel(effect.LabelNetwork) || e.HasLabel(effect.LabelDecoded) || e.HasLabel(effect.LabelUntrusted)
+		return e.HasLabel(effect.LabelFromNetwork) || e.HasLabel(effect.LabelDecoderOutput) || e.HasLabel(effect.LabelUntrusted)
 	case effect.SendData:
-		return e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate)
+		return e.HasLabel(effect.LabelFromCredentialLocation) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPersonalData)
 	case effect.ReadFile, effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
 		return e.Path == "" || effect.IsSecretPath(e.Path, e.PathIsPattern)
 	}
@@ -143,7 +143,7 @@ func (p *Pipeline) allowCountKey(c *analysis.ActionCase) []byte {
 	if p.agentHostName == "" {
 		session = "" // the session name is the agent's claim: all sessions it names share one count
 	}
-	return hashedKey(strings.Join([]string{p.caller.User, p.agentHostName, session}, "\x00"))
+	return hexSHA256OfName(strings.Join([]string{p.caller.User, p.agentHostName, session}, "\x00"))
 }
 
 // countEvaluatorAllow counts an ALLOW of the evaluator and returns how many there were since the user's last

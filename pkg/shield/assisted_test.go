@@ -71,7 +71,7 @@ func TestAssisted(t *testing.T) {
 		`{"type":"mcp__acme__frob","payload":{"x":"y"}}`:                      "person",
 	} {
 		before := u.calls
-		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
+		v := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 		got := "below"
 		switch asked := u.calls > before; {
 		case v.Decision == verdict.Escalate && v.NextTier == TierApprove && !asked:
@@ -94,7 +94,7 @@ func TestAssistedAfterUntrustedText(t *testing.T) {
 	u := &pupil{name: "wary", says: wary}
 	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.Enabled, c.AgentHostName = true, "claude-code" })
 	say := func(record string) verdict.Verdict {
-		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
+		return p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
 	const mail = `{"type":"send_email","session":"s","payload":{"to":"a@acme.com","subject":"hi","body":"see you"}}`
 	if v := say(mail); v.Decision != verdict.Allow {
@@ -113,7 +113,7 @@ func TestAssistedIsBounded(t *testing.T) {
 	p := assistedPipeline(t, u, func(c *Config) { c.AgentHostName = "claude-code" })
 	say := func(session string, i int) verdict.Verdict {
 		record := fmt.Sprintf(`{"type":"send_email","session":%q,"payload":{"to":"a@acme.com","subject":"hi %d","body":"see you"}}`, session, i)
-		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
+		return p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
 	for i := range 13 {
 		want := verdict.Allow
@@ -141,12 +141,12 @@ func TestAssistedWithoutModel(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"none": func(c *Config) { c.Provider = nil },
 		"down": func(c *Config) {
-			c.Provider = saying(func(evaluate.Prompt) (string, error) { return "", &evaluate.StatusError{Status: 401} })
+			c.Provider = saying(func(evaluate.Prompt) (string, error) { return "", &evaluate.HTTPStatusError{Status: 401} })
 		},
 		"not examined": func(c *Config) { c.Provider = &pupil{name: "new", says: allows} },
 	} {
 		p := assistedPipeline(t, nil, func(c *Config) { c.Provider = nil; change(c) })
-		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers).Verdict
+		v := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers).Verdict
 		if v.Decision != verdict.Block {
 			t.Errorf("%s: %v by tier %d: %s", name, v.Decision, v.Tier, v.Reasoning)
 		}
@@ -154,9 +154,9 @@ func TestAssistedWithoutModel(t *testing.T) {
 	// With a spent budget no one decides where no user can be asked.
 	u := &pupil{name: "wary", says: wary}
 	p := assistedPipeline(t, u, func(c *Config) { c.MaxEvaluationsPerDay, c.Settings.FailClosed = 1, false })
-	p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers)
+	p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers)
 	second := parse(t, `{"type":"send_email","payload":{"to":"b@acme.com","subject":"hi","body":"see you"}}`)
-	if v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 2, Action: second}, AllTiers).Verdict; v.Decision != verdict.Block || v.Error != "budget" {
+	if v := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 2, Action: second}, AllTiers).Verdict; v.Decision != verdict.Block || v.ErrorCode != "budget" {
 		t.Errorf("budget spent: %v by tier %d: %s", v.Decision, v.Tier, v.Reasoning)
 	}
 }
@@ -179,9 +179,9 @@ func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
 	asked, left := 0, 0
 	for line := range strings.Lines(string(text)) {
 		a := parse(t, line)
-		up := offline.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify}).Verdict
+		up := offline.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify}).Verdict
 		before := u.calls
-		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, line)}, TierRange{TierPolicy, TierEvaluate}).Verdict
+		v := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, line)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 		p.runningModelProbes.Wait() // for a probe, which follows a call
 		switch model := u.calls > before; {
 		case up.Decision != verdict.Escalate && (model || v.Decision != up.Decision):

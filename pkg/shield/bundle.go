@@ -26,7 +26,7 @@ func BundleOf(cfg Config) (*bundle.StoredBundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy.keys: %w", err)
 	}
-	return &bundle.StoredBundle{Dir: cfg.BundleDir, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
+	return &bundle.StoredBundle{Dir: cfg.BundleDir, SourcePathOrURL: s.Source, Keys: keys, ExpiryGracePeriod: s.ExpiryGracePeriod.AsTimeDuration()}, nil
 }
 
 // loadBundle returns the signed policy in force, nil if the configuration has none.
@@ -44,12 +44,12 @@ func (p *Pipeline) enforceBundleExpiry(b *bundle.Bundle, grace time.Duration) {
 		return
 	}
 	p.checkPolicyExpiry = func() error {
-		if _, err := b.Usable(p.now(), grace); err != nil {
+		if _, err := b.CheckExpiry(p.now(), grace); err != nil {
 			return fmt.Errorf("policy bundle: %w", err)
 		}
 		return nil
 	}
-	if expired, _ := b.Usable(p.now(), grace); expired && p.notify != nil {
+	if expired, _ := b.CheckExpiry(p.now(), grace); expired && p.notify != nil {
 		p.notify(fmt.Sprintf("the policy bundle %s has expired and is used until %s; get a newer one with 'shield policy bundle update'",
 			b, b.Expires.Add(grace).UTC().Format(time.RFC3339)))
 	}
@@ -85,13 +85,13 @@ func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (Bundle
 	}
 	u, err := fetchAndStoreBundle(ctx, cfg, kept, roots)
 	if err != nil {
-		return u, fmt.Errorf("policy bundle %s: %w", bundle.DisplaySource(kept.Source), err)
+		return u, fmt.Errorf("policy bundle %s: %w", bundle.RedactSourceURL(kept.SourcePathOrURL), err)
 	}
 	return u, nil
 }
 
 func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBundle, roots *x509.CertPool) (u BundleUpdate, err error) {
-	archive, err := bundle.Fetch(ctx, kept.Source, roots)
+	archive, err := bundle.FetchArchive(ctx, kept.SourcePathOrURL, roots)
 	if err != nil {
 		return u, err
 	}
@@ -99,10 +99,10 @@ func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBun
 	if err != nil {
 		return u, err
 	}
-	if expired, _ := b.Usable(cfg.now(), 0); expired {
+	if expired, _ := b.CheckExpiry(cfg.now(), 0); expired {
 		return u, fmt.Errorf("%s expired on %s; ask for a newer one", b, b.Expires.UTC().Format(time.RFC3339))
 	}
-	if err := CheckBundle(cfg, b); err != nil {
+	if err := CheckBundlePolicyLoads(cfg, b); err != nil {
 		return u, err
 	}
 	if err := os.MkdirAll(kept.Dir, 0o700); err != nil {
@@ -113,7 +113,7 @@ func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBun
 		return u, err
 	}
 	defer lock.Close()
-	if err := lock.Lock(ctx, state.LockWait); err != nil {
+	if err := lock.Lock(ctx, state.DefaultLockWait); err != nil {
 		return u, err
 	}
 	was, err := kept.Read()
@@ -123,7 +123,7 @@ func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBun
 	if err := recordNewestBundle(ctx, cfg, kept, b, was); err != nil {
 		return u, err
 	}
-	if before, err := bundle.Open(was, kept.Keys); err == nil && before.Digest == b.Digest {
+	if before, err := bundle.Open(was, kept.Keys); err == nil && before.ManifestDigest == b.ManifestDigest {
 		return BundleUpdate{Bundle: b}, nil
 	}
 	return BundleUpdate{b, true}, kept.Write(archive)
@@ -141,7 +141,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, bundleStorage *bundle.S
 	if err != nil {
 		return err
 	}
-	group := []byte(bundleStorage.ID())
+	group := []byte(bundleStorage.FileNameWithoutExt())
 	err = store.UpdateNamespace(ctx, bundleNamespace, func(s *state.NamespaceTx) error {
 		version, name, digest := int64(0), string(s.Get(group, bundleNameKey)), string(s.Get(group, bundleDigestKey))
 		known := s.Get(group, bundleVersionKey)
@@ -153,19 +153,19 @@ func recordNewestBundle(ctx context.Context, cfg Config, bundleStorage *bundle.S
 		}
 		// The state may be lost; the stored bundle then gives the least version to accept.
 		if last, err := bundle.Open(storedArchive, bundleStorage.Keys); err == nil && last.Version > version {
-			version, name, digest = last.Version, last.Name, last.Digest
+			version, name, digest = last.Version, last.Name, last.ManifestDigest
 		}
 		switch {
 		case name != "" && name != b.Name:
 			return fmt.Errorf("the bundle at this URL is named %s and was named %s; to use both, publish them at different URLs", b, name)
 		case b.Version < version:
 			return fmt.Errorf("%s is older than version %d, which was installed before, so the installed bundle stays in use; publish a higher version", b, version)
-		case b.Version == version && b.Digest != digest:
+		case b.Version == version && b.ManifestDigest != digest:
 			return fmt.Errorf("%s differs from the installed bundle of the same version; publish changes under a higher version", b)
 		case known != nil && b.Version == version:
 			return nil
 		}
-		for key, value := range map[string]string{string(bundleVersionKey): strconv.FormatInt(b.Version, 10), string(bundleNameKey): b.Name, string(bundleDigestKey): b.Digest} {
+		for key, value := range map[string]string{string(bundleVersionKey): strconv.FormatInt(b.Version, 10), string(bundleNameKey): b.Name, string(bundleDigestKey): b.ManifestDigest} {
 			if err := s.Put(group, []byte(key), []byte(value)); err != nil {
 				return err
 			}
@@ -175,8 +175,8 @@ func recordNewestBundle(ctx context.Context, cfg Config, bundleStorage *bundle.S
 	return errors.Join(err, store.Close())
 }
 
-// CheckBundle returns an error if the policy of a bundle cannot be used.
-func CheckBundle(cfg Config, b *bundle.Bundle) error {
+// CheckBundlePolicyLoads returns an error if the policy of a bundle cannot be used.
+func CheckBundlePolicyLoads(cfg Config, b *bundle.Bundle) error {
 	an, err := NewAnalyzer(cfg)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func (p *publisher) sign(name string, version int64, denied string) []byte {
 
 func (p *publisher) config() Config {
 	s := Defaults()
-	s.Bundle = config.Bundle{Source: p.server.URL + "/acme.tar.gz", Keys: []string{p.public}, Grace: config.Duration(time.Hour)}
+	s.Bundle = config.Bundle{Source: p.server.URL + "/acme.tar.gz", Keys: []string{p.public}, ExpiryGracePeriod: config.Duration(time.Hour)}
 	return Config{
 		Settings: &s, StateDir: filepath.Join(p.dir, "state"), BundleDir: filepath.Join(p.dir, "state", "bundles"), Home: "/home/me", WorkingDir: "/work",
 		Clock: func() time.Time { return p.now },
@@ -190,7 +190,7 @@ func TestBundleExpiresWhileItIsUsed(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	p.now = bundleEnd.Add(time.Hour)
-	if v := pipe.Evaluate(t.Context(), mustAction(t, "/work/b")); v.Decision != verdict.Block || v.Error != "config" || !strings.Contains(v.Reasoning, "expired") {
+	if v := pipe.Evaluate(t.Context(), mustAction(t, "/work/b")); v.Decision != verdict.Block || v.ErrorCode != "config" || !strings.Contains(v.Reasoning, "expired") {
 		t.Errorf("%+v", v)
 	}
 	p.now = bundleEnd.Add(time.Minute)
@@ -251,7 +251,7 @@ func TestBundleAndLayers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var pool Pool
+	var pool PipelinePool
 	defer pool.Clear()
 	lent := func() (verdict.Verdict, error) {
 		pipe, done, err := pool.Lend(cfg)

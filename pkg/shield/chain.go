@@ -29,16 +29,16 @@ var stepSourceByTier = [...]string{"policy", "classifier", "evaluator", "person"
 // A judgeRequest is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
 type judgeRequest struct {
-	RecordLine               int // where the record starts, counted from 1
-	Action                   *action.Action
-	EarlierVerdict           *verdict.Verdict // nil for an action that nothing judged yet
-	EarlierStages            verdict.TierSet  // the stages that judged EarlierVerdict
-	PolicyTierTurn           *policyTierTurn  // its place in a stream; nil for an action outside a stream
-	FileChecks               *fileCheckCache  // a cache of file checks for actions that wait together; nil for none
-	BeforeExternalCall       func()           // called before another process or a person is asked; may be nil
-	StopsAfterClassifierTier bool             // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateLocally]
-	IsOnlyActionOfStream     bool             // the action is a whole stream: its session memory is handled like that of an action in a stream
-	OmitExplanations         bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
+	RecordLine                  int // where the record starts, counted from 1
+	Action                      *action.Action
+	EarlierVerdict              *verdict.Verdict    // nil for an action that nothing judged yet
+	EarlierJudgedTiers          verdict.TierSet     // the stages that judged EarlierVerdict
+	PolicyTurnInStream          *policyTurnInStream // its place in a stream; nil for an action outside a stream
+	FileIdentityCache           *fileIdentityCache  // a cache of file checks for actions that wait together; nil for none
+	BeforeAskingProcessOrPerson func()              // called before another process or a person is asked; may be nil
+	StopsAfterClassifierTier    bool                // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateLocally]
+	IsOnlyActionOfStream        bool                // the action is a whole stream: its session memory is handled like that of an action in a stream
+	OmitExplanations            bool                // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
 // A TierRange is the tiers that judge, from First to Last inclusive.
@@ -55,33 +55,35 @@ func (r TierRange) mustAskLowerTierFirst(lowerTier int, judgedTiers verdict.Tier
 }
 
 // An Outcome is a sealed verdict with the data for its log entry.
-type Outcome struct {
-	Verdict               verdict.Verdict
-	judgedStages          verdict.TierSet
-	tierSteps             []verdict.Step
-	redactedPayload       any    // payload of the action, redacted
-	reasoningForLog       string // reasoning for the log; "" if it is that of the verdict
-	latency               time.Duration
-	pendingLogEntry       *audit.PendingEntries
-	deltaForLaterSessions *deltaForLaterSessions // what an allowed action of a stream adds to later sessions; nil for nothing
-	action                *action.Action         // the action; set only if deltaForLaterSessions is set
+type VerdictWithLogData struct {
+	Verdict                 verdict.Verdict
+	judgedTiers             verdict.TierSet
+	tierSteps               []verdict.Step
+	redactedPayload         any    // payload of the action, redacted
+	reasoningForLog         string // reasoning for the log; "" if it is that of the verdict
+	latency                 time.Duration
+	pendingLogEntry         *audit.PendingEntries
+	laterSessionMemoryDelta *laterSessionMemoryDelta // what an allowed action of a stream adds to later sessions; nil for nothing
+	action                  *action.Action           // the action; set only if laterSessionMemoryDelta is set
 
-	evidence        *analysis.Evidence
-	telemetryAction telemetry.Action // telemetry about the verdict; see [Config]
+	classifierEvidence *analysis.AllowEvidence
+	telemetryAction    telemetry.Action // telemetry about the verdict; see [Config]
 }
 
 // Trail returns what each tier, or each classifier of a tier, said, whatever the decision was.
-func (o *Outcome) Trail() []verdict.Step { return o.tierSteps }
+func (o *VerdictWithLogData) Trail() []verdict.Step { return o.tierSteps }
 
-// Evidence returns what Tier 1 based its decision on, for a person to read. It is nil if the pipeline
+// ClassifierEvidence returns what Tier 1 based its decision on, for a person to read. It is nil if the pipeline
 // does not trace or did not ask Tier 1.
-func (o *Outcome) Evidence() *analysis.Evidence { return o.evidence }
+func (o *VerdictWithLogData) ClassifierEvidence() *analysis.AllowEvidence {
+	return o.classifierEvidence
+}
 
 // Latency returns how long judging took, analysis included.
-func (o *Outcome) Latency() time.Duration { return o.latency }
+func (o *VerdictWithLogData) Latency() time.Duration { return o.latency }
 
 // estimatedBytes estimates how many bytes an outcome holds until it is written.
-func (o *Outcome) estimatedBytes() int {
+func (o *VerdictWithLogData) estimatedBytes() int {
 	const fixed = 2 << 10 // estimated size of the verdict, its seal, its reasons and its log entry, in bytes
 	n := fixed + len(o.Verdict.Action)
 	for i := range o.tierSteps {
@@ -89,17 +91,17 @@ func (o *Outcome) estimatedBytes() int {
 		n += len(s.Reasoning) + len(s.Effects) + len(s.JudgedActionTextVariants)
 	}
 	if o.pendingLogEntry != nil {
-		n += o.pendingLogEntry.EncodedBytes()
+		n += o.pendingLogEntry.EncodedByteCount()
 	}
 	return n
 }
 
-// judgeAndSeal sends an item through the tiers of a range, in order, until one decides. Before it asks an
+// judgeAndSealWithMAC sends an item through the tiers of a range, in order, until one decides. Before it asks an
 // evaluator or a person, the rules of lower tiers that have not judged the item yet may block it or
 // ask for a higher tier; they cannot allow it. It always returns a verdict: any failure is a BLOCK.
 // The verdict must not be shown before it is recorded and settled.
-func (p *Pipeline) judgeAndSeal(ctx context.Context, it judgeRequest, r TierRange) Outcome {
-	var o Outcome
+func (p *Pipeline) judgeAndSealWithMAC(ctx context.Context, it judgeRequest, r TierRange) VerdictWithLogData {
+	var o VerdictWithLogData
 	start := p.now()
 	o.Verdict = p.judgeTiers(ctx, it, r, &o)
 	o.latency = p.now().Sub(start)
@@ -110,45 +112,45 @@ func (p *Pipeline) judgeAndSeal(ctx context.Context, it judgeRequest, r TierRang
 	}
 	v.Line = it.RecordLine
 	if a := it.Action; a != nil {
-		v.ID, v.ActionHash = strings.Clone(a.ID), a.Hash // a.ID may be a substring of the whole record and keep it in memory
-		if !p.omitsAction {
+		v.ActionID, v.ActionHash = strings.Clone(a.ID), a.Hash // a.ID may be a substring of the whole record and keep it in memory
+		if !p.omitsActionFromVerdicts {
 			v.Action = a.Raw
 		}
 	}
-	p.sealOutcome(&o, it.Action)
+	p.sealVerdictWithMAC(&o, it.Action)
 	p.buildLogEntry(&o, it.Action)
 	return o
 }
 
 // judgeTiers sends an item through the tiers and stores in o the trail, with what each tier said, and the
 // redacted payload.
-func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange, o *Outcome) (v verdict.Verdict) {
+func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange, o *VerdictWithLogData) (v verdict.Verdict) {
 	tier := in.First
 	defer func() {
 		if x := recover(); x != nil {
-			v = failureVerdict(tier, "panic", p.redactor.String(fmt.Sprintf("blocked: tier %d failed with an internal error, panic: %.200q; please report this", tier, fmt.Sprint(x))))
+			v = failureVerdict(tier, "panic", p.redactor.RedactText(fmt.Sprintf("blocked: tier %d failed with an internal error, panic: %.200q; please report this", tier, fmt.Sprint(x))))
 		}
 	}()
-	defer it.PolicyTierTurn.passToNextAction()
+	defer it.PolicyTurnInStream.passToNextAction()
 	if p.checkPolicyExpiry != nil {
 		if err := p.checkPolicyExpiry(); err != nil {
 			return failureVerdict(TierPolicy, "config", err.Error())
 		}
 	}
 	r := p.memoryFor(ctx, &it)
-	early := !it.PolicyTierTurn.isPreviousActionDone()
+	early := !it.PolicyTurnInStream.isPreviousActionDone()
 	c := p.analyze(it.Action, r)
-	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[valueFlowPseudoPath]) > 0 {
+	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[valueFlowFileLabelKey]) > 0 {
 		c.AddSessionCredentialSend(true)
 	}
 	if it.EarlierVerdict != nil {
-		c.EarlierSteps = append(c.EarlierSteps, it.EarlierVerdict.Trail...)
+		c.EarlierTierSteps = append(c.EarlierTierSteps, it.EarlierVerdict.Trail...)
 		c.MinTier = max(c.MinTier, it.EarlierVerdict.NextTier)
-		o.judgedStages = it.EarlierStages
+		o.judgedTiers = it.EarlierJudgedTiers
 	}
 	for tier = TierPolicy; tier <= in.Last && !(it.StopsAfterClassifierTier && tier > TierClassify); tier++ {
 		if tier < in.First {
-			if !in.mustAskLowerTierFirst(tier, o.judgedStages) {
+			if !in.mustAskLowerTierFirst(tier, o.judgedTiers) {
 				continue
 			}
 			c.MinTier = max(c.MinTier, in.First)
@@ -159,27 +161,27 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 		if tier == TierEvaluate {
 			if allowed, ok := p.earlierAllowByPerson(ctx, c, in, false); ok {
 				v = allowed
-				o.judgedStages |= verdict.TierBitApprove
+				o.judgedTiers |= verdict.TierBitApprove
 				break
 			}
 			c.UserMentionedObjects = p.userMentions(ctx, c, r)
 		}
-		if it.BeforeExternalCall != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesClassifierSidecar) {
-			it.BeforeExternalCall()
+		if it.BeforeAskingProcessOrPerson != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesClassifierSidecar) {
+			it.BeforeAskingProcessOrPerson()
 		}
 		if tier == TierPolicy {
 			v, c = p.judgePolicyTier(ctx, &it, c, r, early)
 			if refused, ok := p.blockForbiddenTool(ctx, c); ok && v.Decision != verdict.Block {
 				v = p.adjustVerdictAndAddToTrail(refused, TierApprove, c, p.now())
-				o.judgedStages |= verdict.TierBitApprove
+				o.judgedTiers |= verdict.TierBitApprove
 			}
 		} else if tier == TierEvaluate && p.usesAssistedPreset {
 			v = p.judgeByAssistedPreset(ctx, c)
 		} else {
 			v = p.askTier(ctx, tier, c)
 		}
-		o.judgedStages |= 1 << tier
-		if tier == TierApprove && v.Error == "" && !slices.Contains([]string{"", "remembered", "kind", approve.HostChannel}, v.AnswerChannel) {
+		o.judgedTiers |= 1 << tier
+		if tier == TierApprove && v.ErrorCode == "" && !slices.Contains([]string{"", "remembered", "kind", approve.HostChannel}, v.AnswerChannel) {
 			p.resetAllowCount(ctx, c)
 		}
 		if tier == TierClassify && in.First <= TierClassify {
@@ -195,10 +197,10 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			break
 		}
 	}
-	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelSavedToolBan) && p.canPersonAllowRefusal(&v, c) {
-		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelSavedToolBan); ok {
+	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelForbiddenTool) && p.canPersonAllowRefusal(&v, c) {
+		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelForbiddenTool); ok {
 			v = allowed
-			o.judgedStages |= verdict.TierBitApprove
+			o.judgedTiers |= verdict.TierBitApprove
 		}
 	}
 	if v.Decision == verdict.Allow && v.Tier >= TierEvaluate {
@@ -206,14 +208,14 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	}
 	switch {
 	case it.needsLaterTier(v, in):
-	case it.PolicyTierTurn == nil && !it.IsOnlyActionOfStream:
+	case it.PolicyTurnInStream == nil && !it.IsOnlyActionOfStream:
 		v = r.recordEffectsOrDenialInSession(v, c)
 	default:
 		var err error
-		if o.deltaForLaterSessions, err = r.newDeltaForLaterSessions(v, c); err != nil {
+		if o.laterSessionMemoryDelta, err = r.newDeltaForLaterSessions(v, c); err != nil {
 			v = unsavedSessionVerdict(v, err)
 		}
-		if o.deltaForLaterSessions != nil {
+		if o.laterSessionMemoryDelta != nil {
 			o.action = it.Action
 		}
 	}
@@ -222,25 +224,25 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 		first = TierPolicy
 	}
 	own := v.Reasoning
-	v, o.reasoningForLog = p.withAskingReason(v, c.EarlierSteps, first)
+	v, o.reasoningForLog = p.withReasonTierWasAsked(v, c.EarlierTierSteps, first)
 	if v.Decision != verdict.Allow && (v.Decision != verdict.Escalate || !it.OmitExplanations) {
 		v.Explanation = p.explainVerdict(&v, c, first, own)
 	}
 	o.redactedPayload = p.redactVerdictAndPayload(&v, o, c, it.EarlierVerdict == nil)
-	if in.Last == TierApprove && p.refusals != nil && ctx.Err() == nil {
+	if in.Last == TierApprove && p.allowOnceDecisionStore != nil && ctx.Err() == nil {
 		switch {
 		case p.canPersonAllowRefusal(&v, c):
-			p.storeRefusalAndSetAllowRef(ctx, &v, c)
+			p.storeRefusalAndSetRefusalRef(ctx, &v, c)
 		case v.AnswerChannel == approve.HostChannel:
-			p.addWiderApprovalHint(ctx, &v, c)
+			p.addHintToAllowMoreActions(ctx, &v, c)
 		}
 	}
-	o.tierSteps = c.EarlierSteps
-	if o.judgedStages&verdict.TierBitClassify != 0 {
-		o.evidence = c.Evidence
+	o.tierSteps = c.EarlierTierSteps
+	if o.judgedTiers&verdict.TierBitClassify != 0 {
+		o.classifierEvidence = c.Tier1Evidence
 	}
 	if v.Decision == verdict.Escalate || p.verdictsIncludeTrail {
-		v.Trail = c.EarlierSteps
+		v.Trail = c.EarlierTierSteps
 	} else {
 		v.Trail = nil
 	}
@@ -252,33 +254,33 @@ func (it *judgeRequest) needsLaterTier(v verdict.Verdict, in TierRange) bool {
 	return it.StopsAfterClassifierTier && v.Decision == verdict.Escalate && in.Last > TierClassify
 }
 
-// judgePolicyTier asks Tier 0 when the item's turn has come. It then adds the effects of the action to the
-// session, unless only later tiers can say whether the action runs. early means that the case was
-// analysed before its turn.
+// judgePolicyTier asks Tier 0 when the item's turn has come. It then adds the effects of the action
+// to the session, unless only later tiers can say whether the action runs. analyzedBeforeTurn means
+// that the case was analysed before its turn.
 func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *analysis.ActionCase, memory *sessionMemory, analyzedBeforeTurn bool) (verdict.Verdict, *analysis.ActionCase) {
-	it.PolicyTierTurn.wait()
+	it.PolicyTurnInStream.wait()
 	if analyzedBeforeTurn {
 		c = memory.reanalyzeIfSessionChanged(c)
 	}
 	if err := memory.markSentValues(c); err != nil && !c.HasOnlyHarmlessEffects() {
-		it.PolicyTierTurn.passToNextAction()
+		it.PolicyTurnInStream.passToNextAction()
 		return p.adjustVerdictAndAddToTrail(unreadableSessionVerdict(err), TierPolicy, c, p.now()), c
 	}
-	said := len(c.EarlierSteps)
+	said := len(c.EarlierTierSteps)
 	v := p.askTier(ctx, TierPolicy, c)
 	if strict := memory.tightenVerdictBySessionState(v, c); strict.Decision != v.Decision || strict.NextTier != v.NextTier {
-		c.EarlierSteps = c.EarlierSteps[:said]
+		c.EarlierTierSteps = c.EarlierTierSteps[:said]
 		v = p.adjustVerdictAndAddToTrail(strict, TierPolicy, c, p.now())
 	}
-	if it.PolicyTierTurn != nil && v.Decision == verdict.Escalate && memory != nil {
+	if it.PolicyTurnInStream != nil && v.Decision == verdict.Escalate && memory != nil {
 		memory.loadSession() // read the session now, before later tiers run
 	}
-	if n := len(c.EarlierSteps); n > 0 {
-		c.EarlierSteps[n-1].PipeStageSessionData = memory.encodeForNextStage()
+	if n := len(c.EarlierTierSteps); n > 0 {
+		c.EarlierTierSteps[n-1].PipeStageSessionData = memory.encodeForNextStage()
 	}
-	if it.PolicyTierTurn != nil {
+	if it.PolicyTurnInStream != nil {
 		v = memory.recordActionEffectsInSession(v, c)
-		it.PolicyTierTurn.passToNextAction()
+		it.PolicyTurnInStream.passToNextAction()
 	}
 	return v, c
 }
@@ -306,7 +308,7 @@ func (p *Pipeline) adjustVerdictAndAddToTrail(v verdict.Verdict, tier int, c *an
 	switch {
 	case held:
 		v.Decision = verdict.AuthorityOfTier(c.MinTier).DecisionIfRequiredAtTier(tier)
-		v.Reasoning += "; " + c.WhyHigherTier()
+		v.Reasoning += "; " + c.WhyHigherTierMustDecide()
 		v.ReasoningCannotLeakActionText = false
 	case v.Decision == verdict.Escalate && tier == TierApprove && v.AnswerChannel != approve.HostChannel, v.Decision == verdict.NoDecision:
 		v.Decision = verdict.AuthorityNeverAllowed.DecisionIfRequiredAtTier(tier)
@@ -314,7 +316,7 @@ func (p *Pipeline) adjustVerdictAndAddToTrail(v verdict.Verdict, tier int, c *an
 	v.NextTier, v.Expires = nextTierAfter(v, c, tier), time.Time{}
 	steps := p.trailSteps(v, tier, c, tierStartedAt)
 	steps[0].TierWouldAllow = held
-	c.EarlierSteps = append(c.EarlierSteps, steps...)
+	c.EarlierTierSteps = append(c.EarlierTierSteps, steps...)
 	return v
 }
 
@@ -334,29 +336,29 @@ func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.ActionCas
 	steps := v.Trail
 	if len(steps) == 0 {
 		steps = []verdict.Step{{
-			Source: stepSourceByTier[tier], Decision: v.Decision, Confidence: v.Confidence,
-			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error, ReasoningCannotLeakActionText: v.ReasoningCannotLeakActionText,
+			JudgeName: stepSourceByTier[tier], Decision: v.Decision, Confidence: v.Confidence,
+			Rule: v.Rule, Reasoning: v.Reasoning, ErrorCode: v.ErrorCode, ReasoningCannotLeakActionText: v.ReasoningCannotLeakActionText,
 		}}
 	}
 	for i := range steps {
 		steps[i].Tier = tier
 	}
-	if p.measuresLatency && !slices.ContainsFunc(steps, func(s verdict.Step) bool { return s.Latency > 0 }) {
-		steps[0].Latency = p.now().Sub(start).Microseconds()
+	if p.measuresLatency && !slices.ContainsFunc(steps, func(s verdict.Step) bool { return s.LatencyMicroseconds > 0 }) {
+		steps[0].LatencyMicroseconds = p.now().Sub(start).Microseconds()
 	}
 	return steps
 }
 
 // failureVerdict returns the BLOCK for a failure in a tier.
 func failureVerdict(tier int, code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(tier)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(tier)
 }
 
 // forwardVerdict returns the output for a verdict that an earlier stage decided: the same bytes or, if the
 // action is to be left out, an outcome sealed again without it.
-func (p *Pipeline) forwardVerdict(rec *verdict.ActionOrVerdictRecord) (out Outcome, raw []byte) {
+func (p *Pipeline) forwardVerdict(rec *verdict.ActionOrVerdictRecord) (out VerdictWithLogData, raw []byte) {
 	out.Verdict = *rec.Verdict
-	if !p.omitsAction || len(out.Verdict.Action) == 0 {
+	if !p.omitsActionFromVerdicts || len(out.Verdict.Action) == 0 {
 		return out, rec.Raw
 	}
 	out.Verdict.Action = nil
@@ -366,17 +368,17 @@ func (p *Pipeline) forwardVerdict(rec *verdict.ActionOrVerdictRecord) (out Outco
 
 // refuseRecord returns the BLOCK for a record that is not an action: line is where the record starts,
 // counted from 1; code is a short code, reason is for people.
-func (p *Pipeline) refuseRecord(line int, code, reason string) Outcome {
-	o := Outcome{Verdict: failureVerdict(TierPolicy, code, p.redactor.String(reason)), judgedStages: verdict.TierBitPolicy}
+func (p *Pipeline) refuseRecord(line int, code, reason string) VerdictWithLogData {
+	o := VerdictWithLogData{Verdict: failureVerdict(TierPolicy, code, p.redactor.RedactText(reason)), judgedTiers: verdict.TierBitPolicy}
 	o.Verdict.Explanation.EffectAndHarm = o.Verdict.Reasoning
 	o.Verdict.Line = line
-	p.sealOutcome(&o, nil)
+	p.sealVerdictWithMAC(&o, nil)
 	p.buildLogEntry(&o, nil)
 	return o
 }
 
-// sealOutcome sets the time of the verdict and seals it; a is its action, or nil.
-func (p *Pipeline) sealOutcome(o *Outcome, a *action.Action) {
+// sealVerdictWithMAC sets the time of the verdict and seals it; a is its action, or nil.
+func (p *Pipeline) sealVerdictWithMAC(o *VerdictWithLogData, a *action.Action) {
 	v := &o.Verdict
 	v.JudgedAt = p.now().UTC().Truncate(time.Millisecond)
 	v.Expires = v.JudgedAt.Add(p.verdictLifetime)
@@ -385,6 +387,6 @@ func (p *Pipeline) sealOutcome(o *Outcome, a *action.Action) {
 		if a != nil {
 			known = a.Canonical()
 		}
-		p.sealer.SealWithCanonicalAction(v, o.judgedStages, known)
+		p.sealer.SealWithCanonicalAction(v, o.judgedTiers, known)
 	}
 }

@@ -21,7 +21,7 @@ const noModelFingerprint = "none"
 
 // classifierSettings returns the settings of Tier 1's model; they are zero if no model is set.
 func (cfg *Config) classifierSettings() config.Classifier {
-	return cfg.effectiveSettings().Classifier.EffectiveSettings()
+	return cfg.effectiveSettings().Classifier.SettingsIfModelUsed()
 }
 
 // OpenModel opens the model that a configuration names. It returns nil if none is set. The error wraps
@@ -29,7 +29,7 @@ func (cfg *Config) classifierSettings() config.Classifier {
 // no runtime: Tier 1 then works with rules alone.
 func OpenModel(cfg Config) (*classify.Model, error) {
 	c := cfg.classifierSettings()
-	files, digest := models.Default(unpackCacheFolder(cfg, "model")), models.Digest
+	files, digest := models.DefaultModelFolder(cacheFolderForUnpackedFiles(cfg, "model")), models.Digest
 	switch {
 	case c.ModelNameOrDir == "" || c.ModelNameOrDir == noModelFingerprint:
 		return nil, nil
@@ -42,11 +42,11 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 		}
 		files, digest = owner.DirFSOfRegularFiles(dir), ""
 	}
-	if !classify.IsONNXRuntimeSupported || c.ONNXRuntime == "" && !ortlib.Available() {
+	if !classify.IsONNXRuntimeSupported || c.ONNXRuntimeLibraryPath == "" && !ortlib.Available() {
 		return nil, missingONNXRuntimeError(c)
 	}
-	if c.ONNXRuntime != "" { // report a wrong path now, not at the first action that needs the model
-		if err := ortlib.CheckLibraryNotWritableByOthers(c.ONNXRuntime); err != nil {
+	if c.ONNXRuntimeLibraryPath != "" { // report a wrong path now, not at the first action that needs the model
+		if err := ortlib.CheckLibraryNotWritableByOthers(c.ONNXRuntimeLibraryPath); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +64,7 @@ func missingONNXRuntimeError(c config.Classifier) error {
 	if classify.IsONNXRuntimeSupported {
 		fix = "name a library with --onnxruntime FILE"
 	}
-	if c.ModelNameOrDir == "default" && c.ONNXRuntime == "" {
+	if c.ModelNameOrDir == "default" && c.ONNXRuntimeLibraryPath == "" {
 		return fmt.Errorf("%w; %s", classify.ErrNoRuntime, fix)
 	}
 	return fmt.Errorf("model %q: %v; %s, or choose --model none", c.ModelNameOrDir, classify.ErrNoRuntime, fix)
@@ -72,17 +72,17 @@ func missingONNXRuntimeError(c config.Classifier) error {
 
 // onnxRuntimeLibraryPath returns the path of the ONNX Runtime library, which it unpacks on first use.
 func onnxRuntimeLibraryPath(cfg Config) (string, error) {
-	if path := cfg.classifierSettings().ONNXRuntime; path != "" {
+	if path := cfg.classifierSettings().ONNXRuntimeLibraryPath; path != "" {
 		return path, ortlib.CheckLibraryNotWritableByOthers(path)
 	}
 	if cfg.CacheDir == "" {
 		return "", errors.New("onnxruntime: no cache folder to unpack it to; set HOME, or name a library with --onnxruntime FILE")
 	}
-	return ortlib.Extract(unpackCacheFolder(cfg, "onnxruntime"))
+	return ortlib.Extract(cacheFolderForUnpackedFiles(cfg, "onnxruntime"))
 }
 
-// unpackCacheFolder returns the folder of the cache to which something is unpacked; "" without a cache.
-func unpackCacheFolder(cfg Config, subfolder string) string {
+// cacheFolderForUnpackedFiles returns the folder of the cache to which something is unpacked; "" without a cache.
+func cacheFolderForUnpackedFiles(cfg Config, subfolder string) string {
 	if cfg.CacheDir == "" {
 		return ""
 	}
@@ -99,16 +99,16 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	}
 	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
 	opts := classify.Options{
-		NoHeuristic: !s.Heuristic.Enabled, Home: place.Home, WorkspaceRoots: place.Roots, Clock: clock,
-		BlockThreshold: s.Classifier.Threshold, FailOpen: !s.FailClosed,
-		Exempt: rules.DisablesHeuristicRule,
+		RunsOnlyAlwaysBlockRules: !s.HeuristicRules.Enabled, Home: place.Home, WorkspaceRoots: place.WorkspaceRoots, Clock: clock,
+		BlockThreshold: s.Classifier.BlockThreshold, FailOpen: !s.FailClosed,
+		PolicyExemptsFromRule: rules.DisablesHeuristicRule,
 	}
-	if addr := c.Addr; addr != "" {
+	if addr := c.SidecarURLOrSocket; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 		if err != nil {
 			return nil, "", err
 		}
-		opts.Model, opts.ModelSkippedActionTypes = m, c.SkipTypes.List
+		opts.Model, opts.ModelSkippedActionTypes = m, c.SkippedActionTypes.List
 		p.usesClassifierSidecar = true
 		return classify.New(opts), "sidecar:" + addr, nil // the model behind the sidecar is not known
 	}
@@ -123,17 +123,17 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	case m == nil:
 		return classify.New(opts), noModelFingerprint, nil
 	}
-	m.ScoresSingleText = cfg.JudgesSingleAction
-	opts.Model, opts.DecideByEffects = m, c.ModelNameOrDir == "default"
-	opts.BlockThreshold = cmp.Or(c.Threshold, m.Card.BlockThreshold)
-	if c.Threshold == 0 {
+	m.ScoresOnlyOneTextPerProcess = cfg.JudgesSingleAction
+	opts.Model, opts.OrdinaryEffectsOverrideModel = m, c.ModelNameOrDir == "default"
+	opts.BlockThreshold = cmp.Or(c.BlockThreshold, m.Card.BlockThreshold)
+	if c.BlockThreshold == 0 {
 		opts.BlockThresholdByActionType = m.Card.BlockThresholdByActionType
 	}
 	opts.SafeThresholdByActionType, opts.SafeThresholdByDoubtCause = m.Card.SafeThresholdByActionType, m.Card.SafeThresholdByDoubtCause
-	if opts.ModelSkippedActionTypes = c.SkipTypes.List; c.SkipTypes.UsesModelOwnList {
-		opts.ModelSkippedActionTypes = m.Card.SkipTypes
+	if opts.ModelSkippedActionTypes = c.SkippedActionTypes.List; c.SkippedActionTypes.UsesModelOwnList {
+		opts.ModelSkippedActionTypes = m.Card.SkippedActionTypes
 	}
-	return classify.New(opts), m.Digest, nil
+	return classify.New(opts), m.FilesDigest, nil
 }
 
 // UnusableModelOrPolicyNote names a configured part that this pipeline works without, "" if there is none.

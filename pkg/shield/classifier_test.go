@@ -35,7 +35,7 @@ func TestSidecar(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	p, err := NewPipeline(Config{PolicyNameOrPath: "permissive", Settings: with(config.Classifier{Addr: srv.URL})})
+	p, err := NewPipeline(Config{PolicyNameOrPath: "permissive", Settings: with(config.Classifier{SidecarURLOrSocket: srv.URL})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func TestSidecar(t *testing.T) {
 	} {
 		answer = tt.answer
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": "touch a.txt"}}
-		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
-		if o.Verdict.Decision != tt.want || o.Verdict.Error != tt.err {
-			t.Errorf("%s: %v %q (%s), want %v %q", tt.answer, o.Verdict.Decision, o.Verdict.Error, o.Verdict.Reasoning, tt.want, tt.err)
+		o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
+		if o.Verdict.Decision != tt.want || o.Verdict.ErrorCode != tt.err {
+			t.Errorf("%s: %v %q (%s), want %v %q", tt.answer, o.Verdict.Decision, o.Verdict.ErrorCode, o.Verdict.Reasoning, tt.want, tt.err)
 		}
 	}
-	if _, err := NewPipeline(Config{Settings: with(config.Classifier{Addr: "http://classifier.example"})}); err == nil {
+	if _, err := NewPipeline(Config{Settings: with(config.Classifier{SidecarURLOrSocket: "http://classifier.example"})}); err == nil {
 		t.Error("a sidecar that may not be asked is no error")
 	}
 }
@@ -68,7 +68,7 @@ func TestSidecarIsBound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, addr := range []string{"", "http://127.0.0.1:1", "http://127.0.0.1:2"} {
 		tier := policyTier(t, Config{})
-		_, print, err := tier.newClassifier(Config{Settings: with(config.Classifier{Addr: addr})}, tier.rules)
+		_, print, err := tier.newClassifier(Config{Settings: with(config.Classifier{SidecarURLOrSocket: addr})}, tier.rules)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestModelIsRefused(t *testing.T) {
 		return
 	}
 	// A build without ONNX Runtime.
-	for _, c := range []config.Classifier{{ModelNameOrDir: bert}, {ModelNameOrDir: bert, ONNXRuntime: "/lib.so"}} {
+	for _, c := range []config.Classifier{{ModelNameOrDir: bert}, {ModelNameOrDir: bert, ONNXRuntimeLibraryPath: "/lib.so"}} {
 		if m, err := OpenModel(Config{Settings: with(c)}); m != nil || err == nil || errors.Is(err, classify.ErrNoRuntime) {
 			t.Errorf("%+v: %v, %v", c, m, err)
 		}
@@ -136,9 +136,9 @@ func TestHeuristicsOnly(t *testing.T) {
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}
-		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
+		o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
 		trail := o.Trail()
-		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.UnusableModelOrPolicyNote()) != said {
+		if len(trail) != 1 || trail[0].JudgeName != "heuristic" || strings.Contains(trail[0].Reasoning, p.UnusableModelOrPolicyNote()) != said {
 			t.Errorf("%s: %+v", command, trail)
 		}
 	}

@@ -14,32 +14,32 @@ import (
 // which the seal covers, stays as received.
 //
 // It returns the redacted payload for the log, if there is a log.
-func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *Outcome, c *analysis.ActionCase, isFirstPipeStage bool) any {
+func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLogData, c *analysis.ActionCase, isFirstPipeStage bool) any {
 	var payload any
 	r := p.redactor
 	if p.log != nil || p.verdictsIncludeTrail || !verdictTextQuotesNoAction(v, c) {
 		payload, r = r.RedactAndCollectSecrets(c.Action.Payload, audit.MaxEntryStringBytes)
 	}
-	v.Reasoning, o.reasoningForLog = r.String(v.Reasoning), r.String(o.reasoningForLog)
+	v.Reasoning, o.reasoningForLog = r.RedactText(v.Reasoning), r.RedactText(o.reasoningForLog)
 	for _, text := range []*string{&v.Explanation.ActionText, &v.Explanation.EffectAndHarm, &v.Explanation.Alternative, &v.Explanation.ShieldOwnProblemText} {
-		*text = r.String(*text)
+		*text = r.RedactText(*text)
 	}
-	for i := range c.EarlierSteps {
-		c.EarlierSteps[i].Reasoning = r.String(c.EarlierSteps[i].Reasoning)
+	for i := range c.EarlierTierSteps {
+		c.EarlierTierSteps[i].Reasoning = r.RedactText(c.EarlierTierSteps[i].Reasoning)
 	}
-	if p.verdictsIncludeTrail && isFirstPipeStage && len(c.EarlierSteps) > 0 {
-		c.EarlierSteps[0].Effects, _ = c.EffectsJSON(r)
-		c.EarlierSteps[0].JudgedActionTextVariants, _ = c.ViewsJSON(r)
+	if p.verdictsIncludeTrail && isFirstPipeStage && len(c.EarlierTierSteps) > 0 {
+		c.EarlierTierSteps[0].Effects, _ = c.EffectsJSON(r)
+		c.EarlierTierSteps[0].JudgedActionTextVariants, _ = c.TextVariantsJSON(r)
 	}
-	if c.Evidence != nil {
-		for i := range c.Evidence.TextsCoveredByNoEffect {
-			c.Evidence.TextsCoveredByNoEffect[i] = r.String(c.Evidence.TextsCoveredByNoEffect[i])
+	if c.Tier1Evidence != nil {
+		for i := range c.Tier1Evidence.TextsCoveredByNoEffect {
+			c.Tier1Evidence.TextsCoveredByNoEffect[i] = r.RedactText(c.Tier1Evidence.TextsCoveredByNoEffect[i])
 		}
-		for i := range c.Evidence.Findings {
-			c.Evidence.Findings[i].Reasoning = r.String(c.Evidence.Findings[i].Reasoning)
+		for i := range c.Tier1Evidence.Findings {
+			c.Tier1Evidence.Findings[i].Reasoning = r.RedactText(c.Tier1Evidence.Findings[i].Reasoning)
 		}
-		for i := range c.Evidence.Doubts {
-			c.Evidence.Doubts[i].Reason = r.String(c.Evidence.Doubts[i].Reason)
+		for i := range c.Tier1Evidence.Doubts {
+			c.Tier1Evidence.Doubts[i].Reason = r.RedactText(c.Tier1Evidence.Doubts[i].Reason)
 		}
 	}
 	return payload
@@ -51,5 +51,5 @@ func verdictTextQuotesNoAction(v *verdict.Verdict, c *analysis.ActionCase) bool 
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {
 		return false
 	}
-	return v.ReasoningCannotLeakActionText && !slices.ContainsFunc(c.EarlierSteps, func(s verdict.Step) bool { return !s.ReasoningCannotLeakActionText })
+	return v.ReasoningCannotLeakActionText && !slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return !s.ReasoningCannotLeakActionText })
 }

@@ -38,14 +38,14 @@ type Config struct {
 	MaxEvaluatorCallsPerMinute int      // Tier 2 attempts a minute
 	MaxEvaluationsPerDay       int      // Tier 2 evaluations a day
 
-	Home              string   // the home folder that "~" means; "" if unknown
-	WorkingDir        string   // the working folder for actions without a cwd; "" if unknown
-	IgnoresPathCase   bool     // the file system ignores case (Windows, macOS)
-	ExtraShieldPaths  []string // more files and folders of shield itself: agents can neither read nor change them
-	ShieldProgramPath string   // shield's executable: agents cannot change it
-	CacheDir          string   // the folder into which shield unpacks libraries: agents cannot change it
-	BundleDir         string   // the folder of fetched signed policies: agents can neither read nor change it
-	ModelDir          string   // the folder of installed models, absolute; "" if there is none
+	Home                      string   // the home folder that "~" means; "" if unknown
+	WorkingDir                string   // the working folder for actions without a cwd; "" if unknown
+	IgnoresPathCase           bool     // the file system ignores case (Windows, macOS)
+	ExtraProtectedShieldPaths []string // more files and folders of shield itself: agents can neither read nor change them
+	ShieldProgramPath         string   // shield's executable: agents cannot change it
+	CacheDir                  string   // the folder into which shield unpacks libraries: agents cannot change it
+	BundleDir                 string   // the folder of fetched signed policies: agents can neither read nor change it
+	ModelDir                  string   // the folder of installed models, absolute; "" if there is none
 
 	// StateDir holds the seal key, the state file and the audit log. Without it verdicts are not
 	// sealed. It is the setting "state" or its default.
@@ -54,14 +54,14 @@ type Config struct {
 	LockWait time.Duration // how long to wait for other processes that use the state folder; 0 means 10 s
 
 	Caller                    audit.Caller                              // the calling program, for the log
-	Provider                  evaluate.Provider                         // the client of the model of Tier 2; nil means one made from the settings
+	Provider                  evaluate.ModelProvider                    // the client of the model of Tier 2; nil means one made from the settings
 	ApprovalOptions           approve.Options                           // the person to ask in Tier 3; the pipeline sets Approval, Store, Binding, StateDir, Redactor and Clock
 	LookupEnvironmentVariable func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil means that no variable is set
 
 	IgnoresFileSystem bool // judge by the text alone, as if no file existed, so that the result is the same on every machine
-	// Container is the container in which actions run, as the kernel reports it; nil if there is none
+	// ActionContainer is the container in which actions run, as the kernel reports it; nil if there is none
 	// or the setting "container" is no.
-	Container *container.Container
+	ActionContainer *container.Container
 
 	FileOverlay             analysis.FileOverlay // files that replace those of the disk; nil for none
 	JudgesExecutedActions   bool                 // the actions have already run: a denial is not compared with later actions of its session
@@ -76,11 +76,11 @@ type Config struct {
 	AdvanceApprovalsPath string // a person's file of answers in advance, see [approve.ReadAdvanceApprovals]; "" for none
 	// LookUpUnknownTool returns what is known about the unknown tool of an action; nil means that nothing is
 	// known.
-	LookUpUnknownTool func(*action.Action) approve.Tool
+	LookUpUnknownTool func(*action.Action) approve.UnknownTool
 
 	OffersAllowOnce         bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
 	BacksUpLostFiles        bool   // keep what an allowed action deletes or overwrites before the verdict is given; for a process whose caller runs the action
-	AllowsOnBackupCondition bool   // without Keeps: an action that is allowed only with a backup is ALLOW with ConditionBackedUp
+	AllowsOnBackupCondition bool   // without BacksUpLostFiles: an action that is allowed only with a backup is ALLOW with [verdict.AllowConditionFilesBackedUp]
 	ParentSessionID         string // the host's session in which the sessions of this pipeline began; "" if unknown
 	IsolatesSessions        bool   // sessions share nothing, and an action without a session has no memory
 
@@ -99,14 +99,14 @@ type Config struct {
 
 	Clock func() time.Time // nil means the system clock
 
-	pool *Pool // provides a shared model; if nil, the pipeline opens its own
+	pool *PipelinePool // provides a shared model; if nil, the pipeline opens its own
 }
 
 // Defaults returns the settings of a pipeline that has none: [config.Default], but without a model, a
 // person to ask and a log.
 func Defaults() config.Settings {
 	s := config.Default()
-	s.Classifier = config.Classifier{SkipTypes: config.ActionTypeListOrModelDefault{UsesModelOwnList: true}}
+	s.Classifier = config.Classifier{SkippedActionTypes: config.ActionTypeListOrModelDefault{UsesModelOwnList: true}}
 	s.Approval.Channels = nil
 	s.Audit.Enabled = false
 	return s
@@ -126,8 +126,8 @@ func (cfg *Config) effectiveSettings() config.Settings {
 	if cfg.PolicyNameOrPath != "" {
 		s.PolicyNameOrPath, s.Bundle = cfg.PolicyNameOrPath, config.Default().Bundle
 	}
-	s.Classifier.Threshold = cmp.Or(cfg.OnnxThreshold, s.Classifier.Threshold)
-	s.Evaluator.CanaryToken = cmp.Or(cfg.CanaryToken, s.Evaluator.CanaryToken)
+	s.Classifier.BlockThreshold = cmp.Or(cfg.OnnxThreshold, s.Classifier.BlockThreshold)
+	s.Evaluator.FixedCanaryToken = cmp.Or(cfg.CanaryToken, s.Evaluator.FixedCanaryToken)
 	s.MaxEvaluatorCallsPerMinute = cmp.Or(cfg.MaxEvaluatorCallsPerMinute, s.MaxEvaluatorCallsPerMinute)
 	s.MaxEvaluationsPerDay = cmp.Or(cfg.MaxEvaluationsPerDay, s.MaxEvaluationsPerDay)
 	return s
@@ -135,7 +135,7 @@ func (cfg *Config) effectiveSettings() config.Settings {
 
 // parentSessionAndProcesses returns where the host's sessions began: the session and the processes above them.
 func (cfg *Config) parentSessionAndProcesses() session.Lineage {
-	return session.Lineage{Parent: cfg.ParentSessionID, HostAndAncestorProcessNames: cfg.HostAndAncestorProcessNames}
+	return session.Lineage{ParentSessionID: cfg.ParentSessionID, HostAndAncestorProcessNames: cfg.HostAndAncestorProcessNames}
 }
 
 // auditFile returns the path of the audit log, or "" if there is none.

@@ -58,7 +58,7 @@ func TestFieldsStandForSettings(t *testing.T) {
 	t.Parallel()
 	cfg := Config{PolicyNameOrPath: "strict", WorkspaceRoots: []string{"/w"}, OnnxThreshold: 0.5, CanaryToken: "c", MaxEvaluatorCallsPerMinute: 1, MaxEvaluationsPerDay: 2}
 	want := Defaults()
-	want.PolicyNameOrPath, want.WorkspaceRoots, want.Classifier.Threshold, want.Evaluator.CanaryToken, want.MaxEvaluatorCallsPerMinute, want.MaxEvaluationsPerDay = "strict", []string{"/w"}, 0.5, "c", 1, 2
+	want.PolicyNameOrPath, want.WorkspaceRoots, want.Classifier.BlockThreshold, want.Evaluator.FixedCanaryToken, want.MaxEvaluatorCallsPerMinute, want.MaxEvaluationsPerDay = "strict", []string{"/w"}, 0.5, "c", 1, 2
 	if got := cfg.effectiveSettings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

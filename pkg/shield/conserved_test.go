@@ -237,7 +237,7 @@ func TestInputsAreConserved(t *testing.T) {
 		if use.StdinKnown && use.Stdin != programs.StreamExecutedCode || use.Stdin == programs.StreamUpload || wordless[fields[0]] || fields[0] == "m4" || fields[0] == "tar" {
 			continue // a filter, which says so, or what sends it on; m4 prints what is no macro, and tar wants an archive
 		}
-		if use.Stdin == programs.StreamExecutedCode && use.Language != "" && use.Language != "shell" && use.Language != "code" {
+		if use.Stdin == programs.StreamExecutedCode && use.StdinCodeLanguage != "" && use.StdinCodeLanguage != "shell" && use.StdinCodeLanguage != "code" {
 			continue // an interpreter of a language that the payload is not in
 		}
 		if !d.all && d.IntN(4) > 0 {

@@ -19,10 +19,10 @@ func contained(t *testing.T, preset, setting string, in bool, commands ...string
 		t.Fatal(err)
 	}
 	s := Defaults()
-	s.ContainerTrustMode = setting
+	s.ContainerEffectsTrustMode = setting
 	cfg := Config{Settings: &s, PolicyNameOrPath: preset, Home: "/root", WorkspaceRoots: []string{root}, WorkingDir: root}
 	if in {
-		cfg.Container = &container.Container{Mounts: []string{"/proc", "/sys", "/dev", "/etc/hosts", root}}
+		cfg.ActionContainer = &container.Container{MountPoints: []string{"/proc", "/sys", "/dev", "/etc/hosts", root}}
 	}
 	p, err := NewPipeline(cfg)
 	if err != nil {

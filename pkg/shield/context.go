@@ -22,7 +22,7 @@ var findingsWaivedIfUserNamedObject = []string{
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
 	"XP-011", "XP-013", "XP-020", // recursive deletion, a force push to a main branch, destruction of a remote resource
-	"doubt other", // includes destruction by a program; [objects.UserNamingNeeds] refuses other effects with this doubt
+	"doubt other", // includes destruction by a program; [objects.ObjectsUserMustName] refuses other effects with this doubt
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemoteSystem),
 }
 
@@ -31,11 +31,11 @@ var findingsWaivedIfUserNamedObject = []string{
 // or that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
 func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) verdict.Verdict {
-	if !p.isSessionOfAgentHost(r) || v.Error != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
+	if !p.isSessionOfAgentHost(r) || v.ErrorCode != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
 		return v
 	}
 	if named, spoken := r.loadSession().NamedObjects(); spoken {
-		v = p.applyObjectsNamedByUser(ctx, tier, v, c, r, named)
+		v = p.adjustVerdictToUserNamedObjects(ctx, tier, v, c, r, named)
 	}
 	if tier == TierClassify && v.Decision == verdict.Escalate {
 		if own, ok := p.allowAgentInstructionFileEdit(ctx, v, c, r); ok {
@@ -53,7 +53,7 @@ func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.
 // addFinding adds a finding to the trail as a step of a tier, and returns the finding as a verdict
 // of that tier.
 func addFinding(c *analysis.ActionCase, tier int, f verdict.Finding) verdict.Verdict {
-	c.EarlierSteps = append(c.EarlierSteps, f.Step(tier))
+	c.EarlierTierSteps = append(c.EarlierTierSteps, f.Step(tier))
 	return f.Verdict(tier)
 }
 
@@ -67,20 +67,20 @@ func (p *Pipeline) isSessionOfAgentHost(memory *sessionMemory) bool {
 
 // askUser turns a verdict into a question for the user, with the reason why.
 func (p *Pipeline) askUser(why string, tier int, c *analysis.ActionCase) verdict.Verdict {
-	return p.adjustVerdictAndAddToTrail(verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 1, ReasoningCannotLeakActionText: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
+	return p.adjustVerdictAndAddToTrail(verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 1, ReasoningCannotLeakActionText: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
-// applyObjectsNamedByUser adjusts a verdict of the lower tiers to what the session's user has said. An ALLOW
+// adjustVerdictToUserNamedObjects adjusts a verdict of the lower tiers to what the session's user has said. An ALLOW
 // becomes a question if the user said that the action is not wanted, or if it deletes or overwrites
 // a remote resource that the user did not name. A question becomes an ALLOW if the user has named
 // all objects that it is about, with a verb for what the action does.
-func (p *Pipeline) applyObjectsNamedByUser(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory, named []grounding.NamedObject) verdict.Verdict {
-	key := p.sessions.NameKey
+func (p *Pipeline) adjustVerdictToUserNamedObjects(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory, named []grounding.PromptNamedObject) verdict.Verdict {
+	key := p.sessions.KeyedNameHashHex
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.ForbiddenObjectName(c, named, key); name != "" {
 			why = "the user said not to change " + name + "; ask the user first"
-		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem && e.DestroysRemoteResource() }) && p.namesGivenByUser(ctx, c, r, named, destroysRemoteByEffectIndex(c)) == nil {
+		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem && e.DestroysRemoteResource() }) && p.namesGivenByUser(ctx, c, r, named, remoteResourceDestructionPredicate(c)) == nil {
 			why = "deletes or overwrites a remote resource that the user did not name; ask the user to confirm"
 		}
 		if why == "" {
@@ -88,7 +88,7 @@ func (p *Pipeline) applyObjectsNamedByUser(ctx context.Context, tier int, v verd
 		}
 		return p.askUser(why, tier, c)
 	}
-	if tier < TierClassify || p.isStrictPreset || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) || objects.ForbiddenObjectName(c, named, key) != "" {
+	if tier < TierClassify || p.usesStrictPolicyPreset || c.Action.MinTier > TierClassify || p.wasSameTargetDeniedInSession(c) || objects.ForbiddenObjectName(c, named, key) != "" {
 		return v
 	}
 	findings, met, err := p.ruleFindings(ctx, c)
@@ -103,7 +103,7 @@ func (p *Pipeline) applyObjectsNamedByUser(ctx context.Context, tier int, v verd
 	if by == nil {
 		return v
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.AuthorityNotNeeded, Source: stepSourceSessionContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
+	return addFinding(c, TierClassify, verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, JudgeName: stepSourceSessionContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
 }
 
 // namedByUntrustedTextReason names the untrusted text that mentioned what an action fetches, installs or sends to, when
@@ -124,13 +124,13 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 		switch {
 		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page may name its own host
 			continue
-		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.CanonicalNames):
+		case heard == nil && !more && err == nil || p.sessions.UserPromptsMentionAnyName(s, part.CanonicalNames):
 			continue
 		case heard == nil:
-			heard = &session.UntrustedText{Origin: "source unknown", At: s.StartTime()}
+			heard = &session.UntrustedText{OriginDescription: "source unknown", ReceivedAt: s.StartTime()}
 		}
-		if !c.WorkspaceContainsAnyWord(part.CanonicalNames, heard.At) {
-			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.CanonicalNames[0], heard.Origin)
+		if !c.WorkspaceContainsAnyWord(part.CanonicalNames, heard.ReceivedAt) {
+			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.CanonicalNames[0], heard.OriginDescription)
 		}
 	}
 	return ""
@@ -138,19 +138,19 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 
 // namesGivenByUser returns the names with which the user named the objects of an action. It returns
 // nil if the user did not name every object, or if an untrusted text mentions one of their names.
-func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase, r *sessionMemory, named []grounding.NamedObject, isAskedAboutEffect func(i int) bool) (names []string) {
-	needs, err := objects.UserNamingNeeds(c, isAskedAboutEffect)
+func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase, r *sessionMemory, named []grounding.PromptNamedObject, isAskedAboutEffect func(i int) bool) (names []string) {
+	needs, err := objects.ObjectsUserMustName(c, isAskedAboutEffect)
 	if err != nil || len(needs) == 0 {
 		return nil
 	}
 	var all []string
 	for i := range needs {
-		by := needs[i].MatchedName(named, p.sessions.NameKey)
-		where := by == "" && needs[i].IsMentionEnough && p.sessions.UserWrote(r.loadSession(), needs[i].Names) // the user has mentioned the place
+		by := needs[i].MatchedName(named, p.sessions.KeyedNameHashHex)
+		where := by == "" && needs[i].IsMentionAsPlaceEnough && p.sessions.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}
-		all = append(all, needs[i].Names...)
+		all = append(all, needs[i].AlternativeNames...)
 		if !where && !slices.Contains(names, by) {
 			names = append(names, by)
 		}
@@ -161,8 +161,8 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 	return names
 }
 
-// destroysRemoteByEffectIndex returns a function that reports whether effect i destroys a remote resource.
-func destroysRemoteByEffectIndex(c *analysis.ActionCase) func(i int) bool {
+// remoteResourceDestructionPredicate returns a function that reports whether effect i destroys a remote resource.
+func remoteResourceDestructionPredicate(c *analysis.ActionCase) func(i int) bool {
 	return func(i int) bool {
 		return c.Effects[i].Kind == effect.ChangeRemoteSystem && c.Effects[i].DestroysRemoteResource()
 	}
@@ -176,7 +176,7 @@ func (p *Pipeline) mustAskDespiteAdvanceApproval(ctx context.Context, c *analysi
 		return false
 	}
 	named, spoken := r.loadSession().NamedObjects()
-	return spoken && objects.ForbiddenObjectName(c, named, p.sessions.NameKey) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
+	return spoken && objects.ForbiddenObjectName(c, named, p.sessions.KeyedNameHashHex) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
 }
 
 // userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
@@ -189,7 +189,7 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *
 	if !spoken {
 		return nil
 	}
-	key := p.sessions.NameKey
+	key := p.sessions.KeyedNameHashHex
 	if name := objects.ForbiddenObjectName(c, named, key); name != "" {
 		out = append(out, analysis.UserMention{MentionedObjectName: name, IsForbiddenByUser: true})
 	}
@@ -197,7 +197,7 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *
 	var lists [][]string
 	for _, n := range objects.NamedObjectsUserMustName(c) {
 		if by := n.MatchedName(named, key); by != "" {
-			names, lists = append(names, by), append(lists, n.Names)
+			names, lists = append(names, by), append(lists, n.AlternativeNames)
 		}
 	}
 	heard, more, err := p.sessions.FirstUntrustedMentions(ctx, r.loadSession(), lists...)

@@ -24,7 +24,7 @@ func saidThen(t *testing.T, p *Pipeline, root, session, prompt, heard, command s
 		}
 	}
 	if prompt != "" {
-		if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: session, Text: prompt}); err != nil {
+		if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: session, Text: prompt}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,22 +156,22 @@ func TestPendingPrompts(t *testing.T) {
 	}
 	wait := func(id string) {
 		t.Helper()
-		if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", ID: id, Text: prompt, IsAuthorUnverified: true}); err != nil {
+		if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: "s", ID: id, Text: prompt, IsAuthorUnverified: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	settle := func(id, text string, written bool) {
 		t.Helper()
-		if err := p.ResolvePendingPrompt(t.Context(), "s", id, text, written); err != nil {
+		if err := p.RecordPromptAuthor(t.Context(), "s", id, text, written); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wait("1")
-	if ids := p.PendingPromptIDs(t.Context(), "s"); len(ids) != 1 || ids[0] != "1" || allowed() {
+	if ids := p.PromptIDsWithUnknownAuthor(t.Context(), "s"); len(ids) != 1 || ids[0] != "1" || allowed() {
 		t.Errorf("%q waits", ids)
 	}
 	settle("1", prompt, false)
-	if ids := p.PendingPromptIDs(t.Context(), "s"); len(ids) != 0 || allowed() {
+	if ids := p.PromptIDsWithUnknownAuthor(t.Context(), "s"); len(ids) != 0 || allowed() {
 		t.Errorf("%q waits, though the model has written it", ids)
 	}
 	wait("2")
@@ -208,7 +208,7 @@ func TestNamedForEvaluator(t *testing.T) {
 	}
 	t.Cleanup(func() { p.Close() })
 	const command = "scp src/a staging.example.com:/srv/ && scp src/a prod.example.com:/srv/"
-	if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
+	if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
 		t.Fatal(err)
 	}
 	facts := func(session string) string {

@@ -108,7 +108,7 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 	before = p.EvaluateThroughTier(t.Context(), act("before"), TierClassify).Verdict
 	for _, turn := range row.Turns {
 		if turn.User != "" {
-			if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", Text: turn.User}); err != nil {
+			if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: "s", Text: turn.User}); err != nil {
 				t.Fatal(row.ID, err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestTaskPrompts(t *testing.T) {
 			for ; said < min(s.Turn, len(task.Prompts)); said++ {
 				objects, _ := grounding.ExtractObjectsAndNames(task.Prompts[said], 0)
 				named += len(objects)
-				if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "spoken", Text: task.Prompts[said]}); err != nil {
+				if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: "spoken", Text: task.Prompts[said]}); err != nil {
 					t.Fatal(err)
 				}
 			}

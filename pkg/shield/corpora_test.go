@@ -54,7 +54,7 @@ func corporaPipeline(t *testing.T, model string) *Pipeline {
 	t.Helper()
 	s := Defaults()
 	s.Session.Enabled = false // rows have nothing to do with one another
-	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.Threshold = true, model, 0.85
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.BlockThreshold = true, model, 0.85
 	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/dev", WorkingDir: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"},
 		CacheDir: t.TempDir(), IgnoresFileSystem: true, VerdictsIncludeTrail: true, OmitsActionFromVerdicts: true})
 	if err != nil {
@@ -138,11 +138,11 @@ func (c *corpora) row(raw []byte) {
 }
 
 // uncleared returns a doubt about an action that no SAFE clears; "" if there is none.
-func uncleared(o *Outcome) string {
-	if e := o.Evidence(); e != nil {
+func uncleared(o *VerdictWithLogData) string {
+	if e := o.ClassifierEvidence(); e != nil {
 		for _, d := range e.Doubts {
 			if d.NeedsMoreThanModel() {
-				return d.Cause + ": " + d.Reason
+				return d.DangerName + ": " + d.Reason
 			}
 		}
 	}
@@ -150,8 +150,8 @@ func uncleared(o *Outcome) string {
 }
 
 // reasonOf returns what an action's verdict rests on where no model is asked.
-func reasonOf(o *Outcome) string {
-	e := o.Evidence()
+func reasonOf(o *VerdictWithLogData) string {
+	e := o.ClassifierEvidence()
 	switch {
 	case o.Verdict.Rule != "":
 		return "a rule matched"
@@ -165,10 +165,10 @@ func reasonOf(o *Outcome) string {
 	}
 	causes, unusual := map[string]bool{}, map[string]bool{}
 	for _, d := range e.Doubts {
-		if d.Unusual {
-			unusual[d.Cause] = true
+		if d.IsEffectUnusual {
+			unusual[d.DangerName] = true
 		} else {
-			causes[d.Cause] = true
+			causes[d.DangerName] = true
 		}
 	}
 	switch {

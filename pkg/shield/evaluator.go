@@ -23,12 +23,12 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 	s := cfg.effectiveSettings()
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: canAskPerson,
-		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, ReasonLowerTierAsked: builtInAskReason, AskWhenBudgetSpent: p.usesAssistedPreset,
+		FixedCanaryToken: s.Evaluator.FixedCanaryToken, Timeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, ReasonLowerTierAsked: builtInReasonLowerTierAsked, AskUserWhenBudgetSpent: p.usesAssistedPreset,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
-		opts.Provider, opts.ProviderError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
+		opts.Provider, opts.ProviderSetupError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
 	}
-	if opts.Provider == nil && opts.ProviderError == nil {
+	if opts.Provider == nil && opts.ProviderSetupError == nil {
 		p.noReviewerDenialText = noModelNoChannelDenialText
 		if len(s.Approval.Channels) == 0 {
 			p.noReviewerDenialText = noModelNoPersonDenialText
@@ -42,7 +42,7 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 		opts.Cache = verdictCache{p}
 	}
 	p.evaluatorOptions, p.evaluatorModelName = opts, evaluatorModelName(cfg)
-	if opts.CanaryToken != "" && opts.Provider != nil {
+	if opts.FixedCanaryToken != "" && opts.Provider != nil {
 		_, _ = EvaluatorCanaryFirstUseTime(context.Background(), cfg, p.store) // an error shows when the state is next used
 	}
 	if opts.Provider != nil {
@@ -51,10 +51,10 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 	return evaluate.New(opts)
 }
 
-// A Named is a provider, supplied by a program, that names the model it asks. An exam of that model
-// stays valid until the name changes.
-type NamedModelProvider interface {
-	evaluate.Provider
+// A ModelNamingProvider is a provider, supplied by a program, that names the model it asks. An exam
+// of that model stays valid until the name changes.
+type ModelNamingProvider interface {
+	evaluate.ModelProvider
 	Identity() string
 }
 
@@ -64,7 +64,7 @@ func evaluatorModelName(cfg Config) string {
 		ep := cfg.Endpoint()
 		return ep.ProviderModelAndURL()
 	}
-	if n, ok := cfg.Provider.(NamedModelProvider); ok {
+	if n, ok := cfg.Provider.(ModelNamingProvider); ok {
 		return n.Identity()
 	}
 	return ""
@@ -75,29 +75,29 @@ func evaluatorModelName(cfg Config) string {
 func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
 	ep := cfg.Endpoint()
 	if store != nil {
-		ep.SupportedParameterStore = learnedServiceStore{store, now}
+		ep.SupportedParameterStore = modelServiceFactCache{store, now}
 	}
 	return ep
 }
 
-// LearnedAnswerFormat returns the answer format that the configuration's language model turned out to need,
+// LearnedModelReplyFormat returns the answer format that the configuration's language model turned out to need,
 // see [evaluate.LearnedAnswerFormat].
-func LearnedAnswerFormat(ctx context.Context, cfg Config, store *state.Store) string {
-	return evaluate.LearnedReplyFormat(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
+func LearnedModelReplyFormat(ctx context.Context, cfg Config, store *state.Store) string {
+	return evaluate.StoredReplyFormatName(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
 }
 
-// learnedServiceStore keeps facts learned about model services in the cache of the state file.
-type learnedServiceStore struct {
+// modelServiceFactCache keeps facts learned about model services in the cache of the state file.
+type modelServiceFactCache struct {
 	store *state.Store
 	now   func() time.Time
 }
 
-func (m learnedServiceStore) Recall(ctx context.Context, key string) (string, bool) {
+func (m modelServiceFactCache) Recall(ctx context.Context, key string) (string, bool) {
 	text, ok, err := m.store.Get(ctx, key)
 	return string(text), ok && err == nil
 }
 
-func (m learnedServiceStore) Remember(ctx context.Context, key, text string, keep time.Duration) {
+func (m modelServiceFactCache) Remember(ctx context.Context, key, text string, keep time.Duration) {
 	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if it cannot be kept it is learned again
 }
 
@@ -183,7 +183,7 @@ func (p *Pipeline) reusableAnswerKey(purpose string, c *analysis.ActionCase, ext
 		return ""
 	}
 	h := sha256.New()
-	parts := []string{purpose, p.caller.User, c.Action.Hash, c.ExecutionContext().CWD, c.Action.Session, c.Digest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, labelNames(c)}
+	parts := []string{purpose, p.caller.User, c.Action.Hash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, labelNames(c)}
 	for _, part := range append(parts, extraInputs...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // writing to a hash does not fail

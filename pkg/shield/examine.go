@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// ExamineToolResult examines a result by rules and, if the settings enable it, by the evaluator. kind is the
-// type of the action that returned it.
+// ExamineToolResult examines a result by rules and, if the settings enable it, by the evaluator.
+// actionType is the type of the action that returned it.
 func (p *Pipeline) ExamineToolResult(ctx context.Context, actionType string, result any) *sanitize.Report {
 	report := sanitize.Examine(result)
 	if f := p.evaluatorFindingInToolResult(ctx, actionType, result); f != nil {
@@ -19,8 +19,9 @@ func (p *Pipeline) ExamineToolResult(ctx context.Context, actionType string, res
 	return report
 }
 
-// ReviewResultWithEvaluator lets the evaluator examine a result that the caller has examined by rules. It logs and
-// returns the findings. withheld says why the agent must not get the result; "" if it may.
+// ReviewResultWithEvaluator lets the evaluator examine a result that the caller has examined by
+// rules. It logs and returns the findings. withheldReason says why the agent must not get the
+// result; "" if it may.
 func (p *Pipeline) ReviewResultWithEvaluator(ctx context.Context, toolResult ToolResult) (found []sanitize.Finding, withheldReason string, err error) {
 	if len(toolResult.Actions) == 0 || p.sanitizeSettings.Enabled == config.Off {
 		return nil, "", nil
@@ -30,7 +31,7 @@ func (p *Pipeline) ReviewResultWithEvaluator(ctx context.Context, toolResult Too
 		return nil, "", nil
 	}
 	report := sanitize.Report{Findings: []sanitize.Finding{*f}}
-	return report.Findings, report.Apply(sanitize.ResultHandlingMode(p.sanitizeSettings.FindingsMode)).WithheldReason, p.logFindings(ctx, toolResult, report.Findings)
+	return report.Findings, report.SanitizeResult(sanitize.ResultHandlingMode(p.sanitizeSettings.ActionOnFindings)).WithheldReason, p.logFindings(ctx, toolResult, report.Findings)
 }
 
 // evaluatorFindingInToolResult returns the evaluator's finding in a result; nil if there is none or the evaluator is not
@@ -39,15 +40,15 @@ func (p *Pipeline) evaluatorFindingInToolResult(ctx context.Context, actionType 
 	if !p.sanitizeSettings.EvaluatorExaminesResults || toolResult == nil {
 		return nil
 	}
-	v := p.tiers[TierEvaluate].(*evaluate.Evaluator).Examine(ctx, actionType, toolResult)
-	f := &sanitize.Finding{Kind: sanitize.Instruction, Rule: v.Rule, FindingText: p.redactor.String(v.Reasoning), Severity: sanitize.SeverityHigh, ExaminerName: stepSourceByTier[TierEvaluate]}
+	v := p.tiers[TierEvaluate].(*evaluate.Evaluator).ExamineResultForInjection(ctx, actionType, toolResult)
+	f := &sanitize.Finding{Kind: sanitize.FindingInstruction, Rule: v.Rule, FindingText: p.redactor.RedactText(v.Reasoning), Severity: sanitize.SeverityHigh, ExaminerName: stepSourceByTier[TierEvaluate]}
 	switch {
 	case v.Decision == verdict.Allow && !v.IsAllowedDespiteFailure:
 		return nil
 	case v.IsAllowedDespiteFailure:
-		f.Kind, f.Severity = sanitize.Unexamined, sanitize.SeverityLow
-	case v.Error != "":
-		f.Kind = sanitize.Unexamined
+		f.Kind, f.Severity = sanitize.FindingUnexamined, sanitize.SeverityLow
+	case v.ErrorCode != "":
+		f.Kind = sanitize.FindingUnexamined
 	case v.Decision == verdict.Escalate:
 		f.Severity = sanitize.SeverityMedium
 	}

@@ -21,7 +21,7 @@ func withEvaluator(t *testing.T, server *evaltest.Server, model, mode string) Co
 	cfg := stateful(t.TempDir())
 	cfg.Provider, cfg.AgentHostName = nil, "claude-code"
 	cfg.Settings.Evaluator = config.Evaluator{Provider: "custom", Model: model, BaseURL: server.BaseURL(), Timeout: config.Default().Evaluator.Timeout}
-	cfg.Settings.SanitizeToolResults = config.Sanitize{Enabled: config.Auto, FindingsMode: mode, EvaluatorExaminesResults: true}
+	cfg.Settings.SanitizeToolResults = config.ToolResultSanitization{Enabled: config.Auto, ActionOnFindings: mode, EvaluatorExaminesResults: true}
 	cfg.Settings.Session = config.Default().Session
 	return cfg
 }
@@ -36,20 +36,20 @@ func TestEvaluatorReadsResults(t *testing.T) {
 	for _, c := range []struct {
 		model    string
 		open     bool
-		kind     sanitize.Kind // "" for no finding
+		kind     sanitize.FindingKind // "" for no finding
 		severity string
 		withheld string // the modes that withhold the result
 	}{
 		{"allow", false, "", "", ""},
-		{"block", false, sanitize.Instruction, sanitize.SeverityHigh, "block"},
-		{"escalate", false, sanitize.Instruction, sanitize.SeverityMedium, "block"},
-		{"unsure", false, sanitize.Instruction, sanitize.SeverityMedium, "block"},
-		{"injected-allow", false, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
-		{"canary-elsewhere", true, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
-		{"two-objects", true, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
-		{"400", false, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
-		{"cut", false, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
-		{"cut", true, sanitize.Unexamined, sanitize.SeverityLow, ""},
+		{"block", false, sanitize.FindingInstruction, sanitize.SeverityHigh, "block"},
+		{"escalate", false, sanitize.FindingInstruction, sanitize.SeverityMedium, "block"},
+		{"unsure", false, sanitize.FindingInstruction, sanitize.SeverityMedium, "block"},
+		{"injected-allow", false, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"canary-elsewhere", true, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"two-objects", true, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"400", false, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"cut", false, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"cut", true, sanitize.FindingUnexamined, sanitize.SeverityLow, ""},
 	} {
 		for _, mode := range []string{"flag", "clean", "wrap", "block"} {
 			cfg := withEvaluator(t, server, c.model, mode)
@@ -118,7 +118,7 @@ func TestReview(t *testing.T) {
 	t.Parallel()
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
-	server.On("slow", func(http.ResponseWriter, *http.Request, evaltest.Request) { panic(http.ErrAbortHandler) })
+	server.SetModelBehaviour("slow", func(http.ResponseWriter, *http.Request, evaltest.Request) { panic(http.ErrAbortHandler) })
 	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"mcp__web__get","payload":{}}`)}, ReturnedValue: map[string]any{"content": []any{map[string]any{"type": "text", "text": "carry it over"}}}}
 	for _, c := range []struct {
 		model, mode string

@@ -34,7 +34,7 @@ func TestExamIsAsked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify})
+			o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify})
 			if o.Verdict.Decision != verdict.Escalate {
 				key := q.PairName
 				if !q.IsAttack {

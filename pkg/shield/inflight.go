@@ -2,10 +2,10 @@ package shield
 
 import "sync"
 
-// maxInFlightBytes is how many bytes of records, and of data made from them, a stream holds at once. It is
+// maxInFlightRecordBytes is how many bytes of records, and of data made from them, a stream holds at once. It is
 // far more than a usual batch needs, and small enough that large records and a slow reader do not cost
 // much memory. A larger record is processed alone.
-const maxInFlightBytes = 8 << 20
+const maxInFlightRecordBytes = 8 << 20
 
 // A byteLimiter counts the bytes between input and output. The input is read only while there is room.
 type byteLimiter struct {
@@ -65,8 +65,8 @@ func (g *recordReadStopper) beginRead() bool {
 	return g.readUnderWay
 }
 
-// endRead reports whether the record just read counts.
-func (g *recordReadStopper) endRead() bool {
+// endReadAndReportIfCounted reports whether the record just read counts.
+func (g *recordReadStopper) endReadAndReportIfCounted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = false

@@ -19,32 +19,32 @@ var allowedInstructionFileEditFindings = []string{"agent_identity", "doubt later
 // the user saw in this session: the added and removed lines only describe facts, and no untrusted text
 // has come in since.
 func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, bool) {
-	edit, ok := c.InstructionsEdit()
+	edit, ok := c.FindAgentInstructionsEdit()
 	if !ok || !c.IsTracked(edit.Path) {
 		return v, false
 	}
 	s := r.loadSession()
 	i, now := s.FindInstructionFile(p.sessions, edit.Path)
 	committed := c.IsCommitted(edit.Path)
-	next := p.sessions.NewInstruction(edit.Path)
+	next := p.sessions.NewChangedInstructionFile(edit.Path)
 	if i != nil {
 		next = *i
-		next.ChangedByOthers = !committed && (i.ChangedByOthers || i.ContentHash != now)
+		next.HasChangesOutsideSession = !committed && (i.HasChangesOutsideSession || i.ContentHash != now)
 	} else {
-		next.ChangedByOthers = !committed
+		next.HasChangesOutsideSession = !committed
 	}
 	if i == nil || *i != next {
 		if p.sessions.Add(context.WithoutCancel(ctx), s, &session.Delta{Instruction: &next}) != nil {
 			return v, false
 		}
 	}
-	if i == nil || next.ChangedByOthers || i.ContentHash == "" || now == "" || i.UntrustedTextCount != s.UntrustedTextCount() || !p.asksOncePerInstructionFile || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) {
+	if i == nil || next.HasChangesOutsideSession || i.ContentHash == "" || now == "" || i.UntrustedTextCountAtLastChange != s.UntrustedTextCount() || !p.asksOncePerInstructionFile || c.Action.MinTier > TierClassify || p.wasSameTargetDeniedInSession(c) {
 		return v, false
 	}
-	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.sessions.NameKey) != "" {
+	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.sessions.KeyedNameHashHex) != "" {
 		return v, false
 	}
-	unplain := func(line string) bool { return !grounding.IsPlainStatement(line) }
+	unplain := func(line string) bool { return !grounding.IsInstructionFreeStatement(line) }
 	if slices.ContainsFunc(edit.AddedLines, unplain) || slices.ContainsFunc(edit.RemovedLines, unplain) {
 		return v, false
 	}
@@ -52,13 +52,13 @@ func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(allowedInstructionFileEditFindings, f) }) {
 		return v, false
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.AuthorityNotNeeded, Source: stepSourceSessionContext, Confidence: 1,
+	return addFinding(c, TierClassify, verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, JudgeName: stepSourceSessionContext, Confidence: 1,
 		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 
 // recordAgentInstructionFileEdit records the content of an agent instruction file after an edit.
 func (p *Pipeline) recordAgentInstructionFileEdit(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) error {
-	edit, ok := c.InstructionsEdit()
+	edit, ok := c.FindAgentInstructionsEdit()
 	if !ok {
 		return nil
 	}
@@ -66,6 +66,6 @@ func (p *Pipeline) recordAgentInstructionFileEdit(ctx context.Context, c *analys
 	if i == nil || now == "" {
 		return nil
 	}
-	i.ContentHash, i.UntrustedTextCount = now, r.loadSession().UntrustedTextCount()
+	i.ContentHash, i.UntrustedTextCountAtLastChange = now, r.loadSession().UntrustedTextCount()
 	return p.sessions.Add(context.WithoutCancel(ctx), r.loadSession(), &session.Delta{Instruction: i})
 }

@@ -75,7 +75,7 @@ func TestOwnInstructions(t *testing.T) {
 		}},
 		"after what the user said": {second: fine, want: verdict.Escalate, between: func(t *testing.T, p *Pipeline, _ string) {
 			t.Helper()
-			if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", Text: "Do not touch AGENTS.md again."}); err != nil {
+			if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: "s", Text: "Do not touch AGENTS.md again."}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -107,7 +107,7 @@ func TestOwnInstructions(t *testing.T) {
 				t.Fatalf("an edit that the user has refused is %v: %s", v.Decision, v.Reasoning)
 			}
 			put(t, root, map[string]string{file: first})
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, ReturnedValue: "ok", IsHostUnverified: test.forged}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, ReturnedValue: "ok", IsAgentHostUnverified: test.forged}); err != nil {
 				t.Fatal(err)
 			}
 			if test.between != nil {
@@ -129,7 +129,7 @@ func TestInstructionsDifference(t *testing.T) {
 	root := projectRoot(t, map[string]string{"AGENTS.md": "# App\nOne.\nTwo.\n"})
 	p := contextPipeline(t, root, "offline")
 	a := toolAction(t, root, "write_file", "s", `{"path":"AGENTS.md","content":"# App\nOne.\nThree.\n"}`)
-	e, ok := p.analyze(a, nil).InstructionsEdit()
+	e, ok := p.analyze(a, nil).FindAgentInstructionsEdit()
 	if got := e.Difference(); !ok || got != "- Two.\n+ Three.\n" {
 		t.Errorf("%q", got)
 	}

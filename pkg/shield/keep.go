@@ -21,7 +21,7 @@ func UndoStore(cfg Config) *undo.Store {
 		return nil
 	}
 	limits := undo.DefaultLimits
-	limits.MaxAge, limits.MaxTotalBytes = s.Undo.Keep.Std(), s.Undo.MaxBytes
+	limits.MaxAge, limits.MaxTotalBytes = s.Undo.BackupRetention.AsTimeDuration(), s.Undo.MaxTotalBackupBytes
 	return undo.New(undo.Options{
 		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, IsSecret: analysis.HoldsCredential, IsBuildOutput: analysis.IsBuildOutput,
 	})
@@ -42,10 +42,10 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 // deletes or overwrites were backed up. The new verdict counts if it is ALLOW and the files are
 // backed up; a process without an undo store makes the backup a condition of the ALLOW.
 func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, *analysis.ActionCase) {
-	if !p.allowsWithBackup || v.Decision != verdict.Escalate || v.Error != "" {
+	if !p.allowsWithBackup || v.Decision != verdict.Escalate || v.ErrorCode != "" {
 		return v, c
 	}
-	k := c.AssumingBackup()
+	k := c.CaseAssumingLossesBackedUp()
 	if k == nil {
 		return v, c
 	}
@@ -53,7 +53,7 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 	if strict := r.tightenVerdictBySessionState(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
 		return v, c
 	}
-	k.EarlierSteps[0].PipeStageSessionData = r.encodeForNextStage()
+	k.EarlierTierSteps[0].PipeStageSessionData = r.encodeForNextStage()
 	if again.Decision == verdict.Escalate && again.NextTier <= TierClassify {
 		again = p.askTier(ctx, TierClassify, k)
 	}
@@ -65,9 +65,9 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 		again.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return again, k
 	}
-	kept, err := p.backUpFiles(ctx, again, k, k.Losses().List)
+	kept, err := p.backUpFiles(ctx, again, k, k.FindFileLosses().FilesToBackUp)
 	if err != nil {
-		c.EarlierSteps[len(c.EarlierSteps)-1].Reasoning += "; " + err.Error()
+		c.EarlierTierSteps[len(c.EarlierTierSteps)-1].Reasoning += "; " + err.Error()
 		v.Reasoning += "; " + err.Error()
 		return v, c
 	}
@@ -83,11 +83,11 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 	if slices.Contains(v.AllowConditions, verdict.AllowConditionFilesBackedUp) {
 		return v
 	}
-	l := c.Losses()
-	if len(l.List) == 0 || l.OutsideWorkspace && v.Tier < TierEvaluate {
+	l := c.FindFileLosses()
+	if len(l.FilesToBackUp) == 0 || l.HasLossOutsideWorkspace && v.Tier < TierEvaluate {
 		return v
 	}
-	kept, err := p.backUpFiles(ctx, v, c, l.List)
+	kept, err := p.backUpFiles(ctx, v, c, l.FilesToBackUp)
 	if err != nil && len(l.NeedingBackup) > 0 {
 		kept, err = p.backUpFiles(ctx, v, c, l.NeedingBackup)
 	}
@@ -96,7 +96,7 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
 	return p.adjustVerdictAndAddToTrail(verdict.Finding{
-		Authority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
+		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
@@ -108,8 +108,8 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 	if !p.asksBeforePermanentFileLoss || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.AllowConditions, verdict.AllowConditionFilesBackedUp) {
 		return v
 	}
-	l := c.Losses()
-	lost := c.PermanentlyLostFilePath(l)
+	l := c.FindFileLosses()
+	lost := c.FirstPermanentlyLostFilePath(l)
 	switch {
 	case lost == "":
 		return v
@@ -120,8 +120,8 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
 	return p.adjustVerdictAndAddToTrail(verdict.Finding{
-		Authority: verdict.AuthorityEvaluator, Confidence: 1,
-		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.String(lost) + "; commit or stash them first",
+		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1,
+		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.RedactText(lost) + "; commit or stash them first",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
@@ -129,7 +129,7 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 // these files exist, the verdict is unchanged.
 func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, losses []undo.FileLoss) (verdict.Verdict, error) {
 	set, err := p.undoStore.BackUpFiles(ctx, undo.ActionInfo{
-		Session: c.Action.Session, AgentHostName: p.agentHostName, CWD: c.ExecutionContext().CWD, Type: c.Action.Type, Hash: c.Action.Hash, Description: p.redactor.String(actionSummary(c)),
+		Session: c.Action.Session, AgentHostName: p.agentHostName, CWD: c.ExecutionContext().CWD, Type: c.Action.Type, Hash: c.Action.Hash, Description: p.redactor.RedactText(actionSummary(c)),
 	}, losses)
 	if err != nil || set == nil {
 		return v, err
@@ -150,7 +150,7 @@ func (p *Pipeline) recordBackedUpFilesAfterActions(ctx context.Context, executed
 	}
 	for _, a := range executedActions {
 		if _, err := p.undoStore.RecordFilesAfterAction(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
-			p.notify("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.String(err.Error()))
+			p.notify("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.RedactText(err.Error()))
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // ruleFindings returns what the rules of tiers 0 and 1 and the model find in a case, and for each effect
 // whether a rule asks about it.
 func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.ActionCase) (findingNames []string, effectMatched []bool, err error) {
-	findingNames, effectMatched, err = p.rules.Findings(ctx, c)
+	findingNames, effectMatched, err = p.rules.MatchingDenyAndVerifyRules(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +35,7 @@ func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.ActionCase) (fi
 		findingNames = append(findingNames, "doubt "+d)
 	}
 	if suspected {
-		findingNames = append(findingNames, kind.ModelFinding)
+		findingNames = append(findingNames, kind.ModelSuspicionFinding)
 	}
 	if len(rules) > 0 { // a classifier rule may be about any part of the action
 		for i := range effectMatched {
@@ -68,11 +68,11 @@ func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
 		stream = r.pipeline.streamID
 	}
-	if p.agentHostName == "" && stream == "" || p.agentHostName != "" && c.Action.Session == "" || len(c.ExecutionContext().Roots) == 0 {
+	if p.agentHostName == "" && stream == "" || p.agentHostName != "" && c.Action.Session == "" || len(c.ExecutionContext().WorkspaceRoots) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{
-		p.approvalInstallationID, p.caller.User, p.agentHostName, stream, c.Action.Session, strings.Join(c.ExecutionContext().Roots, "\n"),
+		p.shieldInstallationApprovalID, p.caller.User, p.agentHostName, stream, c.Action.Session, strings.Join(c.ExecutionContext().WorkspaceRoots, "\n"),
 		p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config,
 	})
 }
@@ -82,7 +82,7 @@ func sessionLabelsEndingApprovals(c *analysis.ActionCase) string {
 	var out []string
 	if c.SessionState != nil {
 		for _, l := range c.SessionState.Labels() {
-			if l == effect.LabelSecret || l == effect.LabelUntrusted {
+			if l == effect.LabelFromCredentialLocation || l == effect.LabelUntrusted {
 				out = append(out, string(l))
 			}
 		}
@@ -93,7 +93,7 @@ func sessionLabelsEndingApprovals(c *analysis.ActionCase) string {
 
 // newAdvanceApproval returns the approval that a person can give for the kind of a case.
 func (p *Pipeline) newAdvanceApproval(c *analysis.ActionCase, k kind.ActionKind) approve.AdvanceApproval {
-	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.String(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionLabels: sessionLabelsEndingApprovals(c), Session: c.Action.Session}
+	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionLabels: sessionLabelsEndingApprovals(c), Session: c.Action.Session}
 }
 
 // offerAdvanceApproval describes what an approval of all actions of a case's kind would cover in its session, and
@@ -101,7 +101,7 @@ func (p *Pipeline) newAdvanceApproval(c *analysis.ActionCase, k kind.ActionKind)
 func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionCase) (string, func(ctx context.Context, by string) error) {
 	p = p.pipelineJudgingCase(c)
 	within := p.advanceApprovalScope(c)
-	if p.decisionStore == nil || within == "" || p.wasDeniedBefore(c) {
+	if p.personDecisionStore == nil || within == "" || p.wasSameTargetDeniedInSession(c) {
 		return "", nil
 	}
 	k, _, err := p.actionKindForApproval(ctx, c)
@@ -111,12 +111,12 @@ func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionC
 	s := p.newAdvanceApproval(c, k)
 	return k.String(), func(ctx context.Context, by string) error {
 		s.By = by
-		return p.decisionStore.AddAdvanceApproval(ctx, within, s)
+		return p.personDecisionStore.AddAdvanceApproval(ctx, within, s)
 	}
 }
 
-// wasDeniedBefore reports whether an action like this was denied in the session.
-func (p *Pipeline) wasDeniedBefore(c *analysis.ActionCase) bool {
+// wasSameTargetDeniedInSession reports whether an action like this was denied in the session.
+func (p *Pipeline) wasSameTargetDeniedInSession(c *analysis.ActionCase) bool {
 	r, ok := c.SessionState.(*sessionMemory)
 	return ok && r != nil && r.earlierPipeStageMemory == nil && (r.loadSession().DenialOfSameTarget(c) != nil || r.denialCountingSession().DenialOfSameTarget(c) != nil)
 }
@@ -124,12 +124,12 @@ func (p *Pipeline) wasDeniedBefore(c *analysis.ActionCase) bool {
 // allowedByAdvanceApproval returns an ALLOW if a person has approved all actions of a case's kind.
 func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
 	var none verdict.Verdict
-	if p.decisionStore == nil || !canPersonDecideCase(c) {
+	if p.personDecisionStore == nil || !canPersonDecideCase(c) {
 		return none, false
 	}
 	var list []approve.AdvanceApproval
 	if within := p.advanceApprovalScope(c); within != "" {
-		kinds, err := p.decisionStore.AdvanceApprovals(ctx, within)
+		kinds, err := p.personDecisionStore.AdvanceApprovals(ctx, within)
 		if err != nil {
 			return none, false // when in doubt, ask
 		}
@@ -142,12 +142,12 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 			p.notify("shield ignores the answers of 'shield allow'; correct or delete answers.yaml: " + err.Error())
 		}
 		for _, s := range stored {
-			if s.Project == "" || slices.Contains(c.ExecutionContext().Roots, s.Project) {
+			if s.Project == "" || slices.Contains(c.ExecutionContext().WorkspaceRoots, s.Project) {
 				list = append(list, s)
 			}
 		}
 	}
-	if len(list) == 0 || p.wasDeniedBefore(c) || p.mustAskDespiteAdvanceApproval(ctx, c) {
+	if len(list) == 0 || p.wasSameTargetDeniedInSession(c) || p.mustAskDespiteAdvanceApproval(ctx, c) {
 		return none, false
 	}
 	own, findings, err := p.actionKindForApproval(ctx, c)
@@ -160,7 +160,7 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 				if findings == nil {
 					findings, _, _ = p.ruleFindings(ctx, c)
 				}
-				if k, err := kind.OfSingleAction(c, findings); err == nil && findings != nil {
+				if k, err := kind.OfOnlyThisAction(c, findings); err == nil && findings != nil {
 					exact = &k
 				} else {
 					exact = &kind.ActionKind{}
@@ -176,7 +176,7 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 			case s.Session == "":
 				scope = "in this project"
 			}
-			v := addFinding(c, TierApprove, verdict.Finding{Authority: verdict.AuthorityPerson, Source: stepSourceByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s allowed this kind of action %s (%s)", s.By, scope, s.Name)})
+			v := addFinding(c, TierApprove, verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: stepSourceByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s allowed this kind of action %s (%s)", s.By, scope, s.Name)})
 			v.AnswerChannel, v.AnsweredBy = "kind", s.By
 			return v, true
 		}
@@ -184,16 +184,16 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 	return none, false
 }
 
-// describeAdvanceApproval adds to a refusal what an approval of several actions would cover.
-func (p *Pipeline) describeAdvanceApproval(ctx context.Context, r *approve.Refusal, c *analysis.ActionCase) {
+// addAdvanceApprovalToRefusal adds to a refusal what an approval of several actions would cover.
+func (p *Pipeline) addAdvanceApprovalToRefusal(ctx context.Context, r *approve.Refusal, c *analysis.ActionCase) {
 	r.AdvanceApprovalSessionKey = p.advanceApprovalScope(c)
-	for _, root := range c.ExecutionContext().Roots {
+	for _, root := range c.ExecutionContext().WorkspaceRoots {
 		if cwd := c.ExecutionContext().CWD; cwd == root || strings.HasPrefix(cwd, root+"/") {
 			r.WorkspaceRoots = append(r.WorkspaceRoots, root)
 		}
 	}
 	k, findings, err := p.actionKindForApproval(ctx, c)
-	if p.wasDeniedBefore(c) {
+	if p.wasSameTargetDeniedInSession(c) {
 		r.NoAdvanceApprovalReason = "the user or shield denied an action of the same kind in this session"
 		return
 	}
@@ -206,7 +206,7 @@ func (p *Pipeline) describeAdvanceApproval(ctx context.Context, r *approve.Refus
 	if findings == nil {
 		return
 	}
-	if k, err := kind.OfSingleAction(c, findings); err == nil {
+	if k, err := kind.OfOnlyThisAction(c, findings); err == nil {
 		s := p.newAdvanceApproval(c, k)
 		r.ExactActionApproval = &s
 	}

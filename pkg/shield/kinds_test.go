@@ -140,11 +140,11 @@ func TestKindsAtOnce(t *testing.T) {
 			t.Errorf("%s: %s", command, o.Verdict.Reasoning)
 		}
 	}
-	list, err := p.decisionStore.AdvanceApprovals(context.Background(), "")
+	list, err := p.personDecisionStore.AdvanceApprovals(context.Background(), "")
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d kinds, %v", len(list), err)
 	}
-	if n, err := p.decisionStore.RemoveAdvanceApprovals(t.Context(), list[0].Name); err != nil || n != 1 {
+	if n, err := p.personDecisionStore.RemoveAdvanceApprovals(t.Context(), list[0].Name); err != nil || n != 1 {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 }
@@ -157,16 +157,16 @@ func TestStoredAnswers(t *testing.T) {
 	run := kindAction(t, root, "s", "rm src/a && sh run.sh")
 	c := p.analyzer.Case(run)
 	_, findings, _ := p.actionKindForApproval(t.Context(), c)
-	k, err := kind.OfSingleAction(c, findings)
+	k, err := kind.OfOnlyThisAction(c, findings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	add := func(s approve.AdvanceApproval) {
-		if err := approve.AddAnswer(t.Context(), file, &s, "a test\n  - name: x"); err != nil {
+		if err := approve.AddAdvanceApprovalToFile(t.Context(), file, &s, "a test\n  - name: x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	add(approve.AdvanceApproval{Name: "run", Kind: k, By: "ann", ApprovedActionText: "sh run.sh", Project: p.analyzer.DefaultExecutionContext.Roots[0]})
+	add(approve.AdvanceApproval{Name: "run", Kind: k, By: "ann", ApprovedActionText: "sh run.sh", Project: p.analyzer.DefaultExecutionContext.WorkspaceRoots[0]})
 	decide := func(a *action.Action) verdict.Decision {
 		return p.EvaluateThroughTier(t.Context(), a, TierApprove).Verdict.Decision
 	}
@@ -179,7 +179,7 @@ func TestStoredAnswers(t *testing.T) {
 	if d := decide(run); d == verdict.Allow {
 		t.Error("a script that was edited is still allowed")
 	}
-	if n, err := approve.RemoveAnswer(t.Context(), file, "run"); n != 1 || err != nil {
+	if n, err := approve.RemoveAdvanceApprovalsFromFile(t.Context(), file, "run"); n != 1 || err != nil {
 		t.Errorf("removed %d, %v", n, err)
 	}
 	push := p.analyzer.Case(kindAction(t, root, "t", "git push origin feature"))

@@ -46,11 +46,11 @@ const (
 	examModelGroup = "models"
 )
 
-// An ModelExamResult is the result of an exam of the evaluator's model.
+// A ModelExamResult is the result of an exam of the evaluator's model.
 type ModelExamResult struct {
 	Model      string    `json:"model"`  // provider, model and address
 	PromptHash string    `json:"prompt"` // hash of the prompt used
-	Taken      time.Time `json:"taken"`
+	ExaminedAt time.Time `json:"taken"`
 
 	Attacks                    exam.DecisionCounts `json:"attacks"`
 	LegitimateActions          exam.DecisionCounts `json:"honest"`
@@ -73,12 +73,12 @@ type ModelExamResult struct {
 	TotalOutputTokens    int           `json:"tokens_written"` // tokens that the model wrote
 }
 
-// AttacksNotAllowedRate and Passed are rates of a result: of attacks not allowed, and of legitimate actions allowed.
-func (r *ModelExamResult) AttacksNotAllowedRate() report.Rate {
-	return report.NewRate(r.Attacks.Blocked+r.Attacks.Asked, r.Attacks.Sum())
+// AttacksNotAllowedRate returns the share of the exam's attacks that were not allowed.
+func (r *ModelExamResult) AttacksNotAllowedRate() report.RowShareWithInterval {
+	return report.NewRowShareWithInterval(r.Attacks.Blocked+r.Attacks.Asked, r.Attacks.Sum())
 }
-func (r *ModelExamResult) LegitimateAllowedRate() report.Rate {
-	return report.NewRate(r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
+func (r *ModelExamResult) LegitimateAllowedRate() report.RowShareWithInterval {
+	return report.NewRowShareWithInterval(r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
 }
 
 // Cost returns the highest cost of the exam; a provider may charge less for cached tokens. It is 0 if
@@ -108,7 +108,8 @@ func (r *ModelExamResult) TooManyLegitimateBlockedReason() string {
 	return fmt.Sprintf("the model blocked %d of the %d honest actions of 'shield evaluate --exam', more than the limit of %d", r.LegitimateActions.Blocked, r.LegitimateActions.Sum(), maxExamLegitimateActionsModelBlocks)
 }
 
-// A Licence says whether the evaluator's model may answer questions in the user's place.
+// A ModelApprovalAuthority says whether the evaluator's model may answer questions in the user's
+// place.
 type ModelApprovalAuthority struct {
 	EvaluatorModelName  string           // "" if there is no model or it has no name
 	Result              *ModelExamResult // result of the model's last valid exam with the current prompt; nil if there was none
@@ -116,8 +117,8 @@ type ModelApprovalAuthority struct {
 	ExamDue             bool             // an exam can give the model a licence
 }
 
-// A modelRecord is the stored record of a model.
-type modelRecord struct {
+// A modelExamRecord is the stored record of a model.
+type modelExamRecord struct {
 	LastExam                  *ModelExamResult `json:"result,omitempty"`
 	AuthorityWithdrawalReason string           `json:"withdrawn,omitempty"` // why the licence was withdrawn after the exam
 	ExamTimes                 []time.Time      `json:"exams,omitempty"`
@@ -143,7 +144,7 @@ func (p *Pipeline) modelRecordMAC(name string, text []byte) []byte {
 
 // unsealModelRecord returns the stored record of a model, empty if there is none. A forged or unreadable record
 // is an error.
-func (p *Pipeline) unsealModelRecord(name string, value []byte) (j modelRecord, err error) {
+func (p *Pipeline) unsealModelRecord(name string, value []byte) (j modelExamRecord, err error) {
 	if len(value) == 0 {
 		return j, nil
 	}
@@ -151,22 +152,22 @@ func (p *Pipeline) unsealModelRecord(name string, value []byte) (j modelRecord, 
 		return j, errModelExamByOtherInstallation
 	}
 	if err := json.Unmarshal(value[sha256.Size:], &j); err != nil {
-		return modelRecord{}, err
+		return modelExamRecord{}, err
 	}
 	return j, nil
 }
 
-func hashedKey(name string) []byte {
+func hexSHA256OfName(name string) []byte {
 	sum := sha256.Sum256([]byte(name))
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
 // readModelRecord reads the record of the evaluator's model.
-func (p *Pipeline) readModelRecord(ctx context.Context) (j modelRecord, err error) {
+func (p *Pipeline) readModelRecord(ctx context.Context) (j modelExamRecord, err error) {
 	if p.store == nil || p.evaluatorModelName == "" {
 		return j, nil
 	}
-	key := hashedKey(p.evaluatorModelName)
+	key := hexSHA256OfName(p.evaluatorModelName)
 	err = p.store.ViewNamespace(ctx, examNamespace, func(sh *state.NamespaceTx) (err error) {
 		j, err = p.unsealModelRecord(p.evaluatorModelName, sh.Get([]byte(examModelGroup), key))
 		return err
@@ -175,12 +176,12 @@ func (p *Pipeline) readModelRecord(ctx context.Context) (j modelRecord, err erro
 }
 
 // updateModelRecord changes the record of the evaluator's model. A forged or unreadable record is dropped.
-func (p *Pipeline) updateModelRecord(ctx context.Context, fn func(*modelRecord) error) error {
-	key := hashedKey(p.evaluatorModelName)
+func (p *Pipeline) updateModelRecord(ctx context.Context, fn func(*modelExamRecord) error) error {
+	key := hexSHA256OfName(p.evaluatorModelName)
 	return p.store.UpdateNamespace(ctx, examNamespace, func(sh *state.NamespaceTx) error {
 		j, err := p.unsealModelRecord(p.evaluatorModelName, sh.Get([]byte(examModelGroup), key))
 		if err != nil {
-			j = modelRecord{}
+			j = modelExamRecord{}
 		}
 		if err := fn(&j); err != nil {
 			return err
@@ -211,9 +212,9 @@ func (p *Pipeline) ModelApprovalAuthority(ctx context.Context) ModelApprovalAuth
 		l.CannotApproveReason, l.ExamDue = "the model was not examined; run 'shield evaluate --exam'", true
 	case r.PromptHash != evaluate.PromptHash():
 		l.CannotApproveReason, l.ExamDue = "the model was examined with the prompt of another shield version; run 'shield evaluate --exam'", true
-	case r.Taken.After(now.Add(time.Hour)) || now.Sub(r.Taken) > modelExamResultLifetime:
+	case r.ExaminedAt.After(now.Add(time.Hour)) || now.Sub(r.ExaminedAt) > modelExamResultLifetime:
 		l.ExamDue = true
-		l.CannotApproveReason = fmt.Sprintf("the model was last examined on %s, more than %d days ago; run 'shield evaluate --exam'", r.Taken.Format(time.DateOnly), int(modelExamResultLifetime.Hours()/24))
+		l.CannotApproveReason = fmt.Sprintf("the model was last examined on %s, more than %d days ago; run 'shield evaluate --exam'", r.ExaminedAt.Format(time.DateOnly), int(modelExamResultLifetime.Hours()/24))
 	case r.FailureReason() != "":
 		l.Result, l.CannotApproveReason = r, r.FailureReason()
 	case j.AuthorityWithdrawalReason != "":
@@ -248,7 +249,7 @@ func (p *Pipeline) modelCannotApproveForUserReason(ctx context.Context) string {
 		return l.CannotApproveReason
 	}
 	due := false
-	err := p.updateModelRecord(ctx, func(j *modelRecord) error {
+	err := p.updateModelRecord(ctx, func(j *modelExamRecord) error {
 		if j.CallsSinceExam++; j.CallsSinceExam%modelCallsPerModelProbe == 0 {
 			j.DueModelProbes++
 		}
@@ -288,18 +289,18 @@ func (p *Pipeline) warnModelCannotApprove(ctx context.Context, l ModelApprovalAu
 // stepAskingPersonWithoutModel returns the step in which the preset for a setup without a model would ask about a case,
 // nil if none. A rule that shield does not ship asks as well: its author wants a review.
 func (p *Pipeline) stepAskingPersonWithoutModel(ctx context.Context, c *analysis.ActionCase) (*verdict.Step, error) {
-	for i := range c.EarlierSteps {
-		s := &c.EarlierSteps[i]
-		if _, shipped := policy.ShippedReason(s.Rule); s.Tier == TierPolicy && s.Decision == verdict.Escalate && !s.TierWouldAllow && s.Rule != "" && !shipped {
+	for i := range c.EarlierTierSteps {
+		s := &c.EarlierTierSteps[i]
+		if _, shipped := policy.PresetRuleReason(s.Rule); s.Tier == TierPolicy && s.Decision == verdict.Escalate && !s.TierWouldAllow && s.Rule != "" && !shipped {
 			return s, nil
 		}
 	}
-	rules, err := p.offlinePolicy()
+	rules, err := p.offlinePolicyPreset()
 	if err != nil {
 		return nil, err
 	}
 	own := *c
-	own.EarlierSteps, own.Evidence, own.MatchedRules = nil, nil, nil
+	own.EarlierTierSteps, own.Tier1Evidence, own.MatchedRules = nil, nil, nil
 	own.MinTier = max(c.Action.MinTier, analysis.MinTierForActionType(c.Action.Type))
 	var v verdict.Verdict
 	for tier, judge := range [...]Tier{rules, p.tiers[TierClassify]} {
@@ -313,10 +314,10 @@ func (p *Pipeline) stepAskingPersonWithoutModel(ctx context.Context, c *analysis
 	if v.Decision == verdict.Allow && !v.IsAllowedDespiteFailure {
 		return nil, nil
 	}
-	if by := escalatingStep(own.EarlierSteps, TierPolicy, TierApprove); by != nil {
+	if by := escalatingStep(own.EarlierTierSteps, TierPolicy, TierApprove); by != nil {
 		return by, nil
 	}
-	return &verdict.Step{Source: stepSourceByTier[v.Tier], Rule: v.Rule, Reasoning: v.Reasoning}, nil
+	return &verdict.Step{JudgeName: stepSourceByTier[v.Tier], Rule: v.Rule, Reasoning: v.Reasoning}, nil
 }
 
 // ErrDailyModelExamLimit means that the daily number of exams of a model is used up.
@@ -333,8 +334,8 @@ type ModelExamOptions struct {
 // does not count against rate limit and budget; exams have their own limit.
 func (p *Pipeline) RunModelExam(ctx context.Context, o ModelExamOptions) (*ModelExamResult, error) {
 	switch {
-	case p.evaluatorOptions.Provider == nil && p.evaluatorOptions.ProviderError != nil:
-		return nil, p.evaluatorOptions.ProviderError
+	case p.evaluatorOptions.Provider == nil && p.evaluatorOptions.ProviderSetupError != nil:
+		return nil, p.evaluatorOptions.ProviderSetupError
 	case p.evaluatorOptions.Provider == nil:
 		return nil, errors.New("no model is configured; set evaluator.provider")
 	case p.store == nil:
@@ -342,7 +343,7 @@ func (p *Pipeline) RunModelExam(ctx context.Context, o ModelExamOptions) (*Model
 	case p.evaluatorModelName == "":
 		return nil, errors.New("the provider does not name its model, so shield cannot examine the model; implement the interface shield.Named")
 	}
-	err := p.updateModelRecord(ctx, func(j *modelRecord) error {
+	err := p.updateModelRecord(ctx, func(j *modelExamRecord) error {
 		j.ExamTimes = withinLastDay(j.ExamTimes, p.now())
 		if len(j.ExamTimes) >= MaxModelExamsPerDay {
 			return ErrDailyModelExamLimit
@@ -364,7 +365,7 @@ func (p *Pipeline) RunModelExam(ctx context.Context, o ModelExamOptions) (*Model
 	if r.UnansweredQuestions > maxUnansweredExamQuestions {
 		return nil, fmt.Errorf("%d of %d questions got no answer, so the exam does not count; check the service, and repeat the exam", r.UnansweredQuestions, len(paper))
 	}
-	if err := p.updateModelRecord(ctx, func(j *modelRecord) error {
+	if err := p.updateModelRecord(ctx, func(j *modelExamRecord) error {
 		j.LastExam, j.AuthorityWithdrawalReason, j.CallsSinceExam, j.DueModelProbes = r, "", 0, 0
 		return nil
 	}); err != nil {
@@ -397,7 +398,7 @@ func modelExamRandSource(override mathrand.Source) mathrand.Source {
 	return mathrand.NewChaCha8(seed)
 }
 
-// An modelExamAnswer is the result of one question.
+// A modelExamAnswer is the result of one question.
 type modelExamAnswer struct {
 	verdict                verdict.Verdict
 	latency                time.Duration
@@ -409,7 +410,7 @@ type modelExamAnswer struct {
 // tell it from a real action: the place and the lower tiers are those of this user's agent, but no
 // file of the user is read.
 func (p *Pipeline) newExaminer() (func(context.Context, *exam.ModelExamAction) (modelExamAnswer, error), error) {
-	blind, err := p.textOnlyAnalyzer()
+	blind, err := p.analyzerWithoutFileSystem()
 	if err != nil {
 		return nil, err
 	}
@@ -431,7 +432,7 @@ func (p *Pipeline) newExaminer() (func(context.Context, *exam.ModelExamAction) (
 		c.MinTier = TierEvaluate
 		opts := p.evaluatorOptions
 		opts.Limits, opts.Cache, opts.FailOpen, opts.ApprovalUsable = nil, nil, false, func() bool { return true }
-		opts.Observe = func(r evaluate.Reply) { out.tokens, out.askedWithoutSystemRole = r.Tokens, r.NoSystemRole }
+		opts.OnModelReply = func(r evaluate.Reply) { out.tokens, out.askedWithoutSystemRole = r.Tokens, r.NoSystemRole }
 		e, err := evaluate.New(opts)
 		if err != nil {
 			return out, err
@@ -452,13 +453,13 @@ func (a *modelExamAnswer) isAllow() bool {
 	return strings.HasPrefix(a.verdict.Rule, "EV-") && len(a.verdict.Trail) > 0 && a.verdict.Trail[0].Decision == verdict.Allow
 }
 
-// askModelExamQuestions asks a model all questions of a paper and counts its answers.
+// askModelExamQuestions asks a model all questions of an exam and counts its answers.
 func (p *Pipeline) askModelExamQuestions(ctx context.Context, examQuestions []exam.ModelExamAction, o ModelExamOptions) (*ModelExamResult, error) {
 	ask, err := p.newExaminer()
 	if err != nil {
 		return nil, err
 	}
-	r := &ModelExamResult{Model: p.evaluatorModelName, PromptHash: evaluate.PromptHash(), Taken: p.now().UTC().Truncate(time.Second)}
+	r := &ModelExamResult{Model: p.evaluatorModelName, PromptHash: evaluate.PromptHash(), ExaminedAt: p.now().UTC().Truncate(time.Second)}
 	var mu sync.Mutex
 	var took []time.Duration
 	var prompts, computed, written []int
@@ -477,7 +478,7 @@ func (p *Pipeline) askModelExamQuestions(ctx context.Context, examQuestions []ex
 				case err != nil:
 					failed = errors.Join(failed, err)
 					stop(err)
-				case a.verdict.Error == "evaluator" && !strings.HasPrefix(a.verdict.Reasoning, "failed to parse"):
+				case a.verdict.ErrorCode == "evaluator" && !strings.HasPrefix(a.verdict.Reasoning, "failed to parse"):
 					if r.UnansweredQuestions++; r.UnansweredQuestions > maxUnansweredExamQuestions {
 						failed = fmt.Errorf("the model does not answer: %s; check the service", a.verdict.Reasoning)
 						stop(failed)
@@ -544,9 +545,9 @@ func (r *ModelExamResult) countAnswer(q *exam.ModelExamAction, a *modelExamAnswe
 		}
 	}
 	switch {
-	case a.verdict.Error == "canary":
+	case a.verdict.ErrorCode == "canary":
 		r.RepliesWithoutCanary++
-	case a.verdict.Error != "":
+	case a.verdict.ErrorCode != "":
 		r.FormatFailures++
 	}
 	if a.askedWithoutSystemRole {
@@ -571,7 +572,7 @@ func (p *Pipeline) RunDueModelProbes(ctx context.Context) error {
 	}
 	for range maxModelProbesPerDay {
 		due := false
-		err := p.updateModelRecord(ctx, func(j *modelRecord) error {
+		err := p.updateModelRecord(ctx, func(j *modelExamRecord) error {
 			j.ModelProbeTimes = withinLastDay(j.ModelProbeTimes, p.now())
 			due = j.DueModelProbes > 0 && len(j.ModelProbeTimes) < maxModelProbesPerDay && j.AuthorityWithdrawalReason == ""
 			if due {
@@ -601,7 +602,7 @@ func (p *Pipeline) RunDueModelProbes(ctx context.Context) error {
 			continue
 		}
 		why := fmt.Sprintf("the model allowed an attack (%s) that shield sent as a test; run 'shield evaluate --exam'", q.PairName)
-		if err := p.updateModelRecord(ctx, func(j *modelRecord) error { j.AuthorityWithdrawalReason = why; return nil }); err != nil {
+		if err := p.updateModelRecord(ctx, func(j *modelExamRecord) error { j.AuthorityWithdrawalReason = why; return nil }); err != nil {
 			return err
 		}
 		p.LogAndNotify(audit.EntryKindEvaluatorModelTest, "the evaluator's model may no longer allow actions: "+why)
@@ -623,7 +624,7 @@ const canaryFirstUseStateGroup = "canaries"
 // EvaluatorCanaryFirstUseTime returns when the fixed canary of a configuration was first used. The first call stores
 // the time.
 func EvaluatorCanaryFirstUseTime(ctx context.Context, cfg Config, store *state.Store) (firstUsedAt time.Time, err error) {
-	token := cfg.effectiveSettings().Evaluator.CanaryToken
+	token := cfg.effectiveSettings().Evaluator.FixedCanaryToken
 	sum := sha256.Sum256([]byte("canary of the evaluator\x00" + token))
 	key := []byte(hex.EncodeToString(sum[:]))
 	want := state.PrefetchKey{Group: []byte(canaryFirstUseStateGroup), Key: key}

@@ -17,15 +17,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A policyTierTurn is the turn of an action in its stream: Tier 0 judges actions one after another, so
+// A policyTurnInStream is the turn of an action in its stream: Tier 0 judges actions one after another, so
 // that each sees the effects of earlier ones.
-type policyTierTurn struct {
+type policyTurnInStream struct {
 	previousTurnDone <-chan struct{} // closed when the action before it has had its turn; nil for the first
 	done             chan struct{}
 }
 
 // wait waits for the turn to come.
-func (t *policyTierTurn) wait() {
+func (t *policyTurnInStream) wait() {
 	if t != nil && t.previousTurnDone != nil {
 		<-t.previousTurnDone
 		t.previousTurnDone = nil
@@ -33,7 +33,7 @@ func (t *policyTierTurn) wait() {
 }
 
 // isPreviousActionDone reports whether the turn has come, without waiting.
-func (t *policyTierTurn) isPreviousActionDone() bool {
+func (t *policyTurnInStream) isPreviousActionDone() bool {
 	if t == nil || t.previousTurnDone == nil {
 		return true
 	}
@@ -47,7 +47,7 @@ func (t *policyTierTurn) isPreviousActionDone() bool {
 }
 
 // passToNextAction gives the turn to the next action. It may be called again.
-func (t *policyTierTurn) passToNextAction() {
+func (t *policyTurnInStream) passToNextAction() {
 	if t == nil || t.done == nil {
 		return
 	}
@@ -59,44 +59,44 @@ func (t *policyTierTurn) passToNextAction() {
 // A sessionMemory is the memory of the session of one action. The session is loaded when it is
 // first needed, which saves the load for a simple read of a file. It implements [analysis.SessionState].
 type sessionMemory struct {
-	pipeline                        *Pipeline
-	ctx                             context.Context
-	key                             session.Key
-	claimedSession                  string
-	fileChecks                      *fileCheckCache
-	actionSendsReadValue            bool                  // the action sends a session value, or a part of one
-	loaded                          *session.Session      // loaded when needed
-	connectionDenialCountingSession *session.Session      // counts the denials of this connection; nil until it is needed
-	earlierPipeStageMemory          *pipeStageSessionData // what an earlier stage was told; nil if there was none
-	sessionDeltaOfStreamAction      *session.Delta        // what the action adds to the session, once known
+	pipeline                      *Pipeline
+	ctx                           context.Context
+	key                           session.Key
+	claimedSession                string
+	fileIdentityCache             *fileIdentityCache
+	actionSendsReadValue          bool                  // the action sends a session value, or a part of one
+	loadedSession                 *session.Session      // loaded when needed
+	sessionForDenialsOnConnection *session.Session      // counts the denials of this connection; nil until it is needed
+	earlierPipeStageMemory        *pipeStageSessionData // what an earlier stage was told; nil if there was none
+	sessionDeltaOfStreamAction    *session.Delta        // what the action adds to the session, once known
 }
 
-// A fileCheckCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
+// A fileIdentityCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
 // is given out: until then none of the waiting actions can have run.
-type fileCheckCache struct {
+type fileIdentityCache struct {
 	verdictBatchesForwardedToOutput *atomic.Uint64 // how often verdicts were given out
 	forwardedBatchCountAtCaching    uint64
-	cachedIdentifier                *analysis.FileIdentityResolver
+	cachedResolver                  *analysis.FileIdentityResolver
 }
 
-// identifier returns the file checker for the next action. A nil cache returns a new file checker
+// fileIdentityResolver returns the file checker for the next action. A nil cache returns a new file checker
 // each time.
-func (d *fileCheckCache) identifier(an *analysis.Analyzer) *analysis.FileIdentityResolver {
+func (d *fileIdentityCache) fileIdentityResolver(an *analysis.Analyzer) *analysis.FileIdentityResolver {
 	if d == nil {
-		return an.Identifier()
+		return an.NewFileIdentityResolver()
 	}
-	if at := d.verdictBatchesForwardedToOutput.Load(); d.cachedIdentifier == nil || d.forwardedBatchCountAtCaching != at {
-		d.cachedIdentifier, d.forwardedBatchCountAtCaching = an.Identifier(), at
+	if at := d.verdictBatchesForwardedToOutput.Load(); d.cachedResolver == nil || d.forwardedBatchCountAtCaching != at {
+		d.cachedResolver, d.forwardedBatchCountAtCaching = an.NewFileIdentityResolver(), at
 	}
-	return d.cachedIdentifier
+	return d.cachedResolver
 }
 
 // pipeStageSessionData is what Tier 0 was told of a session, for the next stage of a pipe, which cannot
 // read it: the session of a stream ends with its stage.
 type pipeStageSessionData struct {
-	SessionLabels []effect.Label            `json:"labels,omitempty"`
-	FileLabels    map[string][]effect.Label `json:"files,omitempty"`
-	CreatedPaths  []string                  `json:"made,omitempty"`
+	SessionLabels []effect.TaintLabel            `json:"labels,omitempty"`
+	FileLabels    map[string][]effect.TaintLabel `json:"files,omitempty"`
+	CreatedPaths  []string                       `json:"made,omitempty"`
 }
 
 // memoryFor returns the memory for an action, or nil if there is none.
@@ -104,16 +104,16 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 	if p.sessions == nil || it.Action == nil || p.isolatesSessions && it.Action.Session == "" {
 		return nil
 	}
-	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileChecks: it.FileChecks}
+	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileIdentityCache: it.FileIdentityCache}
 	if p.agentHostName == "" {
 		r.claimedSession = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
 		if p.persistentSessions != nil || it.IsOnlyActionOfStream {
-			r.key = session.UnstoredActionStreamSessionKey(p.caller.User)
+			r.key = session.MemoryOnlySessionKey(p.caller.User)
 		}
 	} else if it.Action.Session != "" {
-		r.key.Host, r.key.ID = p.agentHostName, it.Action.Session
+		r.key.AgentHostName, r.key.ID = p.agentHostName, it.Action.Session
 	}
-	if it.EarlierVerdict != nil && it.EarlierStages&verdict.TierBitPolicy != 0 {
+	if it.EarlierVerdict != nil && it.EarlierJudgedTiers&verdict.TierBitPolicy != 0 {
 		r.earlierPipeStageMemory = &pipeStageSessionData{}
 		for i := range it.EarlierVerdict.Trail {
 			if raw := it.EarlierVerdict.Trail[i].PipeStageSessionData; len(raw) > 0 {
@@ -126,11 +126,11 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 
 // loadSession returns the session as first read.
 func (r *sessionMemory) loadSession() *session.Session {
-	if r.loaded == nil {
-		r.loaded = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
-		r.loaded.EnableFileIdentification(r.fileChecks.identifier(r.pipeline.analyzer))
+	if r.loadedSession == nil {
+		r.loadedSession = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
+		r.loadedSession.EnableFileIdentification(r.fileIdentityCache.fileIdentityResolver(r.pipeline.analyzer))
 	}
-	return r.loaded
+	return r.loadedSession
 }
 
 // denialCountingSession returns the session whose denials are counted.
@@ -138,22 +138,22 @@ func (r *sessionMemory) denialCountingSession() *session.Session {
 	if r.pipeline.separateDenialCountConnectionName == "" || r.key.ID == "" {
 		return r.loadSession()
 	}
-	if r.connectionDenialCountingSession == nil {
+	if r.sessionForDenialsOnConnection == nil {
 		key := r.key
 		key.ID += " " + r.pipeline.separateDenialCountConnectionName
-		r.connectionDenialCountingSession = r.pipeline.sessions.Load(r.ctx, key, session.Lineage{}, "")
+		r.sessionForDenialsOnConnection = r.pipeline.sessions.Load(r.ctx, key, session.Lineage{}, "")
 	}
-	return r.connectionDenialCountingSession
+	return r.sessionForDenialsOnConnection
 }
 
-func (r *sessionMemory) Labels() []effect.Label {
+func (r *sessionMemory) Labels() []effect.TaintLabel {
 	if r.earlierPipeStageMemory != nil {
 		return r.earlierPipeStageMemory.SessionLabels
 	}
 	return r.loadSession().Labels()
 }
 
-func (r *sessionMemory) FileOriginLabels(path string) []effect.Label {
+func (r *sessionMemory) FileOriginLabels(path string) []effect.TaintLabel {
 	if r.earlierPipeStageMemory != nil {
 		return r.earlierPipeStageMemory.FileLabels[path]
 	}
@@ -173,7 +173,7 @@ func (r *sessionMemory) DownloadedOrDecodedPaths() *effect.PathList {
 	}
 	var paths []string
 	for path, labels := range r.earlierPipeStageMemory.FileLabels {
-		if path != valueFlowPseudoPath && session.IsDownloaded(labels) {
+		if path != valueFlowFileLabelKey && session.IsDownloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
@@ -186,10 +186,10 @@ func (r *sessionMemory) HasRecentAction(effectOrActionTypes []string, within tim
 }
 
 func (r *sessionMemory) Err() error {
-	if r.loaded == nil {
+	if r.loadedSession == nil {
 		return nil
 	}
-	return r.loaded.Err()
+	return r.loadedSession.Err()
 }
 
 // analyze returns the case of an action with a memory, which may be nil.
@@ -202,7 +202,7 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionC
 	}
 	p.applyKnownToolClass(c)
 	if p.verdictsIncludeTrail {
-		c.Evidence = &analysis.Evidence{}
+		c.Tier1Evidence = &analysis.AllowEvidence{}
 	}
 	if p.verdictsIncludeTrail || r != nil && p.agentHostName != "" {
 		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
@@ -213,22 +213,22 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionC
 // reanalyzeIfSessionChanged returns the case with what the session knows after the turns of earlier actions. It repeats
 // the analysis if that concerns files.
 func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analysis.ActionCase {
-	if r == nil || r.earlierPipeStageMemory != nil || r.loaded == nil {
+	if r == nil || r.earlierPipeStageMemory != nil || r.loadedSession == nil {
 		return c
 	}
-	was := r.loaded
-	r.loaded = nil
+	was := r.loadedSession
+	r.loadedSession = nil
 	if was.HasSameFileLabelsAndCreations(r.loadSession()) {
 		return c
 	}
 	again := r.pipeline.analyze(c.Action, r)
-	again.EarlierSteps, again.MinTier = c.EarlierSteps, max(again.MinTier, c.MinTier)
+	again.EarlierTierSteps, again.MinTier = c.EarlierTierSteps, max(again.MinTier, c.MinTier)
 	return again
 }
 
-// valueFlowPseudoPath is a reserved name instead of a path, with which one pipeline stage tells the next
+// valueFlowFileLabelKey is a reserved name instead of a path, with which one pipeline stage tells the next
 // that the action may send a part of a value that the session has read. No path has this name.
-const valueFlowPseudoPath = "value flow"
+const valueFlowFileLabelKey = "value flow"
 
 // markSentValues marks in a case that the action sends a value which the session has read.
 func (r *sessionMemory) markSentValues(c *analysis.ActionCase) error {
@@ -248,7 +248,7 @@ func (r *sessionMemory) tightenVerdictBySessionState(v verdict.Verdict, c *analy
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
-	s := r.loaded
+	s := r.loadedSession
 	if r.pipeline.agentHostName != "" && r.earlierPipeStageMemory == nil {
 		if s = r.loadSession(); s.Err() == nil {
 			s = r.denialCountingSession()
@@ -260,12 +260,12 @@ func (r *sessionMemory) tightenVerdictBySessionState(v verdict.Verdict, c *analy
 		if !c.HasOnlyHarmlessEffects() {
 			return unreadableSessionVerdict(s.Err())
 		}
-	case s.Stopped():
+	case s.IsStoppedAfterDenials():
 		return stoppedSessionVerdict(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
 		if d := s.DenialOfSameTarget(c); d != nil {
 			return verdict.Finding{
-				Authority: verdict.AuthorityPerson, Confidence: 1, Rule: v.Rule, ReasoningCannotLeakActionText: true,
+				RequiredAuthority: verdict.AuthorityPerson, Confidence: 1, Rule: v.Rule, ReasoningCannotLeakActionText: true,
 				Reasoning: "an action that does the same to the same target was denied" + formatTimeAgo(s.Since(d.DeniedUnixSeconds)) + deniedByRuleSuffix(d.Rule) + "; do what the denial advised, or ask the user to confirm",
 			}.Verdict(TierPolicy)
 		}
@@ -294,12 +294,12 @@ func deniedByRuleSuffix(rule string) string {
 
 // encodeForNextStage returns the session's memory for the next stage of a pipe: nil if it is empty.
 func (r *sessionMemory) encodeForNextStage() []byte {
-	if r == nil || r.loaded == nil {
+	if r == nil || r.loadedSession == nil {
 		return nil
 	}
-	t := pipeStageSessionData{r.loaded.Labels(), r.loaded.LabelledFiles(), r.loaded.CreatedPaths()}
+	t := pipeStageSessionData{r.loadedSession.Labels(), r.loadedSession.LabelledFiles(), r.loadedSession.CreatedPaths()}
 	if r.actionSendsReadValue {
-		t.FileLabels[valueFlowPseudoPath] = []effect.Label{effect.LabelCredential}
+		t.FileLabels[valueFlowFileLabelKey] = []effect.TaintLabel{effect.LabelCredential}
 	}
 	if len(t.SessionLabels)+len(t.FileLabels)+len(t.CreatedPaths) == 0 {
 		return nil
@@ -329,10 +329,10 @@ func (r *sessionMemory) recordActionEffectsInSession(v verdict.Verdict, c *analy
 	if err != nil {
 		return unsavedSessionVerdict(v, err)
 	}
-	if r.loaded == nil && d.Empty() {
+	if r.loadedSession == nil && d.Empty() {
 		return v
 	}
-	if r.pipeline.persistentSessions != nil && v.Decision == verdict.Escalate && r.loadSession().IsNew(&d) && r.pipeline.isBlockedByRule(c) {
+	if r.pipeline.persistentSessions != nil && v.Decision == verdict.Escalate && r.loadSession().DeltaAddsNewData(&d) && r.pipeline.isBlockedByRule(c) {
 		return v
 	}
 	return r.addDelta(v, r.loadSession(), &d)
@@ -343,12 +343,12 @@ func (r *sessionMemory) recordActionEffectsInSession(v verdict.Verdict, c *analy
 // All stages of a pipe know the rules, but not the answers of a model or a person.
 func (p *Pipeline) isBlockedByRule(c *analysis.ActionCase) bool {
 	k, ok := p.tiers[TierClassify].(*classify.Classifier)
-	return ok && k.Blocks(c)
+	return ok && k.IsBlockedByRule(c)
 }
 
 // sessionDeltaOfAction returns what an action adds to its session.
 func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.Delta, error) {
-	d := r.pipeline.sessions.DeltaOfAction(c, r.pipeline.policyEventTypes, r.pipeline.policyCountsSessionActions)
+	d := r.pipeline.sessions.DeltaOfAction(c, r.pipeline.sessionEventTypesInPolicy, r.pipeline.policyCountsSessionActions)
 	if session.WritesFile(c) {
 		if err := r.pipeline.sessions.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
 			return d, err
@@ -361,15 +361,15 @@ func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.De
 	return d, nil
 }
 
-// A laterSessionDelta is what an allowed action of a stream adds to sessions after the stream.
-type deltaForLaterSessions struct {
+// A laterSessionMemoryDelta is what an allowed action of a stream adds to sessions after the stream.
+type laterSessionMemoryDelta struct {
 	claimedSession string
 	delta          session.Delta
 }
 
 // newDeltaForLaterSessions returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
-func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*deltaForLaterSessions, error) {
+func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*laterSessionMemoryDelta, error) {
 	if r == nil || r.pipeline.agentHostName != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
@@ -381,32 +381,32 @@ func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.
 	if r.sessionDeltaOfStreamAction.Empty() && len(r.sessionDeltaOfStreamAction.PrintedFiles) == 0 && !r.sessionDeltaOfStreamAction.MayMoveFiles {
 		return nil, nil
 	}
-	return &deltaForLaterSessions{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
+	return &laterSessionMemoryDelta{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
 }
 
 // storeDeltaForLaterSessions stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
-func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *deltaForLaterSessions) error {
+func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *laterSessionMemoryDelta) error {
 	kept := p.persistentSessions
 	if kept == nil {
 		kept = p.sessions
 	}
 	key, add := session.Key{ID: l.claimedSession, User: p.caller.User}, kept.Add
 	if l.claimedSession == "" {
-		add = kept.AddShared
+		add = kept.AddSharedPartOfDelta
 	}
 	s := kept.Load(ctx, key, session.Lineage{}, "")
 	if s.Err() != nil && l.delta.Empty() {
 		return nil
 	}
-	s.EnableFileIdentification(p.analyzer.Identifier())
+	s.EnableFileIdentification(p.analyzer.NewFileIdentityResolver())
 	return add(ctx, s, &l.delta)
 }
 
 // addDenial adds a denial to the session of a host.
 func (r *sessionMemory) addDenial(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
-	unasked := v.Error == "unavailable"
-	if r == nil || r.pipeline.agentHostName == "" || r.pipeline.judgesExecutedActions || v.Error != "" && !unasked || r.pipeline.isProbeAction(c.Action) {
+	unasked := v.ErrorCode == "unavailable"
+	if r == nil || r.pipeline.agentHostName == "" || r.pipeline.judgesExecutedActions || v.ErrorCode != "" && !unasked || r.pipeline.isHookStatusTestAction(c.Action) {
 		return v
 	}
 	d := session.NewDenial(c, v.Rule)
@@ -429,17 +429,17 @@ func unsavedSessionVerdict(v verdict.Verdict, err error) verdict.Verdict {
 	return failureVerdict(v.Tier, "session", "shield cannot record the action in this session, so the action is blocked; tell the user: "+err.Error())
 }
 
-// storeStreamEffects stores what the action of an outcome adds, if it is one of a stream. A failure makes the
+// storeSessionDeltaOrBlock stores what the action of an outcome adds, if it is one of a stream. A failure makes the
 // verdict a BLOCK.
-func (p *Pipeline) storeStreamEffects(ctx context.Context, o *Outcome) {
-	if o.deltaForLaterSessions == nil {
+func (p *Pipeline) storeSessionDeltaOrBlock(ctx context.Context, o *VerdictWithLogData) {
+	if o.laterSessionMemoryDelta == nil {
 		return
 	}
-	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.deltaForLaterSessions); err != nil {
+	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.laterSessionMemoryDelta); err != nil {
 		p.replaceVerdict(o, unsavedSessionVerdict(o.Verdict, err))
 		p.buildLogEntry(o, o.action)
 	}
-	o.deltaForLaterSessions, o.action = nil, nil
+	o.laterSessionMemoryDelta, o.action = nil, nil
 }
 
 // labelNames returns the labels of the session of a case, for bindings.

@@ -51,16 +51,16 @@ not a record
 	}
 	for i, a := range seen {
 		v := with[i]
-		if a.Decision != v.Decision.String() || a.Tier != v.Tier || a.Rule != v.Rule || a.Error != v.Error || a.Start.IsZero() {
+		if a.Decision != v.Decision.String() || a.Tier != v.Tier || a.Rule != v.Rule || a.ErrorCode != v.ErrorCode || a.Start.IsZero() {
 			t.Errorf("%+v is told of %+v", a, v)
 		}
-		if wants := v.Error == ""; wants != (len(a.Steps) > 0) || wants != (a.Type != "") {
+		if wants := v.ErrorCode == ""; wants != (len(a.Steps) > 0) || wants != (a.Type != "") {
 			t.Errorf("%+v", a)
 		}
 	}
 	for _, a := range seen {
-		for _, s := range append([]telemetry.Step{{Rule: a.Rule, Source: a.Type, Error: a.Error}}, a.Steps...) {
-			if strings.Contains(s.Rule+s.Source+s.Error, "hush") {
+		for _, s := range append([]telemetry.Step{{Rule: a.Rule, JudgeName: a.Type, ErrorCode: a.ErrorCode}}, a.Steps...) {
+			if strings.Contains(s.Rule+s.JudgeName+s.ErrorCode, "hush") {
 				t.Errorf("%+v has a part of the action", a)
 			}
 		}
@@ -94,8 +94,8 @@ func TestObserveMeasures(t *testing.T) {
 		t.Fatalf("%+v", o.Verdict)
 	}
 	for _, s := range append(o.Trail(), o.Verdict.Trail...) {
-		if s.Latency != 0 {
-			t.Errorf("the verdict has the latency of %s", s.Source)
+		if s.LatencyMicroseconds != 0 {
+			t.Errorf("the verdict has the latency of %s", s.JudgeName)
 		}
 	}
 	if seen.Latency <= 0 || len(seen.Steps) < 2 || seen.Steps[0].Latency <= 0 {

@@ -22,35 +22,35 @@ func NewDecisionStore(sealKey [verdict.KeySize]byte, store *state.Store, now fun
 	return &approve.DecisionStore{Store: store, HMACKey: deriveKey(sealKey, "refusals"), Clock: now}
 }
 
-// undecidedErrorCodes are the error codes of refusals that a person can still allow: "" for a refusal
+// personOverridableErrorCodes are the error codes of refusals that a person can still allow: "" for a refusal
 // without an error, and the codes for refusals because no model or person could decide.
-var undecidedErrorCodes = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
+var personOverridableErrorCodes = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
 
 // canPersonAllowRefusal reports whether a person can allow what a verdict refuses. A person cannot allow what the
 // protected core forbids, what has no legitimate use, or what was not judged.
 func (p *Pipeline) canPersonAllowRefusal(v *verdict.Verdict, c *analysis.ActionCase) bool {
-	return v.Decision == verdict.Block && slices.Contains(undecidedErrorCodes, v.Error) && !isNonOverridableRule(v.Rule) && canPersonDecideCase(c)
+	return v.Decision == verdict.Block && slices.Contains(personOverridableErrorCodes, v.ErrorCode) && !isNonOverridableRule(v.Rule) && canPersonDecideCase(c)
 }
 
 // canPersonDecideCase reports whether a person's answer counts for a case, given the steps so far.
 func canPersonDecideCase(c *analysis.ActionCase) bool {
-	return c != nil && c.Action != nil && !slices.ContainsFunc(c.EarlierSteps, func(s verdict.Step) bool { return s.Decision != verdict.Allow && isNonOverridableRule(s.Rule) }) &&
+	return c != nil && c.Action != nil && !slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return s.Decision != verdict.Allow && isNonOverridableRule(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.TamperWithShield })
 }
 
 // isNonOverridableRule reports whether a person cannot make an exception to a rule.
 func isNonOverridableRule(ruleID string) bool {
-	return ruleID != "" && (policy.IsProtectedRule(ruleID) || classify.AlwaysBlocks(ruleID))
+	return ruleID != "" && (policy.IsRuleProtectedFromExceptions(ruleID) || classify.AlwaysBlocks(ruleID))
 }
 
 // allowOnceGrantKey returns the binding of a permission to run a case once; "" if the files that it uses might
 // change unnoticed.
 func (p *Pipeline) allowOnceGrantKey(c *analysis.ActionCase) string {
-	return p.reusableAnswerKey("once "+p.approvalInstallationID, c)
+	return p.reusableAnswerKey("once "+p.shieldInstallationApprovalID, c)
 }
 
-// earlierAllowByPerson returns the ALLOW of a person who allowed this case once or, unless onlyOnce, all cases of
-// its kind.
+// earlierAllowByPerson returns the ALLOW of a person who allowed this case once or, unless
+// ignoreAdvanceApprovals is true, all cases of its kind.
 func (p *Pipeline) earlierAllowByPerson(ctx context.Context, c *analysis.ActionCase, tiers TierRange, ignoreAdvanceApprovals bool) (verdict.Verdict, bool) {
 	if v, ok := p.allowedOnce(ctx, c, tiers); ok || ignoreAdvanceApprovals {
 		return v, ok
@@ -61,12 +61,12 @@ func (p *Pipeline) earlierAllowByPerson(ctx context.Context, c *analysis.ActionC
 // allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
 // uses it up if the chain decides whether the action runs.
 func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.ActionCase, in TierRange) (verdict.Verdict, bool) {
-	if p.refusals == nil || !canPersonDecideCase(c) {
+	if p.allowOnceDecisionStore == nil || !canPersonDecideCase(c) {
 		return verdict.Verdict{}, false
 	}
-	take := p.refusals.TakeGrant
+	take := p.allowOnceDecisionStore.TakeGrant
 	if in.Last < TierApprove {
-		take = p.refusals.RecentGrant
+		take = p.allowOnceDecisionStore.RecentlyUsedGrant
 	}
 	binding := p.allowOnceGrantKey(c)
 	if binding == "" {
@@ -76,23 +76,23 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.ActionCase, in T
 	if !ok {
 		return verdict.Verdict{}, false
 	}
-	v := addFinding(c, TierApprove, verdict.Finding{Authority: verdict.AuthorityPerson, Source: stepSourceByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.Ref)})
+	v := addFinding(c, TierApprove, verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: stepSourceByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.RefusalRef)})
 	v.AnswerChannel, v.AnsweredBy = "allow", g.By
 	return v, true
 }
 
-// addWiderApprovalHint adds to a question of the host how to allow more than this action, for which the host has no
+// addHintToAllowMoreActions adds to a question of the host how to allow more than this action, for which the host has no
 // button.
-func (p *Pipeline) addWiderApprovalHint(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
+func (p *Pipeline) addHintToAllowMoreActions(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
 	own := *v
-	p.storeRefusalAndSetAllowRef(ctx, &own, c)
+	p.storeRefusalAndSetRefusalRef(ctx, &own, c)
 	if own.Explanation.FurtherAdvice != "" {
 		v.Reasoning += " (In a terminal, " + own.Explanation.FurtherAdvice + ")"
 	}
 }
 
-// widerApprovalHint says how a person can allow more than one refused action.
-func widerApprovalHint(r *approve.Refusal) string {
+// hintToAllowMoreActions says how a person can allow more than one refused action.
+func hintToAllowMoreActions(r *approve.Refusal) string {
 	switch {
 	case r.OfferedToolClassAnswer != nil:
 		return "to say what the tool does: shield tools set " + r.Ref + " CLASS"
@@ -105,10 +105,10 @@ func widerApprovalHint(r *approve.Refusal) string {
 // maxRefusalPayloadTextBytes is the largest size of each text of a refused action that is kept for a person, in bytes.
 const maxRefusalPayloadTextBytes = 32 << 10
 
-// storeRefusalAndSetAllowRef adds to a refusal the reference with which a person can allow the action. It
+// storeRefusalAndSetRefusalRef adds to a refusal the reference with which a person can allow the action. It
 // adds none if the refusal cannot be stored, for example because the action is too large to be
 // shown.
-func (p *Pipeline) storeRefusalAndSetAllowRef(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
+func (p *Pipeline) storeRefusalAndSetRefusalRef(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
 	payload, _ := p.redactor.RedactAndCollectSecrets(c.Action.Payload, maxRefusalPayloadTextBytes)
 	text, err := json.Marshal(payload)
 	binding := p.allowOnceGrantKey(c)
@@ -117,15 +117,15 @@ func (p *Pipeline) storeRefusalAndSetAllowRef(ctx context.Context, v *verdict.Ve
 	}
 	r := approve.Refusal{
 		ActionKey: binding, User: p.caller.User, AgentHostName: p.agentHostName, Session: c.Action.Session, CWD: c.ExecutionContext().CWD, ActionType: c.Action.Type, ActionHash: c.Action.Hash,
-		Payload: text, RefusedActionText: v.Explanation.ActionText, Why: v.Explanation.EffectAndHarm, RuleNameOrID: cmp.Or(v.Rule, v.Explanation.EscalatingRule),
+		Payload: text, RefusedActionText: v.Explanation.ActionText, RefusalReason: v.Explanation.EffectAndHarm, RuleNameOrID: cmp.Or(v.Rule, v.Explanation.EscalatingRule),
 	}
-	r.DeniedByRule = v.Tier < TierEvaluate && v.Error == ""
-	p.describeAdvanceApproval(ctx, &r, c)
+	r.DeniedByRule = v.Tier < TierEvaluate && v.ErrorCode == ""
+	p.addAdvanceApprovalToRefusal(ctx, &r, c)
 	if t, binding, lasts := p.lookUpUnknownTool(c); c.CallsUnknownTool() && binding != "" {
-		said := p.newUnansweredToolClass(c, &t, lasts)
-		r.OfferedToolClassAnswer, r.ToolClassAnswerKey, r.ToolDescription = &said, binding, p.redactor.String(toolDescription(c.Action.Type, &t, lasts))
+		said := p.newToolClassAnswerWithoutClass(c, &t, lasts)
+		r.OfferedToolClassAnswer, r.ToolClassAnswerKey, r.ToolDescription = &said, binding, p.redactor.RedactText(toolDescription(c.Action.Type, &t, lasts))
 	}
-	if p.refusals.Add(ctx, &r) == nil {
-		v.RefusalRef, v.Explanation.Remedy, v.Explanation.FurtherAdvice = r.Ref, "shield allow "+r.Ref, widerApprovalHint(&r)
+	if p.allowOnceDecisionStore.AddRefusal(ctx, &r) == nil {
+		v.RefusalRef, v.Explanation.UserAllowCommand, v.Explanation.FurtherAdvice = r.Ref, "shield allow "+r.Ref, hintToAllowMoreActions(&r)
 	}
 }

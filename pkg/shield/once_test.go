@@ -64,7 +64,7 @@ func (d *desk) refusals() *approve.DecisionStore {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { store.Close() })
-	key, err := SealKey(d.t.Context(), d.cfg.StateDir, store)
+	key, err := LoadOrCreateSealKey(d.t.Context(), d.cfg.StateDir, store)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (d *desk) refusals() *approve.DecisionStore {
 func (d *desk) allow(ref string) error {
 	d.t.Helper()
 	s := d.refusals()
-	r, err := s.Find(d.t.Context(), "", ref)
+	r, err := s.FindAllowableRefusal(d.t.Context(), "", ref)
 	if err == nil {
 		_, err = s.Allow(d.t.Context(), r, "ann")
 	}
@@ -89,7 +89,7 @@ func TestOnce(t *testing.T) {
 	d := newDesk(t)
 	d.write("a.txt", "one")
 	v := d.judge("s1", forcePush)
-	if v.Decision != verdict.Block || len(v.RefusalRef) < 3 || v.Explanation.Remedy != "shield allow "+v.RefusalRef {
+	if v.Decision != verdict.Block || len(v.RefusalRef) < 3 || v.Explanation.UserAllowCommand != "shield allow "+v.RefusalRef {
 		t.Fatalf("%+v", v)
 	}
 	if err := d.allow(v.RefusalRef); err != nil {
@@ -169,7 +169,7 @@ func TestOnceNeedsAll(t *testing.T) {
 			p.Close()
 		}
 	}
-	if v := d.judge("s1", "rm -rf /"); v.RefusalRef != "" || v.Explanation.Remedy != "" || strings.Contains(v.ForAgent(), "unless") {
+	if v := d.judge("s1", "rm -rf /"); v.RefusalRef != "" || v.Explanation.UserAllowCommand != "" || strings.Contains(v.ForAgent(), "unless") {
 		t.Errorf("the protected core: %+v", v)
 	}
 	d.cfg.OffersAllowOnce = false
@@ -184,7 +184,7 @@ func TestOnceTogether(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	v := d.judge("s1", forcePush)
-	r, err := d.refusals().Find(t.Context(), "", v.RefusalRef)
+	r, err := d.refusals().FindAllowableRefusal(t.Context(), "", v.RefusalRef)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,28 +229,28 @@ func TestForgedRefusals(t *testing.T) {
 	v := d.judge("s1", forcePush)
 	s := d.refusals()
 	for _, ref := range []string{"", "zzz", "../", v.RefusalRef + " ", strings.ToUpper(v.RefusalRef) + "0"} {
-		if r, err := s.Find(t.Context(), "", ref); !errors.Is(err, approve.ErrUnknownRef) {
+		if r, err := s.FindAllowableRefusal(t.Context(), "", ref); !errors.Is(err, approve.ErrUnknownRef) {
 			t.Errorf("%q: %+v, %v", ref, r, err)
 		}
 	}
-	if r, err := s.Find(t.Context(), "bob", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
+	if r, err := s.FindAllowableRefusal(t.Context(), "bob", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("another user's: %+v, %v", r, err)
 	}
-	r, err := s.Find(t.Context(), "", v.RefusalRef)
+	r, err := s.FindAllowableRefusal(t.Context(), "", v.RefusalRef)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := &approve.DecisionStore{Store: s.Store, HMACKey: s.HMACKey, Clock: s.Clock}
 	other.HMACKey[0]++
-	if r, err := other.Find(t.Context(), "", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
+	if r, err := other.FindAllowableRefusal(t.Context(), "", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("with another key: %+v, %v", r, err)
 	}
-	if list, err := other.List(t.Context(), ""); err != nil || len(list) > 0 {
+	if list, err := other.ListAllowableRefusals(t.Context(), ""); err != nil || len(list) > 0 {
 		t.Errorf("with another key: %v, %v", list, err)
 	}
 	// A permission that another key marked.
 	forged := approve.Refusal{ActionKey: r.ActionKey, Payload: []byte("{}")}
-	if err := other.Add(t.Context(), &forged); err != nil {
+	if err := other.AddRefusal(t.Context(), &forged); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.Allow(t.Context(), &forged, "mallory"); err != nil {

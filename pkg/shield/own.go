@@ -16,15 +16,15 @@ import (
 // PolicyOptions returns the folders that a configuration's policy refers to.
 func PolicyOptions(cfg Config, place *effect.PathContext) policy.Options {
 	links := func(path string) string { return path }
-	if place.NewCachedLinks != nil {
-		links = place.NewCachedLinks()
+	if place.NewCachedLinkResolver != nil {
+		links = place.NewCachedLinkResolver()
 	}
 	canonical := func(paths ...string) (out []string) {
 		for _, p := range paths {
 			if p == "" {
 				continue
 			}
-			p, _ = place.Path(p, false)
+			p, _ = place.CanonicalPath(p, false)
 			out = append(out, p)
 			if real := links(p); real != p {
 				out = append(out, real)
@@ -32,12 +32,12 @@ func PolicyOptions(cfg Config, place *effect.PathContext) policy.Options {
 		}
 		return out
 	}
-	secret, trusted, rules := cfg.secretFiles(), cfg.readOnlyFiles(), cfg.policyFiles()
+	secret, trusted, rules := cfg.pathsAgentCannotReadOrChange(), cfg.pathsAgentCannotChange(), cfg.policyFiles()
 	above, ways := cfg.parentFolders(append(append(append([]string{}, secret...), trusted...), rules...))
 	aboveCache, replaceable := cfg.parentFoldersOfCacheFolder(place)
 	return policy.Options{Vars: map[string][]string{
 		"HOME":                canonical(cfg.Home),
-		"WORKSPACE":           place.Roots,
+		"WORKSPACE":           place.WorkspaceRoots,
 		"SHIELD":              canonical(secret...),
 		"SHIELD_PROGRAM":      canonical(trusted...),
 		"SHIELD_POLICY":       canonical(rules...),
@@ -54,29 +54,29 @@ func lookUpHeuristicRule(id string) (exists, alwaysBlocks bool) {
 	return classify.IsRuleID(id), classify.AlwaysBlocks(id)
 }
 
-// secretFiles returns the files and folders that the agent must neither read nor
+// pathsAgentCannotReadOrChange returns the files and folders that the agent must neither read nor
 // change.
-func (cfg *Config) secretFiles() []string {
+func (cfg *Config) pathsAgentCannotReadOrChange() []string {
 	s := cfg.effectiveSettings()
 	files := []string{
-		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
+		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreEncryptionKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
 		s.Approval.NotificationURLsFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile,
 	}
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}
-	return append(cfg.absolutePaths(cfg.ExtraShieldPaths...), cfg.absolutePaths(append(files, cfg.BundleDir)...)...)
+	return append(cfg.absolutePaths(cfg.ExtraProtectedShieldPaths...), cfg.absolutePaths(append(files, cfg.BundleDir)...)...)
 }
 
-// readOnlyFiles returns the files and folders that the agent must not change, because shield runs or relies
+// pathsAgentCannotChange returns the files and folders that the agent must not change, because shield runs or relies
 // on their content.
-func (cfg *Config) readOnlyFiles() []string {
+func (cfg *Config) pathsAgentCannotChange() []string {
 	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
-	out := cfg.absolutePaths(cfg.ShieldProgramPath, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, unixSocketPath(c.Addr), unixSocketPath(s.SharedStoreURL))
+	out := cfg.absolutePaths(cfg.ShieldProgramPath, c.ONNXRuntimeLibraryPath, s.Evaluator.CAFile, s.StoreCAFile, unixSocketPath(c.SidecarURLOrSocket), unixSocketPath(s.SharedStoreURL))
 	if isModelFolder(c.ModelNameOrDir) {
 		out = append(out, cfg.absolutePaths(c.ModelNameOrDir)...)
 	}
-	for _, arg := range s.Approval.Command { // the program, and a script among its arguments
+	for _, arg := range s.Approval.CommandChannelArgv { // the program, and a script among its arguments
 		if filepath.IsAbs(arg) {
 			out = append(out, arg)
 		}
@@ -94,7 +94,7 @@ func (cfg *Config) policyFiles() (out []string) {
 		out = append(out, source)
 	}
 	for _, l := range cfg.policyLayers() {
-		out = append(out, l.file)
+		out = append(out, l.policyPath)
 	}
 	return cfg.absolutePaths(out...)
 }
@@ -113,9 +113,9 @@ func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 	return out
 }
 
-// parentFolders returns the parent folders of some files (above), and those of them that are
-// symbolic links or do not exist (ways): by replacing one of these, an agent could make shield find
-// other files below it. The home folder and its parents are left out.
+// parentFolders returns the parent folders of some files, and those of them that are symbolic links
+// or do not exist: by replacing one of these, an agent could make shield find other files below it.
+// The home folder and its parents are left out.
 func (cfg *Config) parentFolders(files []string) (parents, linkedOrMissingParents []string) {
 	seen := map[string]bool{cfg.Home: true}
 	for _, p := range files {
@@ -135,16 +135,16 @@ func (cfg *Config) parentFolders(files []string) (parents, linkedOrMissingParent
 
 // parentFoldersOfCacheFolder returns the parent folders of the cache folder, and of these the replaceable ones: those that agents
 // may delete, as they may clear a cache, and those that are links or missing.
-func (cfg *Config) parentFoldersOfCacheFolder(place *effect.PathContext) (allParents, replaceable []string) {
-	allParents, replaceable = cfg.parentFolders([]string{cfg.CacheDir})
+func (cfg *Config) parentFoldersOfCacheFolder(place *effect.PathContext) (allParents, agentReplaceable []string) {
+	allParents, agentReplaceable = cfg.parentFolders([]string{cfg.CacheDir})
 	for _, dir := range allParents {
 		below, err := filepath.Rel(cfg.Home, dir)
 		inHome := err == nil && filepath.IsLocal(below)
-		if (inHome || place.IsInsideRoots(dir, false, false) || effect.IsInSharedFolder(dir)) && !slices.Contains(place.Roots, dir) {
-			replaceable = append(replaceable, dir)
+		if (inHome || place.IsInsideRoots(dir, false, false) || effect.IsInSharedTemporaryFolder(dir)) && !slices.Contains(place.WorkspaceRoots, dir) {
+			agentReplaceable = append(agentReplaceable, dir)
 		}
 	}
-	return allParents, replaceable
+	return allParents, agentReplaceable
 }
 
 // isModelFolder reports whether a model is named by its folder.

@@ -25,15 +25,15 @@ const home = "/home/me"
 // guardedConfig names a file for each thing that decides, each at a place of
 // its own.
 func guardedConfig(preset string) (Config, []guarded) {
-	s := with(config.Classifier{ModelNameOrDir: home + "/nets/mine", ONNXRuntime: "/opt/ort/lib/libonnxruntime.so", Addr: "unix:///srv/side/model.sock"})
+	s := with(config.Classifier{ModelNameOrDir: home + "/nets/mine", ONNXRuntimeLibraryPath: "/opt/ort/lib/libonnxruntime.so", SidecarURLOrSocket: "unix:///srv/side/model.sock"})
 	s.Audit = config.Audit{Enabled: true, File: "/var/guard/audit.jsonl"}
-	s.Approval.Command = []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}
+	s.Approval.CommandChannelArgv = []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}
 	s.Approval.NotificationURLsFile, s.Approval.Telegram.TokenFile = home+"/notices/chats", home+"/bots/one/token"
 	s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile = home+"/slack/token", home+"/discord/token"
 	s.Evaluator.APIKeyFile, s.Evaluator.CAFile = home+"/keys/api/token", "/opt/certs/ca.pem"
 	cfg := Config{
 		PolicyNameOrPath: preset, Settings: s, Home: home, WorkingDir: home + "/app", WorkspaceRoots: []string{home + "/app"}, Clock: instant,
-		ExtraShieldPaths: []string{home + "/.config/shield", "/etc/guard/settings.yaml"}, StateDir: "", ShieldProgramPath: "/opt/guard/bin/shield", CacheDir: home + "/.cache/shield",
+		ExtraProtectedShieldPaths: []string{home + "/.config/shield", "/etc/guard/settings.yaml"}, StateDir: "", ShieldProgramPath: "/opt/guard/bin/shield", CacheDir: home + "/.cache/shield",
 	}
 	return cfg, []guarded{
 		{"settings", home + "/.config/shield/shield.yaml", true},
@@ -109,7 +109,7 @@ func asAction(t *testing.T, text string) string {
 // tier0 returns the verdict of Tier 0.
 func tier0(t *testing.T, p *Pipeline, record string) verdict.Verdict {
 	t.Helper()
-	return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{First: TierPolicy, Last: TierPolicy}).Verdict
+	return p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{First: TierPolicy, Last: TierPolicy}).Verdict
 }
 
 func TestGuardProtectsItself(t *testing.T) {
@@ -238,7 +238,7 @@ func TestLinksAndGapsOnTheWay(t *testing.T) {
 	if err := os.Symlink("dotfiles/config", filepath.Join(dir, "me/.config")); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{PolicyNameOrPath: "permissive", Home: dir + "/me", WorkingDir: dir + "/me/app", WorkspaceRoots: []string{dir + "/me/app"}, ExtraShieldPaths: []string{dir + "/me/.config/shield", dir + "/me/.local/state/shield"}}
+	cfg := Config{PolicyNameOrPath: "permissive", Home: dir + "/me", WorkingDir: dir + "/me/app", WorkspaceRoots: []string{dir + "/me/app"}, ExtraProtectedShieldPaths: []string{dir + "/me/.config/shield", dir + "/me/.local/state/shield"}}
 	tier := policyTier(t, cfg)
 	for _, text := range []string{
 		"rm ~/.config", "unlink ~/.config", "ln -sfn /tmp/evil ~/.config", "mv ~/.config x", "mv ~/dotfiles/config x", "rm -rf ~/dotfiles", "echo x > ~/dotfiles/config/shield/shield.yaml",
@@ -279,7 +279,7 @@ func TestCacheFolderIsNotReplaced(t *testing.T) {
 			}
 			tier := policyTier(t, Config{
 				PolicyNameOrPath: "permissive", Home: dir + "/me", WorkingDir: dir + "/" + place.root, WorkspaceRoots: []string{dir + "/" + place.root},
-				ExtraShieldPaths: []string{dir + "/me/.config/shield"}, CacheDir: cache + "/shield",
+				ExtraProtectedShieldPaths: []string{dir + "/me/.config/shield"}, CacheDir: cache + "/shield",
 			})
 			paths := strings.NewReplacer("CACHE", cache, "UP", filepath.Dir(cache), "BASE", filepath.Base(cache))
 			for _, text := range []string{

@@ -39,20 +39,20 @@ type Pipeline struct {
 	measuresLatency               bool // steps carry their latency
 	hidesLatencies                bool // latencies are measured but left out of verdicts and log
 	observe                       func(telemetry.Action)
-	omitsAction                   bool
+	omitsActionFromVerdicts       bool
 	limits                        state.EvaluationAndApprovalLimits
-	store                         *state.Store                      // nil without a state folder
-	refusals                      *approve.DecisionStore            // nil if actions cannot be allowed once
-	decisionStore                 *approve.DecisionStore            // approvals of kinds; nil without a state folder
-	advanceApprovalsPath          string                            // a person's file of answers; "" for none
-	unknownToolLookup             func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
-	isStrictPreset                bool                              // the preset is strict: a question is asked even if the user has named the object
-	approvalInstallationID        string                            // binds approvals to this installation, also where the store is shared
+	store                         *state.Store                             // nil without a state folder
+	allowOnceDecisionStore        *approve.DecisionStore                   // nil if actions cannot be allowed once
+	personDecisionStore           *approve.DecisionStore                   // approvals of kinds; nil without a state folder
+	advanceApprovalsPath          string                                   // a person's file of answers; "" for none
+	unknownToolLookup             func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
+	usesStrictPolicyPreset        bool                                     // the preset is strict: a question is asked even if the user has named the object
+	shieldInstallationApprovalID  string                                   // binds approvals to this installation, also where the store is shared
 	approver                      *approve.Approver
 	log                           *audit.Log // nil without an audit file
 	stateAndAuditLockFilePaths    []string   // lock files for which a log entry may have to wait
 	redactor                      *redact.Redactor
-	sanitizeSettings              config.Sanitize
+	sanitizeSettings              config.ToolResultSanitization
 	asksInChat                    bool // a person is asked in a chat, where other people's texts may come in
 	caller                        audit.Caller
 	fingerprints                  audit.Fingerprints
@@ -73,13 +73,13 @@ type Pipeline struct {
 	judgesExecutedActions             bool                  // denials are not remembered
 	separateDenialCountConnectionName string                // connection whose denials are counted apart from its session; "" if they are counted with it
 	credentialHashKey                 [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
-	policyEventTypes                  []string              // earlier events that the policy refers to
+	sessionEventTypesInPolicy         []string              // earlier events that the policy refers to
 	policyCountsSessionActions        bool
 
 	evaluatorOptions          evaluate.Options // options of requests to the evaluator's model
 	evaluatorModelName        string           // the name that an exam result is bound to; "" if there is none
-	offlinePolicy             func() (*policy.Policy, error)
-	textOnlyAnalyzer          func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
+	offlinePolicyPreset       func() (*policy.Policy, error)
+	analyzerWithoutFileSystem func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
 	runningModelProbes        *sync.WaitGroup                    // probes that run
 	judgesSingleAction        bool
 	buildClassifierRuleTables func() // prepares the classifier
@@ -91,7 +91,7 @@ type Pipeline struct {
 
 	asksOncePerInstructionFile bool // a project's own instruction file is asked about once per session
 
-	ownedByPool bool // a [Pool] owns the pipeline and closes it
+	ownedByPool bool // a [PipelinePool] owns the pipeline and closes it
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state folder is unusable.
@@ -100,7 +100,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.Std(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), hidesLatencies: !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, observe: cfg.Observe, omitsAction: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notify: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
+	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.AsTimeDuration(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), hidesLatencies: !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, observe: cfg.Observe, omitsActionFromVerdicts: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notify: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
 	p.limits = Limits(cfg)
 	p.asksInChat = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.ChatServiceTitle(name) != "" })
 	var err error
@@ -112,18 +112,18 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Container != nil && !rules.HasExceptionFor(string(effect.CauseInContainer)) {
-		cfg.Container = nil
+	if cfg.ActionContainer != nil && !rules.HasVerifyExceptionForCause(string(effect.CauseInContainer)) {
+		cfg.ActionContainer = nil
 		if p.analyzer, err = NewAnalyzer(cfg); err != nil {
 			return nil, err
 		}
 	}
 	p.rules, p.ineffectivePolicyEntriesError = rules, rules.MissingPresetRulesError()
-	preset, err := PolicyPreset(cfg)
+	preset, err := PolicyPresetName(cfg)
 	p.asksOncePerInstructionFile = err == nil && (preset == assistedPolicyPresetName || preset == "offline" || preset == "permissive")
-	p.isStrictPreset, p.usesAssistedPreset = err != nil || preset == "strict", err == nil && preset == assistedPolicyPresetName
-	p.enforceBundleExpiry(from, s.Bundle.Grace.Std())
-	p.redactor = redact.New(s.Evaluator.CanaryToken)
+	p.usesStrictPolicyPreset, p.usesAssistedPreset = err != nil || preset == "strict", err == nil && preset == assistedPolicyPresetName
+	p.enforceBundleExpiry(from, s.Bundle.ExpiryGracePeriod.AsTimeDuration())
+	p.redactor = redact.New(s.Evaluator.FixedCanaryToken)
 	classifier, model, err := p.newClassifier(cfg, rules)
 	if err != nil {
 		return nil, err
@@ -142,18 +142,18 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		return nil, err
 	}
 	p.cannotAskPersonReason = sync.OnceValue(func() string {
-		if usable, why := person.Usable(); !usable {
+		if usable, why := person.CanAskUser(); !usable {
 			return why
 		}
 		return ""
 	})
 	p.runningModelProbes, p.judgesSingleAction, p.buildClassifierRuleTables = new(sync.WaitGroup), cfg.JudgesSingleAction, classifier.Warm
-	p.textOnlyAnalyzer = sync.OnceValues(func() (*analysis.Analyzer, error) {
+	p.analyzerWithoutFileSystem = sync.OnceValues(func() (*analysis.Analyzer, error) {
 		blind := cfg
 		blind.IgnoresFileSystem = true
 		return NewAnalyzer(blind)
 	})
-	p.offlinePolicy = sync.OnceValues(func() (*policy.Policy, error) {
+	p.offlinePolicyPreset = sync.OnceValues(func() (*policy.Policy, error) {
 		return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.DefaultExecutionContext))
 	})
 	evaluator, err := p.newEvaluator(cfg, func() bool { return p.cannotAskPersonReason() == "" })
@@ -194,21 +194,21 @@ func (p *Pipeline) openStateFolder(cfg Config, configFingerprints verdict.Finger
 	if p.store, err = state.Open(cfg.StateDir, opts); err != nil {
 		return err
 	}
-	key, err := SealKey(context.Background(), cfg.StateDir, p.store)
+	key, err := LoadOrCreateSealKey(context.Background(), cfg.StateDir, p.store)
 	if err != nil {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, configFingerprints)
 	p.credentialHashKey = deriveSessionDataKey(key, opts.Remote)
 	installation := deriveKey(key, "approvals")
-	p.approvalInstallationID = "approve " + hex.EncodeToString(installation[:8])
-	p.advanceApprovalsPath, p.decisionStore = cfg.AdvanceApprovalsPath, NewDecisionStore(key, p.store, p.now)
+	p.shieldInstallationApprovalID = "approve " + hex.EncodeToString(installation[:8])
+	p.advanceApprovalsPath, p.personDecisionStore = cfg.AdvanceApprovalsPath, NewDecisionStore(key, p.store, p.now)
 	if cfg.OffersAllowOnce {
-		p.refusals = p.decisionStore
+		p.allowOnceDecisionStore = p.personDecisionStore
 	}
 	if file := cfg.auditFile(); file != "" {
-		max := int64(cfg.effectiveSettings().Audit.MaxBytes)
-		p.stateAndAuditLockFilePaths = append(state.LockFiles(cfg.StateDir), audit.LockFilePath(file))
+		max := int64(cfg.effectiveSettings().Audit.MaxFileBytes)
+		p.stateAndAuditLockFilePaths = append(state.LockFilePaths(cfg.StateDir), audit.LockFilePath(file))
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, HeadStore: p.store, Redactor: p.redactor, MaxFileBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
@@ -224,13 +224,13 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	opts.CredentialHashKey = p.credentialHashKey
 	p.sessions = session.NewStore(p.store, opts)
 	p.agentHostName, p.parentSessionAndProcesses, p.isolatesSessions, p.judgesExecutedActions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions, cfg.JudgesExecutedActions
-	p.policyEventTypes, p.policyCountsSessionActions = rules.RequiredSessionHistory()
+	p.sessionEventTypesInPolicy, p.policyCountsSessionActions = rules.RequiredSessionHistory()
 }
 
 // SessionOptions returns the options of a configuration's session store.
 func SessionOptions(cfg Config, now func() time.Time) session.Options {
 	s := cfg.effectiveSettings().Session
-	return session.Options{Clock: now, SessionRetention: s.Keep.Std(), MaxFiles: s.MaxFilesWithKnownOrigin, MaxDenials: s.MaxDenials, IsolateSessions: cfg.IsolatesSessions}
+	return session.Options{Clock: now, SessionRetention: s.IdleSessionRetention.AsTimeDuration(), MaxFiles: s.MaxFilesWithKnownOrigin, MaxDenials: s.MaxDenialsBeforeStop, IsolateSessions: cfg.IsolatesSessions}
 }
 
 // Limits returns the limits of a configuration.
@@ -241,19 +241,19 @@ func Limits(cfg Config) state.EvaluationAndApprovalLimits {
 
 // StateOptions returns the options of a configuration's state file.
 func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
-	opts := state.Options{Clock: now, Location: time.Local, BootIDAndUptime: state.BootIDAndUptime, LockWait: cfg.LockWait}
-	if cfg.effectiveSettings().BudgetResetTimezone == "utc" {
-		opts.Location = nil
+	opts := state.Options{Clock: now, BudgetResetLocation: time.Local, BootIDAndUptime: state.BootIDAndUptime, LockWait: cfg.LockWait}
+	if cfg.effectiveSettings().EvaluationBudgetResetTimezone == "utc" {
+		opts.BudgetResetLocation = nil
 	}
-	opts.PriorInstallationUseEvidence = func() (string, error) { return priorInstallationUseEvidence(cfg) }
+	opts.EvidenceOfEarlierUse = func() (string, error) { return evidenceOfEarlierUse(cfg) }
 	var err error
 	opts.Remote, err = LoadSharedStoreConfig(cfg)
 	return opts, err
 }
 
-// priorInstallationUseEvidence says which file shows that an installation was used before. The seal key is created after the
+// evidenceOfEarlierUse says which file shows that an installation was used before. The seal key is created after the
 // state file, so a key without a state file means that the state file was removed.
-func priorInstallationUseEvidence(cfg Config) (string, error) {
+func evidenceOfEarlierUse(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
 			return "the audit log shows that a state file existed", err
@@ -265,8 +265,8 @@ func priorInstallationUseEvidence(cfg Config) (string, error) {
 	return "", nil
 }
 
-// SealKey returns the seal key, which it creates on first use, after the state file.
-func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
+// LoadOrCreateSealKey returns the seal key, which it creates on first use, after the state file.
+func LoadOrCreateSealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
 	has, err := verdict.HasKey(dir)
 	if err == nil && !has {
 		_, _, err = store.AuditHead(ctx)
@@ -279,7 +279,7 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 
 // deriveSessionDataKey returns the key of stored session data: the key shared by the machines of a remote store,
 // or one of this installation.
-func deriveSessionDataKey(sealKey [verdict.KeySize]byte, sharedStore *state.Remote) [verdict.KeySize]byte {
+func deriveSessionDataKey(sealKey [verdict.KeySize]byte, sharedStore *state.SharedStoreServer) [verdict.KeySize]byte {
 	if sharedStore != nil {
 		sealKey = sharedStore.EncryptionMasterKey
 	}
@@ -295,7 +295,7 @@ func deriveKey(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte
 }
 
 // Close waits until everything is on disk and closes the state. It does not close a pipeline of a
-// [Pool].
+// [PipelinePool].
 func (p *Pipeline) Close() error {
 	if p.ownedByPool {
 		return nil
@@ -303,7 +303,7 @@ func (p *Pipeline) Close() error {
 	p.runningModelProbes.Wait()
 	errs := []error{p.approver.Close()}
 	if p.sessions != nil {
-		errs = append(errs, p.sessions.Flush(context.Background()))
+		errs = append(errs, p.sessions.FlushSentDataCounts(context.Background()))
 	}
 	if p.log != nil {
 		errs = append(errs, p.log.Close())
@@ -314,9 +314,9 @@ func (p *Pipeline) Close() error {
 	return errors.Join(errs...)
 }
 
-// Status is the number of evaluations used today, their daily limit, the status of the store, and
+// EvaluationUsageStatus is the number of evaluations used today, their daily limit, the status of the store, and
 // the error if it cannot be read.
-type Status struct {
+type EvaluationUsageStatus struct {
 	EvaluationsUsedToday int // evaluations charged today
 	MaxEvaluationsPerDay int // evaluations a day
 	State                state.Status
@@ -324,8 +324,8 @@ type Status struct {
 }
 
 // Status returns the used part of the limits. Without a state folder nothing is used.
-func (p *Pipeline) Status() Status {
-	s := Status{MaxEvaluationsPerDay: p.limits.MaxEvaluationsPerDay}
+func (p *Pipeline) Status() EvaluationUsageStatus {
+	s := EvaluationUsageStatus{MaxEvaluationsPerDay: p.limits.MaxEvaluationsPerDay}
 	if p.store == nil {
 		return s
 	}

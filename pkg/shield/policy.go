@@ -23,9 +23,9 @@ const maxPolicyBytes = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	opts := analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.Replay, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, UseLocalFiles: !cfg.IgnoresFileSystem, Overlay: cfg.FileOverlay, ApprovalPage: approve.ApprovalPageStatusReader(cfg.StateDir), TrustedDestinations: analysis.Trusted(cfg.effectiveSettings().Trusted)}
-	if cfg.Container != nil && cfg.effectiveSettings().ContainerTrustMode == "auto" {
-		opts.Container = cfg.Container
+	opts := analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, InspectLocalFiles: !cfg.IgnoresFileSystem, Overlay: cfg.FileOverlay, ApprovalPage: approve.ApprovalPageStatusReader(cfg.StateDir), TrustedDestinations: analysis.Trusted(cfg.effectiveSettings().TrustedTargets)}
+	if cfg.ActionContainer != nil && cfg.effectiveSettings().ContainerEffectsTrustMode == "auto" {
+		opts.ActionContainer = cfg.ActionContainer
 	}
 	return analysis.New(opts)
 }
@@ -41,7 +41,7 @@ func (cfg *Config) policyNameOrPath() (nameOrPath string, isPreset bool) {
 			nameOrPath = "default"
 		}
 	}
-	return nameOrPath, slices.Contains(policy.Presets(), nameOrPath)
+	return nameOrPath, slices.Contains(policy.PresetNames(), nameOrPath)
 }
 
 // LoadPolicy returns the policy that a configuration names, with the layers below it: a bundle, a
@@ -59,11 +59,11 @@ func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle
 	}
 	var lower []*policy.Policy
 	for _, l := range cfg.policyLayers() {
-		data, err := ReadPolicyFile(l.file)
+		data, err := ReadPolicyFile(l.policyPath)
 		if err != nil {
 			return nil, nil, fmt.Errorf("load the %s layer of the policy: %w", l.name, err)
 		}
-		layer, err := policy.LoadLayer(l.name, l.file, data, opts)
+		layer, err := policy.LoadLayer(l.name, l.policyPath, data, opts)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -86,7 +86,7 @@ func loadPolicyWithoutLayers(cfg Config, opts policy.Options) (p *policy.Policy,
 	}
 	data, err := ReadPolicyFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("policy %q is not a file or preset; the presets are %s", name, strings.Join(policy.Presets(), ", "))
+		return nil, nil, fmt.Errorf("policy %q is not a file or preset; the presets are %s", name, strings.Join(policy.PresetNames(), ", "))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("load policy: %w", err)
@@ -96,13 +96,13 @@ func loadPolicyWithoutLayers(cfg Config, opts policy.Options) (p *policy.Policy,
 }
 
 // A lowerPriorityPolicyLayer is a policy file that the policy is combined with.
-type lowerPriorityPolicyLayer struct{ name, file string }
+type lowerPriorityPolicyLayer struct{ name, policyPath string }
 
 // policyLayers returns the layers of a configuration, the highest first.
 func (cfg *Config) policyLayers() (out []lowerPriorityPolicyLayer) {
 	s := cfg.effectiveSettings().PolicyLayers
 	for _, l := range []lowerPriorityPolicyLayer{{"team", s.TeamPolicyPath}, {"user", s.UserPolicyPath}, {"project", s.ProjectPolicyPath}} {
-		if l.file != "" {
+		if l.policyPath != "" {
 			out = append(out, l)
 		}
 	}
@@ -128,9 +128,9 @@ func (cfg *Config) policyText() ([]byte, error) {
 	return data, nil
 }
 
-// PolicyPreset returns the preset that a configuration uses, or that the policy
+// PolicyPresetName returns the preset that a configuration uses, or that the policy
 // file it names extends.
-func PolicyPreset(cfg Config) (string, error) {
+func PolicyPresetName(cfg Config) (string, error) {
 	name, preset := cfg.policyNameOrPath()
 	if preset && cfg.effectiveSettings().Bundle.Source == "" {
 		return name, nil
@@ -147,16 +147,16 @@ func PolicyPreset(cfg Config) (string, error) {
 
 // ReadPolicyFile reads a policy or a table of cases, up to [maxPolicyBytes] bytes.
 func ReadPolicyFile(name string) ([]byte, error) {
-	data, _, err := owner.ReadFile(name, maxPolicyBytes)
+	data, _, err := owner.ReadRegularFile(name, maxPolicyBytes)
 	return data, err
 }
 
 // AllowRuleNonMatchReasons returns a line for each allow rule that names an action but does not cover it, with the reason.
 func (p *Pipeline) AllowRuleNonMatchReasons(ctx context.Context, a *action.Action) ([]string, error) {
-	gaps, err := p.rules.Gaps(ctx, p.analyzer.Case(a))
+	gaps, err := p.rules.AllowRuleGaps(ctx, p.analyzer.Case(a))
 	out := make([]string, len(gaps))
 	for i, g := range gaps {
-		out[i] = g.Rule + ": " + g.Why
+		out[i] = g.Rule + ": " + g.NotCoveredReason
 	}
 	return out, err
 }

@@ -23,7 +23,7 @@ const maxPooledPipelines = 64
 // A Pool lends pipelines, for a process that judges for many others. The files that a configuration
 // names are checked on each loan, and a pipeline that would now be built differently is not lent.
 // Goroutines may share a pool; the zero Pool is empty.
-type Pool struct {
+type PipelinePool struct {
 	mu            sync.Mutex
 	pipelines     map[poolKey]*pooledPipeline
 	models        map[poolKey]*classify.Model
@@ -34,14 +34,14 @@ type poolKey [sha256.Size]byte
 
 type pooledPipeline struct {
 	pipeline        *Pipeline
-	users           int    // number of users
-	lastLoan        uint64 // number of its last loan
+	borrowerCount   int    // number of users
+	lastLoanNumber  uint64 // number of its last loan
 	closeWhenUnused bool   // close it when its last user has returned it
 }
 
 // Lend returns a pipeline that judges like one from [NewPipeline], and a function to call when it is
 // no longer used.
-func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
+func (l *PipelinePool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	once := cfg.OffersAllowOnce
 	cfg.pool, cfg.JudgesSingleAction, cfg.OffersAllowOnce = l, false, true
 	s := cfg.effectiveSettings()
@@ -52,7 +52,7 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := cfg.buildKey(&analyzer.DefaultExecutionContext)
+	key, err := cfg.pipelinePoolKey(&analyzer.DefaultExecutionContext)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,23 +71,23 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 		l.pipelines[key] = has
 	}
 	l.lendCallCount++
-	has.users++
-	has.lastLoan = l.lendCallCount
+	has.borrowerCount++
+	has.lastLoanNumber = l.lendCallCount
 	l.evict()
 	lent := *has.pipeline
 	lent.ownedByPool, lent.analyzer, lent.caller, lent.notify, lent.unknownToolLookup = true, analyzer, cfg.Caller, cfg.NotifyUser, cfg.LookUpUnknownTool
 	lent.agentHostName, lent.parentSessionAndProcesses, lent.isolatesSessions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions
 	lent.judgesExecutedActions = cfg.JudgesExecutedActions
-	lent.verdictsIncludeTrail, lent.measuresLatency, lent.omitsAction = cfg.VerdictsIncludeTrail, cfg.measuresLatency(), cfg.OmitsActionFromVerdicts
+	lent.verdictsIncludeTrail, lent.measuresLatency, lent.omitsActionFromVerdicts = cfg.VerdictsIncludeTrail, cfg.measuresLatency(), cfg.OmitsActionFromVerdicts
 	if !once {
-		lent.refusals = nil
+		lent.allowOnceDecisionStore = nil
 	}
 	lent.hidesLatencies, lent.observe = !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.returnPipeline(has) }), nil
 }
 
 // Warm loads the models of the pool and of a configuration.
-func (l *Pool) Warm(cfg Config) error {
+func (l *PipelinePool) Warm(cfg Config) error {
 	p, done, err := l.Lend(cfg)
 	if err != nil {
 		return err
@@ -106,21 +106,21 @@ func (l *Pool) Warm(cfg Config) error {
 }
 
 // returnPipeline returns a pipeline to the pool.
-func (l *Pool) returnPipeline(pooled *pooledPipeline) {
+func (l *PipelinePool) returnPipeline(pooled *pooledPipeline) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if pooled.users--; pooled.closeWhenUnused && pooled.users == 0 {
+	if pooled.borrowerCount--; pooled.closeWhenUnused && pooled.borrowerCount == 0 {
 		_ = pooled.pipeline.Close() // each verdict was on disk before it was returned
 	}
 }
 
 // evict closes the pipelines that were not used for the longest time.
-func (l *Pool) evict() {
+func (l *PipelinePool) evict() {
 	for len(l.pipelines) > maxPooledPipelines {
 		var key poolKey
 		var oldest *pooledPipeline
 		for k, e := range l.pipelines {
-			if oldest == nil || e.lastLoan < oldest.lastLoan {
+			if oldest == nil || e.lastLoanNumber < oldest.lastLoanNumber {
 				key, oldest = k, e
 			}
 		}
@@ -128,15 +128,15 @@ func (l *Pool) evict() {
 	}
 }
 
-func (l *Pool) dropPipeline(key poolKey, e *pooledPipeline) {
+func (l *PipelinePool) dropPipeline(key poolKey, e *pooledPipeline) {
 	delete(l.pipelines, key)
-	if e.closeWhenUnused = true; e.users == 0 {
+	if e.closeWhenUnused = true; e.borrowerCount == 0 {
 		_ = e.pipeline.Close()
 	}
 }
 
 // Clear drops all pipelines and models. Lent ones stay usable.
-func (l *Pool) Clear() {
+func (l *PipelinePool) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, e := range l.pipelines {
@@ -147,7 +147,7 @@ func (l *Pool) Clear() {
 
 // sharedModel returns the model of a configuration, shared by all pipelines that load the same files. The
 // caller holds the mutex.
-func (l *Pool) sharedModel(cfg Config) (*classify.Model, error) {
+func (l *PipelinePool) sharedModel(cfg Config) (*classify.Model, error) {
 	if l == nil {
 		return OpenModel(cfg)
 	}
@@ -168,9 +168,9 @@ func (l *Pool) sharedModel(cfg Config) (*classify.Model, error) {
 	return m, err
 }
 
-// buildKey returns the key of pipelines that are built the same way: the configuration with the current
+// pipelinePoolKey returns the key of pipelines that are built the same way: the configuration with the current
 // state of its files and folders.
-func (cfg *Config) buildKey(place *effect.PathContext) (key poolKey, err error) {
+func (cfg *Config) pipelinePoolKey(place *effect.PathContext) (key poolKey, err error) {
 	own, err := cfg.fingerprint()
 	if err != nil {
 		return key, err
@@ -185,7 +185,7 @@ func (cfg *Config) buildKey(place *effect.PathContext) (key poolKey, err error) 
 	}
 	policy := []string{string(text)}
 	for _, l := range cfg.policyLayers() {
-		if text, err = ReadPolicyFile(l.file); err != nil {
+		if text, err = ReadPolicyFile(l.policyPath); err != nil {
 			return key, fmt.Errorf("load policy: %w", err)
 		}
 		policy = append(policy, l.name, string(text))
@@ -204,7 +204,7 @@ func (cfg *Config) buildKey(place *effect.PathContext) (key poolKey, err error) 
 			return key, err
 		}
 	}
-	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.BacksUpLostFiles, cfg.AllowsOnBackupCondition, place.Home, place.CWD, place.Roots,
+	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.BacksUpLostFiles, cfg.AllowsOnBackupCondition, place.Home, place.CWD, place.WorkspaceRoots,
 		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 

@@ -6,35 +6,36 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// A Prompt is a text that the user has written, according to a host. Callers of [Pipeline.RecordUserPrompt]
-// have verified that the host itself reports it, and that a user attends the session.
+// A UserPrompt is a text that the user has written, according to a host. Callers of
+// [Pipeline.RecordUserPrompt] have verified that the host itself reports it, and that a user
+// attends the session.
 type UserPrompt struct {
-	Session            string
+	SessionID          string
 	ID                 string // the host's ID of the prompt; "" if it has none
 	Text               string
-	IsAuthorUnverified bool // only [Pipeline.ResolvePendingPrompt] tells whether the user wrote it
+	IsAuthorUnverified bool // only [Pipeline.RecordPromptAuthor] tells whether the user wrote it
 }
 
 // RecordUserPrompt remembers the objects that a prompt names, for later actions of its session.
 func (p *Pipeline) RecordUserPrompt(ctx context.Context, prompt UserPrompt) error {
-	r := p.memoryOfAgentHostSession(ctx, prompt.Session)
+	r := p.memoryOfAgentHostSession(ctx, prompt.SessionID)
 	if r == nil {
 		return nil
 	}
-	return p.sessions.StorePrompt(ctx, r.loadSession(), prompt.ID, prompt.Text, prompt.IsAuthorUnverified, p.redactor.String)
+	return p.sessions.StorePrompt(ctx, r.loadSession(), prompt.ID, prompt.Text, prompt.IsAuthorUnverified, p.redactor.RedactText)
 }
 
-// PendingPromptIDs returns the IDs of a session's prompts whose author is not known yet.
-func (p *Pipeline) PendingPromptIDs(ctx context.Context, session string) []string {
+// PromptIDsWithUnknownAuthor returns the IDs of a session's prompts whose author is not known yet.
+func (p *Pipeline) PromptIDsWithUnknownAuthor(ctx context.Context, session string) []string {
 	if r := p.memoryOfAgentHostSession(ctx, session); r != nil {
 		return r.loadSession().PendingPromptIDs()
 	}
 	return nil
 }
 
-// ResolvePendingPrompt records whether the user wrote a pending prompt, according to its ID and its text in the
+// RecordPromptAuthor records whether the user wrote a pending prompt, according to its ID and its text in the
 // host's transcript.
-func (p *Pipeline) ResolvePendingPrompt(ctx context.Context, session, promptID, text string, writtenByUser bool) error {
+func (p *Pipeline) RecordPromptAuthor(ctx context.Context, session, promptID, text string, writtenByUser bool) error {
 	if r := p.memoryOfAgentHostSession(ctx, session); r != nil {
 		return p.sessions.ResolvePrompt(ctx, r.loadSession(), promptID, text, writtenByUser)
 	}

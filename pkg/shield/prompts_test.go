@@ -68,7 +68,7 @@ func TestReplayedPrompts(t *testing.T) {
 	}
 	say := func(id, text string, pending bool) {
 		t.Helper()
-		if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", ID: id, Text: text, IsAuthorUnverified: pending}); err != nil {
+		if err := p.RecordUserPrompt(t.Context(), UserPrompt{SessionID: "s", ID: id, Text: text, IsAuthorUnverified: pending}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestReplayedPrompts(t *testing.T) {
 		t.Error("a prompt counts twice")
 	}
 	say("1", drop, true)
-	if err := p.ResolvePendingPrompt(t.Context(), "s", "1", drop, true); err != nil || allowed() {
+	if err := p.RecordPromptAuthor(t.Context(), "s", "1", drop, true); err != nil || allowed() {
 		t.Error("a prompt counts again once the transcript shows it", err)
 	}
 	say("3", drop, false)
@@ -112,7 +112,7 @@ func BenchmarkPrompt(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
-				if err := p.RecordUserPrompt(b.Context(), UserPrompt{Session: "s", ID: fmt.Sprint(i), Text: text, IsAuthorUnverified: i%2 == 0}); err != nil {
+				if err := p.RecordUserPrompt(b.Context(), UserPrompt{SessionID: "s", ID: fmt.Sprint(i), Text: text, IsAuthorUnverified: i%2 == 0}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,17 +18,17 @@ import (
 
 // MayBeInjection reports whether findings of a kind are, or may be, prompt injection: text that addresses its
 // reader.
-func MayBeInjection(kind sanitize.Kind) bool {
+func MayBeInjection(kind sanitize.FindingKind) bool {
 	switch kind {
-	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.TagCharacters, sanitize.Unexamined:
+	case sanitize.FindingHiddenMarkup, sanitize.FindingEncodedInjection, sanitize.FindingInstruction, sanitize.FindingExfiltration, sanitize.FindingTagCharacters, sanitize.FindingUnexamined:
 		return true
 	}
 	return false
 }
 
-// RecordToolResult adds to the session of some actions their effects and what came back; talks says that the result
-// may contain prompt injection. It is for results that the caller has examined; [Pipeline.HandleToolResult]
-// does both.
+// RecordToolResult adds to the session of some actions their effects and what came back;
+// mayContainInjection says that the result may contain prompt injection. It is for results that the
+// caller has examined; [Pipeline.HandleToolResult] does both.
 func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContainInjection bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -42,7 +42,7 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 	if m == nil {
 		return nil
 	}
-	did := session.CompletedCall{ChangedFiles: r.ChangedFiles, ResultTexts: resultTexts(r.ReturnedValue), UntrustedResult: mayContainInjection, IsHostUnverified: r.IsHostUnverified}
+	did := session.CompletedCall{ChangedFiles: r.ChangedFiles, ResultTexts: resultTexts(r.ReturnedValue), UntrustedResult: mayContainInjection, IsAgentHostUnverified: r.IsAgentHostUnverified}
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
@@ -53,14 +53,16 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 		return nil
 	}
 	for _, c := range did.Cases {
-		if r.IsHostUnverified {
+		if r.IsAgentHostUnverified {
 			break
 		}
 		if err := p.recordAgentInstructionFileEdit(ctx, c, m); err != nil {
 			return fmt.Errorf("a changed instruction file could not be recorded: %w", err)
 		}
 	}
-	from := slices.IndexFunc(did.Cases, func(c *analysis.ActionCase) bool { return p.mayReturnExternalText(c.Action) || readsImportedFile(c) })
+	from := slices.IndexFunc(did.Cases, func(c *analysis.ActionCase) bool {
+		return p.mayReturnExternalText(c.Action) || readsDownloadedOrClonedFile(c)
+	})
 	if from < 0 {
 		if mayContainInjection { // suspected prompt injection in a file of the project itself
 			return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{HasNewUntrustedText: true})
@@ -75,7 +77,7 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 
 // untrustedTextSource describes for people which action a text came from.
 func (p *Pipeline) untrustedTextSource(c *analysis.ActionCase) (h session.UntrustedText) {
-	h.Origin = p.redactor.String(approve.ActionPartCausingEffect(c, nil))
+	h.OriginDescription = p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil))
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.Host == "" {
 			h.Host = e.Host
@@ -84,16 +86,16 @@ func (p *Pipeline) untrustedTextSource(c *analysis.ActionCase) (h session.Untrus
 	return h
 }
 
-// readsImportedFile reports whether an action reads a file that was downloaded or cloned.
-func readsImportedFile(c *analysis.ActionCase) bool {
+// readsDownloadedOrClonedFile reports whether an action reads a file that was downloaded or cloned.
+func readsDownloadedOrClonedFile(c *analysis.ActionCase) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && c.SessionState != nil && len(c.SessionState.FileOriginLabels(e.Path)) > 0
 	})
 }
 
-// RecordDenial records in the session that an action was denied by the host or the user, not by shield, and
+// RecordDenialByHostOrUser records in the session that an action was denied by the host or the user, not by shield, and
 // did not run.
-func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err error) {
+func (p *Pipeline) RecordDenialByHostOrUser(ctx context.Context, a *action.Action) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("internal error: shield did not record a denial in the session; please report this: %.200q", fmt.Sprint(x))
@@ -113,7 +115,7 @@ func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err erro
 // Bounds of the texts of a result that are searched for credentials.
 const (
 	maxStringsPerToolResult = 1 << 16
-	maxResultDepth          = 128
+	maxToolResultNesting    = 128
 )
 
 // splitForCredentialSearch splits a text into parts that are searched for credentials, at line ends where possible;
@@ -139,7 +141,7 @@ func resultTexts(result any) []string {
 	left := sanitize.MaxTotalTextBytes
 	var walk func(name string, v any, depth int)
 	walk = func(name string, v any, depth int) {
-		if depth > maxResultDepth || len(out) == maxStringsPerToolResult {
+		if depth > maxToolResultNesting || len(out) == maxStringsPerToolResult {
 			return
 		}
 		switch v := v.(type) {

@@ -92,7 +92,7 @@ func TestDeniedByOthers(t *testing.T) {
 	t.Parallel()
 	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", IgnoresFileSystem: true, AgentHostName: "host", Clock: instant})
 	for _, command := range []string{"rm -rf /srv/data/old", "cat ~/.netrc"} {
-		if err := p.RecordDenial(t.Context(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"`+command+`"}}`)); err != nil {
+		if err := p.RecordDenialByHostOrUser(t.Context(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"`+command+`"}}`)); err != nil {
 			t.Fatal(err)
 		}
 	}

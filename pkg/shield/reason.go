@@ -12,23 +12,23 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// withAskingReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model nor a person decided
+// withReasonTierWasAsked adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model nor a person decided
 // why the tier was asked: the agent needs the rule and its advice, whichever tier gave the verdict.
 // The error text of a failed tier comes first, as the specification requires. A decision of a model or
 // a person is unchanged. first is the first tier that could decide; lower tiers could only block.
 //
 // It also returns the reasoning for the log, which names missing parts, such as a model or a person to
 // ask: the agent cannot add those.
-func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
-	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
+func (p *Pipeline) withReasonTierWasAsked(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
+	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.ErrorCode == "" {
 		return v, v.Reasoning
 	}
 	logged, joint, missing := v.Reasoning, "; reason for the review: ", ""
 	switch {
-	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.noReviewerDenialText != "":
+	case v.ErrorCode == "unavailable" && v.Tier == TierEvaluate && p.noReviewerDenialText != "":
 		logged = p.noReviewerDenialText
 		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
-	case v.Error == "unavailable": // the text says what is wrong with the evaluator
+	case v.ErrorCode == "unavailable": // the text says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}
 	text := escalationReasonText(trail, first, v.Tier)
@@ -41,7 +41,7 @@ func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, fir
 		}
 	}
 	logged += missing
-	if v.Error == "unavailable" && p.noReviewerDenialText != "" && text != "" { // the evaluator was not called
+	if v.ErrorCode == "unavailable" && p.noReviewerDenialText != "" && text != "" { // the evaluator was not called
 		v.Reasoning = text
 	} else {
 		v.Reasoning = logged
@@ -63,7 +63,7 @@ const adviceSeparator = "; instead: "
 func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string {
 	var said []string
 	by := escalatingStep(trail, firstTier, belowTier)
-	if found := evaluatorEscalationStep(trail, belowTier); found != nil && found.Source != stepSourceByTier[TierEvaluate] {
+	if found := evaluatorEscalationStep(trail, belowTier); found != nil && found.JudgeName != stepSourceByTier[TierEvaluate] {
 		by = found // a question that the evaluator may not answer
 	}
 	if by != nil {
@@ -78,7 +78,7 @@ func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string
 		said = append(said, text)
 	}
 	for i := range trail {
-		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < belowTier && s.Error == "" && s.Source == stepSourceByTier[TierEvaluate] {
+		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < belowTier && s.ErrorCode == "" && s.JudgeName == stepSourceByTier[TierEvaluate] {
 			said = append(said, "the evaluator: "+s.Reasoning)
 		}
 	}
@@ -106,28 +106,28 @@ func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict
 // was asked.
 func evaluatorEscalationStep(trail []verdict.Step, belowTier int) (by *verdict.Step) {
 	for i := range trail {
-		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < belowTier && s.Decision == verdict.Escalate && s.Error == "" {
+		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < belowTier && s.Decision == verdict.Escalate && s.ErrorCode == "" {
 			by = s
 		}
 	}
 	return by
 }
 
-// explainVerdict returns what agent and user are told about a verdict on a case. own is the text of the tier
-// that gave it.
+// explainVerdict returns what agent and user are told about a verdict on a case. tierReasoning is
+// the text of the tier that gave it.
 func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, firstTier int, tierReasoning string) verdict.Explanation {
 	t := v.Explanation
 	reasoning, source := v.Reasoning, stepSourceByTier[v.Tier]
-	unanswered := v.Tier >= TierEvaluate && v.Error != ""
-	by := escalatingStep(c.EarlierSteps, firstTier, v.Tier)
-	if found := evaluatorEscalationStep(c.EarlierSteps, v.Tier); found != nil {
+	unanswered := v.Tier >= TierEvaluate && v.ErrorCode != ""
+	by := escalatingStep(c.EarlierTierSteps, firstTier, v.Tier)
+	if found := evaluatorEscalationStep(c.EarlierTierSteps, v.Tier); found != nil {
 		by = found
 	}
 	if by == nil || !unanswered && v.Decision == verdict.Block {
-		by = decidingStep(c.EarlierSteps, v)
+		by = decidingStep(c.EarlierTierSteps, v)
 	}
 	if by != nil && (unanswered || v.Decision == verdict.Escalate || by.Decision == v.Decision) {
-		reasoning, source, t.EscalatingRule = by.Reasoning, by.Source, by.Rule
+		reasoning, source, t.EscalatingRule = by.Reasoning, by.JudgeName, by.Rule
 	}
 	var kind, place string
 	t.EffectAndHarm, t.Alternative, kind, place = parseTierReasoning(reasoning, source)
@@ -135,7 +135,7 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, fi
 	if said, object, _ := strings.Cut(t.EffectAndHarm, ": "); object != "" && strings.Contains(t.ActionText, object) {
 		t.EffectAndHarm = said
 	}
-	switch v.Error {
+	switch v.ErrorCode {
 	case "":
 		if v.Decision == verdict.Block && v.Tier == TierApprove {
 			t.EffectAndHarm, t.Alternative = v.Reasoning, ""
@@ -151,7 +151,7 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, fi
 	case "rate_limit", "budget":
 		t.EffectAndHarm += "; no more reviews are possible now"
 	case "stopped":
-		t.ActionText, t.EffectAndHarm, t.Alternative = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.Remedy
+		t.ActionText, t.EffectAndHarm, t.Alternative = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.UserAllowCommand
 	default:
 		if by == nil || v.Tier < TierEvaluate {
 			return failureExplanation(v)
@@ -243,6 +243,6 @@ func ResumeSessionCommandLine(k session.Key) string {
 func stoppedSessionVerdict(k session.Key) verdict.Verdict {
 	command := ResumeSessionCommandLine(k)
 	v := failureVerdict(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)
-	v.Explanation.Remedy = command
+	v.Explanation.UserAllowCommand = command
 	return v
 }

@@ -25,9 +25,9 @@ func TestDenialsSayWhy(t *testing.T) {
 	verify := answers(verdict.Verdict{Decision: verdict.Escalate, Rule: "asks", Reasoning: "policy verify [asks]: why"})
 	rule := answers(verdict.Verdict{Decision: verdict.Escalate, Rule: "XP-013", Reasoning: "overwrites; instead: push"})
 	unsure := answers(verdict.Verdict{Decision: verdict.Escalate, Reasoning: "not sure"})
-	skipped := answers(verdict.Verdict{Decision: verdict.Escalate, Error: "unavailable", Reasoning: "no model"})
+	skipped := answers(verdict.Verdict{Decision: verdict.Escalate, ErrorCode: "unavailable", Reasoning: "no model"})
 	blocks := func(code, reason string) tierFunc {
-		return answers(verdict.Verdict{Decision: verdict.Block, Error: code, Reasoning: reason})
+		return answers(verdict.Verdict{Decision: verdict.Block, ErrorCode: code, Reasoning: reason})
 	}
 	for _, c := range []struct {
 		name         string
@@ -57,14 +57,14 @@ func TestDenialsSayWhy(t *testing.T) {
 			p.noReviewerDenialText = ""
 		}
 		a := parse(t, read)
-		got := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, AllTiers)
+		got := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, AllTiers)
 		if v := got.Verdict; v.Decision != verdict.Block || v.Reasoning != c.said || got.reasoningForLog != c.logged {
 			t.Errorf("%s: %s %q\nwant %q\nlogged %q\nwant %q", c.name, v.Decision, v.Reasoning, c.said, got.reasoningForLog, c.logged)
 		}
 		// In a pipe, the last stage has only the verdict of the one before.
 		last := len(c.tiers) - 1
-		before := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, last - 1}).Verdict
-		piped := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a, EarlierVerdict: &before, EarlierStages: 1<<last - 1}, TierRange{last, TierApprove}).Verdict
+		before := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, last - 1}).Verdict
+		piped := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a, EarlierVerdict: &before, EarlierJudgedTiers: 1<<last - 1}, TierRange{last, TierApprove}).Verdict
 		if piped.Reasoning != c.said {
 			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.said)
 		}
@@ -101,7 +101,7 @@ func TestCauseOfTier2IsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, fmt.Sprintf(`{"type":"write_file","payload":{"path":"note.txt","content":%q}}`, c.content))}, AllTiers)
+		o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, fmt.Sprintf(`{"type":"write_file","payload":{"path":"note.txt","content":%q}}`, c.content))}, AllTiers)
 		v := o.Verdict
 		if v.Decision != verdict.Block || !strings.Contains(strings.ToLower(v.ForAgent()), strings.ToLower(c.want)) || strings.Contains(v.ForAgent(), "changes a file") {
 			t.Errorf("%s: %v, the agent is told %q, want %q", c.name, v.Decision, v.ForAgent(), c.want)
@@ -127,7 +127,7 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		{"no channel", func(*Config) {}, []string{noModelNoPersonDenialText, "no approval channel is configured", "set approval.channels"}},
 		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{noModelNoChannelDenialText, "tty: ", "set approval.channels: [web]"}},
 		{"no program", func(c *Config) {
-			c.Settings.Approval.Channels, c.Settings.Approval.Command = []string{"command"}, []string{"/nowhere/ask"}
+			c.Settings.Approval.Channels, c.Settings.Approval.CommandChannelArgv = []string{"command"}, []string{"/nowhere/ask"}
 		}, []string{"/nowhere/ask", "the program of approval.command cannot be run"}},
 		{"no loopback", func(c *Config) {
 			c.Settings.Approval.Channels, c.Settings.Approval.Web.Listen = []string{"web"}, "0.0.0.0:0"
@@ -141,7 +141,7 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, AllTiers)
+		o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, AllTiers)
 		v := o.Verdict
 		for _, want := range append(c.want, "needs review", "XP-013", "push without --force") {
 			if v.Decision != verdict.Block || !strings.Contains(o.reasoningForLog, want) {

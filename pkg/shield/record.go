@@ -12,57 +12,57 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxLogWait is the maximum time to wait until an audit log entry is on the disk. It is shorter
+// maxAuditEntryWriteWait is the maximum time to wait until an audit log entry is on the disk. It is shorter
 // than the time that a host waits after its hook's deadline, because a host that gives up runs the
 // tool. It is longer than the timeouts of the locks that an entry needs, because their errors are
 // more specific.
-const maxLogWait = 5 * time.Second
+const maxAuditEntryWriteWait = 5 * time.Second
 
 // queueLogEntry queues an outcome for the audit log without waiting, in the order of the calls.
 // Outcomes that are written together share one fsync. The caller must then call awaitLogEntry for
 // each outcome.
-func (p *Pipeline) queueLogEntry(o *Outcome) {
+func (p *Pipeline) queueLogEntry(o *VerdictWithLogData) {
 	if o.pendingLogEntry != nil {
 		p.log.Queue(o.pendingLogEntry)
 	}
 }
 
 // buildLogEntry builds the log entry of a finished outcome; a is nil if there was no action.
-func (p *Pipeline) buildLogEntry(o *Outcome, a *action.Action) {
+func (p *Pipeline) buildLogEntry(o *VerdictWithLogData, a *action.Action) {
 	if p.log == nil {
 		return
 	}
 	v := &o.Verdict
 	e := audit.Entry{
-		Time: v.JudgedAt, ActionID: v.ID, InputLine: v.Line,
+		Time: v.JudgedAt, ActionID: v.ActionID, InputLine: v.Line,
 		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
-		IsAllowedDespiteFailure: v.IsAllowedDespiteFailure, Error: v.Error, ActionHash: v.ActionHash,
-		Channel: v.AnswerChannel, By: v.AnsweredBy, LatencyMicroseconds: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.fingerprints,
+		IsAllowedDespiteFailure: v.IsAllowedDespiteFailure, Error: v.ErrorCode, ActionHash: v.ActionHash,
+		AnswerChannel: v.AnswerChannel, AnsweredBy: v.AnsweredBy, VerdictLatencyMicroseconds: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.fingerprints,
 	}
-	if p.isProbeAction(a) && v.Decision == verdict.Block {
+	if p.isHookStatusTestAction(a) && v.Decision == verdict.Block {
 		e.Kind = audit.EntryKindHookTest
 	}
 	e.Fingerprints.Prompt = v.PromptHash
-	e.Reasoning, e.RefusedActionRef = cmp.Or(o.reasoningForLog, v.Reasoning), v.RefusalRef
+	e.Reasoning, e.RefusalRef = cmp.Or(o.reasoningForLog, v.Reasoning), v.RefusalRef
 	if a != nil {
 		e.Session, e.ActionType, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
 		if o.redactedPayload != nil {
-			e.Payload, e.AlreadyRedacted, o.redactedPayload = o.redactedPayload, true, nil
+			e.Payload, e.HasRedactedPayloadAndReasonings, o.redactedPayload = o.redactedPayload, true, nil
 		}
 	}
 	if v.Decision != verdict.Allow || v.IsAllowedDespiteFailure || v.Tier == TierApprove {
 		e.Trail = o.tierSteps
 	}
-	o.pendingLogEntry = p.log.Prepare(e)
+	o.pendingLogEntry = p.log.RedactAndEncode(e)
 }
 
 // probeSession is the session of the test actions that 'shield hook status' sends through a host's
 // hook; see the samples of package host.
 const probeSession = "shield-status"
 
-// isProbeAction reports whether an action is a test action of 'shield hook status', by the session that the
+// isHookStatusTestAction reports whether an action is a test action of 'shield hook status', by the session that the
 // host reports.
-func (p *Pipeline) isProbeAction(a *action.Action) bool {
+func (p *Pipeline) isHookStatusTestAction(a *action.Action) bool {
 	return p.agentHostName != "" && a != nil && a.Session == probeSession
 }
 
@@ -70,7 +70,7 @@ func (p *Pipeline) isProbeAction(a *action.Action) bool {
 // entries. Only p is to be closed.
 func (p *Pipeline) ForMCPServer(serverName string) *Pipeline {
 	own := *p
-	own.caller.Server = serverName
+	own.caller.MCPServerName = serverName
 	return &own
 }
 
@@ -83,13 +83,13 @@ func (p *Pipeline) WithSeparateDenialCount(connectionName string) *Pipeline {
 	return &own
 }
 
-// LogAndNotify logs an event that is not a verdict, and notifies. kind is a kind of [audit.Entry]. It waits
-// until the entry is in the log, since the process may exit next.
+// LogAndNotify logs an event that is not a verdict, and notifies the user. entryKind is a kind of
+// [audit.Entry]. It waits until the entry is in the log, since the process may exit next.
 func (p *Pipeline) LogAndNotify(entryKind, text string) {
 	if p.log != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), maxLogWait)
+		ctx, cancel := context.WithTimeout(context.Background(), maxAuditEntryWriteWait)
 		defer cancel()
-		ticket := p.log.Submit(audit.Entry{Kind: entryKind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
+		ticket := p.log.EncodeAndQueue(audit.Entry{Kind: entryKind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
 		if err := ticket.Wait(ctx); err != nil {
 			text += "; this could not be logged: " + p.lockHolderError(err).Error()
 		}
@@ -101,16 +101,18 @@ func (p *Pipeline) LogAndNotify(entryKind, text string) {
 
 // isLogged reports whether awaitLogEntry would return at once for an outcome: the log has finished
 // its entry, or the outcome has none.
-func (o *Outcome) isLogged() bool { return o.pendingLogEntry == nil || o.pendingLogEntry.Done() }
+func (o *VerdictWithLogData) isLogged() bool {
+	return o.pendingLogEntry == nil || o.pendingLogEntry.Done()
+}
 
 // awaitLogEntry waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
 // BLOCK with error "audit". An interrupt does not end the wait, so that each judged action is logged.
-func (p *Pipeline) awaitLogEntry(ctx context.Context, o *Outcome) {
+func (p *Pipeline) awaitLogEntry(ctx context.Context, o *VerdictWithLogData) {
 	defer p.reportTelemetry(o)
 	if o.pendingLogEntry == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLogWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAuditEntryWriteWait)
 	defer cancel()
 	if err := o.pendingLogEntry.Wait(ctx); err != nil {
 		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.lockHolderError(err).Error()))
@@ -124,7 +126,7 @@ func (p *Pipeline) lockHolderError(err error) error {
 		return err
 	}
 	for _, path := range p.stateAndAuditLockFilePaths {
-		if held := flock.CheckHeld(path, maxLogWait); held != nil {
+		if held := flock.CheckLockNotHeld(path, maxAuditEntryWriteWait); held != nil {
 			return held
 		}
 	}
@@ -132,9 +134,9 @@ func (p *Pipeline) lockHolderError(err error) error {
 }
 
 // replaceVerdict replaces a finished verdict by the BLOCK for a failure.
-func (p *Pipeline) replaceVerdict(o *Outcome, v verdict.Verdict) {
+func (p *Pipeline) replaceVerdict(o *VerdictWithLogData, v verdict.Verdict) {
 	was := &o.Verdict
-	v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
+	v.Line, v.ActionID, v.ActionHash, v.Action = was.Line, was.ActionID, was.ActionHash, was.Action
 	o.Verdict = v
-	p.sealOutcome(o, nil)
+	p.sealVerdictWithMAC(o, nil)
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // A Replay judges actions that have already run, as one conversation of a host.
-type Replay struct {
+type ActionReplay struct {
 	pipeline       *Pipeline
 	returnPipeline func()
 }
 
-// ForReplay returns the configuration for replaying actions of a folder: without log and state. layer
-// is the former content of its files and may be nil.
+// ForReplay returns the configuration for replaying actions of a folder: without log and state.
+// formerFiles is the former content of its files and may be nil.
 func (cfg Config) ForReplay(home, folder string, formerFiles analysis.FileOverlay) Config {
 	s := cfg.effectiveSettings()
 	s.Audit.Enabled = false
@@ -24,38 +24,38 @@ func (cfg Config) ForReplay(home, folder string, formerFiles analysis.FileOverla
 	return cfg
 }
 
-// Replay returns a replay; cfg comes from [Config.ForReplay].
-func (l *Pool) Replay(cfg Config) (*Replay, error) {
+// NewActionReplay returns a replay; cfg comes from [Config.ForReplay].
+func (l *PipelinePool) NewActionReplay(cfg Config) (*ActionReplay, error) {
 	p, done, err := l.Lend(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Replay{p, done}, nil
+	return &ActionReplay{p, done}, nil
 }
 
 // Judge judges an action in Tier 0 and 1, remembers its effects unless it is denied, and returns the
 // verdict with the steps of each tier.
-func (r *Replay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step) {
+func (r *ActionReplay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step) {
 	o := r.pipeline.EvaluateThroughTier(ctx, a, TierClassify)
 	return o.Verdict, o.Trail()
 }
 
 // JudgeWithoutRecording judges an action like Judge, but remembers nothing.
-func (r *Replay) JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict {
-	o := r.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a, IsOnlyActionOfStream: true}, TierRange{TierPolicy, TierClassify})
+func (r *ActionReplay) JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict {
+	o := r.pipeline.judgeAndSealWithMAC(ctx, judgeRequest{RecordLine: 1, Action: a, IsOnlyActionOfStream: true}, TierRange{TierPolicy, TierClassify})
 	return o.Verdict
 }
 
 // HandleToolResult remembers what the call of some actions returned.
-func (r *Replay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
+func (r *ActionReplay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
 	_, err := r.pipeline.HandleToolResult(ctx, ToolResult{Actions: actions, ReturnedValue: result})
 	return err
 }
 
 // AnalyzeAction returns the analysis of an action.
-func (r *Replay) AnalyzeAction(a *action.Action) *analysis.ActionCase {
+func (r *ActionReplay) AnalyzeAction(a *action.Action) *analysis.ActionCase {
 	return r.pipeline.analyzer.Case(a)
 }
 
 // Close ends the replay.
-func (r *Replay) Close() { r.returnPipeline() }
+func (r *ActionReplay) Close() { r.returnPipeline() }

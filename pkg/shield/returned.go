@@ -15,16 +15,16 @@ import (
 
 // ToolResult is the result of a tool call.
 type ToolResult struct {
-	Actions          []*action.Action // the actions of the call; none for a tool of the host itself
-	ReturnedValue    any              // a string, or a JSON value as package json decodes it; nil if unknown
-	ChangedFiles     []string         // files that the tool changed, if the host says so
-	IsHostUnverified bool             // not verified to come from the host: only what makes judgement stricter is believed
-	Agent            string           // the sub-agent that called the tool; "" for the main agent
+	Actions               []*action.Action // the actions of the call; none for a tool of the host itself
+	ReturnedValue         any              // a string, or a JSON value as package json decodes it; nil if unknown
+	ChangedFiles          []string         // files that the tool changed, if the host says so
+	IsAgentHostUnverified bool             // not verified to come from the host: only what makes judgement stricter is believed
+	SubAgentID            string           // the sub-agent that called the tool; "" for the main agent
 }
 
 // SanitizedToolResult is what was found in a result, and the part of it that the agent may read.
 type SanitizedToolResult struct {
-	sanitize.AppliedResult
+	sanitize.SanitizedResult
 	Findings []sanitize.Finding
 }
 
@@ -44,7 +44,7 @@ func (p *Pipeline) HandleToolResult(ctx context.Context, r ToolResult) (e Saniti
 			kind = r.Actions[0].Type
 		}
 		report := p.ExamineToolResult(ctx, kind, r.ReturnedValue)
-		e.Findings, e.AppliedResult = report.Findings, report.Apply(sanitize.ResultHandlingMode(p.sanitizeSettings.FindingsMode))
+		e.Findings, e.SanitizedResult = report.Findings, report.SanitizeResult(sanitize.ResultHandlingMode(p.sanitizeSettings.ActionOnFindings))
 	}
 	if err := p.RecordToolResult(ctx, r, slices.ContainsFunc(e.Findings, func(f sanitize.Finding) bool { return MayBeInjection(f.Kind) })); err != nil {
 		return SanitizedToolResult{}, err
@@ -60,9 +60,9 @@ func (p *Pipeline) logFindings(ctx context.Context, r ToolResult, found []saniti
 	if len(found) == 0 || p.log == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLogWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAuditEntryWriteWait)
 	defer cancel()
-	if err := p.log.Submit(p.findingsLogEntry(r, found)).Wait(ctx); err != nil {
+	if err := p.log.EncodeAndQueue(p.findingsLogEntry(r, found)).Wait(ctx); err != nil {
 		return fmt.Errorf("findings in a tool result could not be logged: %w", err)
 	}
 	return nil
@@ -114,7 +114,7 @@ func (p *Pipeline) findingsLogEntry(r ToolResult, found []sanitize.Finding) audi
 		list[i] = one
 	}
 	entry := audit.Entry{
-		Kind: audit.EntryKindToolResultFindings, Payload: map[string]any{"findings": list, "mode": p.sanitizeSettings.FindingsMode, "agent": r.Agent, "files": strings.Join(r.ChangedFiles, "\n")},
+		Kind: audit.EntryKindToolResultFindings, Payload: map[string]any{"findings": list, "mode": p.sanitizeSettings.ActionOnFindings, "agent": r.SubAgentID, "files": strings.Join(r.ChangedFiles, "\n")},
 		Reasoning: sanitize.Summary(found), Caller: p.caller, Fingerprints: p.fingerprints,
 	}
 	if len(r.Actions) > 0 {

@@ -43,7 +43,7 @@ func BenchmarkSample(b *testing.B) {
 					if until < 0 {
 						p.analyzer.Case(a)
 					} else {
-						p.judgeAndSeal(context.Background(), judgeRequest{Action: a}, TierRange{TierPolicy, until})
+						p.judgeAndSealWithMAC(context.Background(), judgeRequest{Action: a}, TierRange{TierPolicy, until})
 					}
 					if d := time.Since(start); took[i] == 0 || d < took[i] {
 						took[i] = d

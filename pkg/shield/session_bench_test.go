@@ -66,11 +66,11 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		return judge
 	}
 	load := func() *session.Session {
-		return p.sessions.Load(b.Context(), session.Key{Host: "bench", ID: "s", User: p.caller.User}, session.Lineage{}, "")
+		return p.sessions.Load(b.Context(), session.Key{AgentHostName: "bench", ID: "s", User: p.caller.User}, session.Lineage{}, "")
 	}
 	var d session.Delta
 	for i := range s.Session.MaxFilesWithKnownOrigin {
-		d.Files = append(d.Files, effect.File{Path: fmt.Sprintf("/work/app/data/part-%05d.csv", i), Labels: []effect.Label{effect.LabelNetwork}})
+		d.LabelledFiles = append(d.LabelledFiles, effect.File{Path: fmt.Sprintf("/work/app/data/part-%05d.csv", i), Labels: []effect.TaintLabel{effect.LabelFromNetwork}})
 	}
 	if err := p.sessions.Add(b.Context(), load(), &d); err != nil {
 		b.Fatal(err)

@@ -179,7 +179,7 @@ func TestDenialsOfHosts(t *testing.T) {
 			p.Evaluate(context.Background(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"cat ~/.ssh/id_rsa"}}`))
 		}
 		v := p.Evaluate(context.Background(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"npm test"}}`))
-		if stopped := v.Error == "stopped"; stopped != want {
+		if stopped := v.ErrorCode == "stopped"; stopped != want {
 			t.Errorf("host %q: stopped %v: %s", host, stopped, v.Reasoning)
 		}
 	}
@@ -203,7 +203,7 @@ func TestDenialsOfConnections(t *testing.T) {
 		p       *Pipeline
 		stopped bool
 	}{"the denied one": {one, true}, "another": {other, false}, "none": {p, false}} {
-		if v := act(c.p, "npm test"); (v.Error == "stopped") != c.stopped {
+		if v := act(c.p, "npm test"); (v.ErrorCode == "stopped") != c.stopped {
 			t.Errorf("%s: %s", name, v.Reasoning)
 		}
 	}

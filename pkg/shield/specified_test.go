@@ -97,7 +97,7 @@ func classified(t *testing.T, cfg Config, record string) verdict.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{First: TierPolicy, Last: TierClassify}).Verdict
+	return p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{First: TierPolicy, Last: TierClassify}).Verdict
 }
 
 func TestSpecifiedRules(t *testing.T) {
@@ -179,7 +179,7 @@ func TestCredentialsInAnyHome(t *testing.T) {
 		}
 		for _, text := range []string{"cat " + at + "/.ssh/id_rsa", "cat ~/.ssh/id_rsa", "base64 " + at + "/.aws/credentials", "tar cf a.tar " + at + "/.ssh"} {
 			// Tier 1 alone, as "shield classify" runs it.
-			v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, asAction(t, text))}, TierRange{First: TierClassify, Last: TierClassify}).Verdict
+			v := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, asAction(t, text))}, TierRange{First: TierClassify, Last: TierClassify}).Verdict
 			if v.Decision != verdict.Block || v.Rule != "XP-005" {
 				t.Errorf("HOME=%s: %s: %v %s", at, text, v.Decision, v.Rule)
 			}

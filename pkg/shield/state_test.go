@@ -60,7 +60,7 @@ func TestHeldLocksBlock(t *testing.T) {
 			if err := lock.Lock(t.Context(), time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, strings.Replace(note, "a@", name+"@", 1))}, r)
+			o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, strings.Replace(note, "a@", name+"@", 1))}, r)
 			p.queueLogEntry(&o)
 			p.awaitLogEntry(t.Context(), &o)
 			if v := o.Verdict; v.Decision != verdict.Block || !strings.Contains(v.Reasoning, name) || strings.Contains(v.Reasoning, "deadline exceeded") {
@@ -211,8 +211,8 @@ func TestApprovalsInTheLog(t *testing.T) {
 		}
 		p.Close()
 		e := entries(t, cfg.auditFile())[0]
-		if e.Channel != "tty" || e.By != "ann" {
-			t.Errorf("channel %q, by %q", e.Channel, e.By)
+		if e.AnswerChannel != "tty" || e.AnsweredBy != "ann" {
+			t.Errorf("channel %q, by %q", e.AnswerChannel, e.AnsweredBy)
 		}
 		seen := map[int]bool{}
 		for _, s := range e.Trail {

@@ -98,7 +98,7 @@ func TestLockIsNamed(t *testing.T) {
 			}
 			v := p.Evaluate(t.Context(), read)
 			if v.Decision != verdict.Block || !strings.Contains(v.Reasoning, path) || !strings.Contains(v.Reasoning, "end it and try again") {
-				t.Errorf("%s %s: %s", v.Decision, v.Error, v.Reasoning)
+				t.Errorf("%s %s: %s", v.Decision, v.ErrorCode, v.Reasoning)
 			}
 		})
 	}

@@ -12,26 +12,26 @@ import (
 
 // LoadSharedStoreConfig returns the store that a configuration shares with other machines, nil if
 // it shares none.
-func LoadSharedStoreConfig(cfg Config) (*state.Remote, error) {
+func LoadSharedStoreConfig(cfg Config) (*state.SharedStoreServer, error) {
 	s := cfg.effectiveSettings()
 	if s.SharedStoreURL == "" {
 		return nil, nil
 	}
-	r := &state.Remote{URL: s.SharedStoreURL}
-	text, err := owner.ReadSecret(s.StoreKeyFile, 4<<10)
+	r := &state.SharedStoreServer{URL: s.SharedStoreURL}
+	text, err := owner.ReadSecret(s.StoreEncryptionKeyFile, 4<<10)
 	if err != nil {
 		return nil, fmt.Errorf("store_key_file: %w", err)
 	}
 	key, err := hex.DecodeString(text)
 	if err != nil || len(key) != state.KeySize {
-		return nil, fmt.Errorf("store_key_file: %s does not hold %d hexadecimal digits; make one with 'openssl rand -hex %d'", s.StoreKeyFile, 2*state.KeySize, state.KeySize)
+		return nil, fmt.Errorf("store_key_file: %s does not hold %d hexadecimal digits; make one with 'openssl rand -hex %d'", s.StoreEncryptionKeyFile, 2*state.KeySize, state.KeySize)
 	}
 	r.EncryptionMasterKey = [state.KeySize]byte(key)
-	if r.Password, err = cfg.storePassword(); err != nil {
+	if r.Password, err = cfg.readSharedStorePassword(); err != nil {
 		return nil, err
 	}
 	if s.StoreCAFile != "" {
-		pem, _, err := owner.ReadFile(s.StoreCAFile, 4<<20)
+		pem, _, err := owner.ReadRegularFile(s.StoreCAFile, 4<<20)
 		if err != nil {
 			return nil, fmt.Errorf("store_ca_file: %w", err)
 		}
@@ -43,7 +43,7 @@ func LoadSharedStoreConfig(cfg Config) (*state.Remote, error) {
 	return r, nil
 }
 
-func (cfg *Config) storePassword() (string, error) {
+func (cfg *Config) readSharedStorePassword() (string, error) {
 	s := cfg.effectiveSettings()
 	if s.StorePassFile != "" {
 		password, err := owner.ReadSecret(s.StorePassFile, 4<<10)

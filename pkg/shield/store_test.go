@@ -21,7 +21,7 @@ func machine(t *testing.T, url string) Config {
 		t.Fatal(err)
 	}
 	s := config.Default()
-	s.SharedStoreURL, s.StoreKeyFile = url, key
+	s.SharedStoreURL, s.StoreEncryptionKeyFile = url, key
 	return Config{
 		Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: filepath.Join(dir, "state"),
 		IgnoresFileSystem: true, AgentHostName: "host", Clock: time.Now,
@@ -59,8 +59,8 @@ func TestSharedStore(t *testing.T) {
 func TestStoreBindings(t *testing.T) {
 	server := redistest.Start(t)
 	one, two := pipelineOf(t, machine(t, server.URL)), pipelineOf(t, machine(t, server.URL))
-	if one.approvalInstallationID == two.approvalInstallationID || one.credentialHashKey != two.credentialHashKey {
-		t.Errorf("approvals of %s and %s; values of sessions by %x and %x", one.approvalInstallationID, two.approvalInstallationID, one.credentialHashKey, two.credentialHashKey)
+	if one.shieldInstallationApprovalID == two.shieldInstallationApprovalID || one.credentialHashKey != two.credentialHashKey {
+		t.Errorf("approvals of %s and %s; values of sessions by %x and %x", one.shieldInstallationApprovalID, two.shieldInstallationApprovalID, one.credentialHashKey, two.credentialHashKey)
 	}
 }
 
@@ -84,16 +84,16 @@ func TestStoreSettings(t *testing.T) {
 		"no variable":       {func(s *config.Settings) { s.StorePassEnv = "NONE" }, "NONE"},
 		"open password":     {func(s *config.Settings) { s.StorePassFile = file("open", "hunter2", 0o644) }, "store_password_file"},
 		"empty password":    {func(s *config.Settings) { s.StorePassFile = file("empty", "", 0o600) }, "empty"},
-		"no key file":       {func(s *config.Settings) { s.StoreKeyFile = filepath.Join(dir, "none") }, "store_key_file"},
-		"short key":         {func(s *config.Settings) { s.StoreKeyFile = file("short", "abcd", 0o600) }, "openssl"},
-		"key open to all":   {func(s *config.Settings) { s.StoreKeyFile = file("all", strings.Repeat("ab", 32), 0o644) }, "store_key_file"},
+		"no key file":       {func(s *config.Settings) { s.StoreEncryptionKeyFile = filepath.Join(dir, "none") }, "store_key_file"},
+		"short key":         {func(s *config.Settings) { s.StoreEncryptionKeyFile = file("short", "abcd", 0o600) }, "openssl"},
+		"key open to all":   {func(s *config.Settings) { s.StoreEncryptionKeyFile = file("all", strings.Repeat("ab", 32), 0o644) }, "store_key_file"},
 		"no certificates":   {func(s *config.Settings) { s.StoreCAFile = key }, "no PEM"},
-		"no key at all":     {func(s *config.Settings) { s.StoreKeyFile = "" }, "store_key_file"},
+		"no key at all":     {func(s *config.Settings) { s.StoreEncryptionKeyFile = "" }, "store_key_file"},
 		"two passwords":     {func(s *config.Settings) { s.StorePassEnv, s.StorePassFile = "PASSWORD", key }, "both set"},
 		"password in a URL": {func(s *config.Settings) { s.SharedStoreURL = "redis://:hunter2@localhost" }, "must not hold a password"},
 	} {
 		s := config.Default()
-		s.SharedStoreURL, s.StoreKeyFile = "redis://localhost", key
+		s.SharedStoreURL, s.StoreEncryptionKeyFile = "redis://localhost", key
 		c.change(&s)
 		cfg := Config{Settings: &s, PolicyNameOrPath: "offline", StateDir: filepath.Join(dir, "state"), IgnoresFileSystem: true, Clock: instant, LookupEnvironmentVariable: func(name string) (string, bool) {
 			return "hunter2", name == "PASSWORD"

@@ -15,22 +15,22 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A InputRecordSource yields records until [io.EOF]. It is called by one goroutine at a time.
+// An InputRecordSource yields records until [io.EOF]. It is called by one goroutine at a time.
 type InputRecordSource interface {
 	Next() (verdict.ActionOrVerdictRecord, error)
 }
 
-// NewRecordReader returns a source of actions and of verdicts sealed by this pipeline, or by an equally
-// configured one of the same installation. name is the input's name in messages; maxBytes is the
-// length of the longest action. The pipeline must have a state folder.
+// NewRecordReader returns a source of actions and of verdicts sealed by this pipeline, or by an
+// equally configured one of the same installation. inputName is the input's name in messages;
+// maxActionBytes is the length of the longest action. The pipeline must have a state folder.
 func (p *Pipeline) NewRecordReader(r io.Reader, inputName string, maxActionBytes int) *verdict.Reader {
-	return verdict.NewReader(r, verdict.ReaderOptions{Name: inputName, MaxBytes: maxActionBytes, Sealer: p.sealer, Now: p.now})
+	return verdict.NewReader(r, verdict.ReaderOptions{InputName: inputName, MaxActionBytes: maxActionBytes, Sealer: p.sealer, Now: p.now})
 }
 
 // NewActionSource returns a source of actions alone: a record in the form of a verdict is refused. The
 // parameters are those of [Pipeline.NewRecordReader].
 func NewActionSource(r io.Reader, inputName string, maxBytes int) InputRecordSource {
-	return &actionSource{action.NewReader(r, action.ReaderOptions{Name: inputName, MaxBytes: maxBytes}), inputName}
+	return &actionSource{action.NewReader(r, action.ReaderOptions{InputName: inputName, MaxRecordBytes: maxBytes}), inputName}
 }
 
 type actionSource struct {
@@ -45,14 +45,14 @@ func (s *actionSource) Next() (verdict.ActionOrVerdictRecord, error) {
 		return rec, err
 	}
 	if rec.Action, err = action.Parse(rec.Raw); err != nil {
-		rec.Err = &action.LineError{Name: s.inputName, Line: rec.Line, Err: err}
+		rec.Err = &action.LineError{InputName: s.inputName, Line: rec.Line, Err: err}
 	}
 	return rec, nil
 }
 
-// A InputRecordResult is the result for one record.
+// An InputRecordResult is the result for one record.
 type InputRecordResult struct {
-	Verdict                verdict.Verdict // to be written; if Raw is set, only its Decision counts
+	Verdict                verdict.Verdict // to be written; if RawEarlierStageVerdict is set, only its Decision counts
 	RawEarlierStageVerdict []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
 	Err                    error           // why the record was refused without being judged; nil if it was judged
 	IsNextResultReady      bool            // another record is ready, so both can be written together
@@ -96,13 +96,13 @@ func (p *Pipeline) Stream(ctx context.Context, in InputRecordSource, out ResultS
 		own.sessions, own.persistentSessions, own.streamID = p.sessions.NewMemoryOverlay(), p.sessions, rand.Text()
 		p = &own
 	}
-	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightBytes), blockedReadInterrupted: make(chan struct{})}
-	queue := make(chan *streamJob, maxBatchedVerdicts) // in input order
-	work := make(chan *streamJob, maxBatchedVerdicts)
+	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightRecordBytes), blockedReadInterrupted: make(chan struct{})}
+	queue := make(chan *streamJob, maxVerdictsPerAuditWrite) // in input order
+	work := make(chan *streamJob, maxVerdictsPerAuditWrite)
 	stop := make(chan struct{})
 	readErr := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
-		if f.reads.stopReads() {
+		if f.readStopper.stopReads() {
 			close(f.blockedReadInterrupted)
 		}
 		f.inFlightBytes.stopLimiting()
@@ -116,7 +116,7 @@ func (p *Pipeline) Stream(ctx context.Context, in InputRecordSource, out ResultS
 	for range max(opts.Jobs, 1) {
 		workers.Go(func() { f.judgeJobs(ctx, work) })
 	}
-	ready := make(chan *streamJob, maxBatchedVerdicts)
+	ready := make(chan *streamJob, maxVerdictsPerAuditWrite)
 	go f.recordOutcomes(ctx, queue, ready, stop)
 	err := f.writeResults(ctx, out, ready)
 	close(stop)
@@ -136,9 +136,9 @@ func (p *Pipeline) Stream(ctx context.Context, in InputRecordSource, out ResultS
 	return ctx.Err()
 }
 
-// maxBatchedVerdicts is how many finished verdicts are written together, so that they share one write to the
+// maxVerdictsPerAuditWrite is how many finished verdicts are written together, so that they share one write to the
 // audit log.
-const maxBatchedVerdicts = 256
+const maxVerdictsPerAuditWrite = 256
 
 // A recordStream is a stream of records between a source and a sink.
 type recordStream struct {
@@ -146,7 +146,7 @@ type recordStream struct {
 	tiers                           TierRange
 	omitExplanations                bool
 	inFlightBytes                   *byteLimiter
-	reads                           recordReadStopper
+	readStopper                     recordReadStopper
 	blockedReadInterrupted          chan struct{} // closed by an interrupt while a read of the source is blocked
 	verdictBatchesForwardedToOutput atomic.Uint64 // how often a worker has passed verdicts on
 	lastPolicyTurnDone              chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
@@ -155,19 +155,19 @@ type recordStream struct {
 // A streamJob is one record between input and output.
 type streamJob struct {
 	record           verdict.ActionOrVerdictRecord
-	inFlightBytes    int             // bytes counted as in flight
-	turn             *policyTierTurn // nil if actions need no order
-	done             chan struct{}   // closed when outcome is set
-	outcome          Outcome
+	inFlightBytes    int                 // bytes counted as in flight
+	turn             *policyTurnInStream // nil if actions need no order
+	done             chan struct{}       // closed when outcome is set
+	outcome          VerdictWithLogData
 	forwardedVerdict []byte // a verdict to forward unchanged; nil if outcome is to be written
 }
 
 // readRecords queues records until the input ends, an interrupt comes or stop is
 // closed.
 func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
-	for ctx.Err() == nil && f.reads.beginRead() {
+	for ctx.Err() == nil && f.readStopper.beginRead() {
 		rec, err := in.Next()
-		if !f.reads.endRead() {
+		if !f.readStopper.endReadAndReportIfCounted() {
 			return nil
 		}
 		if err != nil {
@@ -178,7 +178,7 @@ func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, qu
 		}
 		j := &streamJob{record: rec, inFlightBytes: len(rec.Raw), done: make(chan struct{})}
 		if f.pipeline.sessions != nil { // without sessions, actions do not affect later ones
-			j.turn = &policyTierTurn{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
+			j.turn = &policyTurnInStream{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
 			f.lastPolicyTurnDone = j.turn.done
 		}
 		f.inFlightBytes.reserveBytes(j.inFlightBytes)
@@ -195,7 +195,7 @@ func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, qu
 // The most that a worker holds back: verdicts, and the time spent judging them.
 const (
 	maxVerdictsPerWorkerBatch = 64
-	maxHoldTime               = 5 * time.Millisecond
+	maxVerdictHoldTime        = 5 * time.Millisecond
 )
 
 // judgeJobs judges records. While more records wait it forwards results in small batches, since each batch
@@ -204,7 +204,7 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 	stack.Grow()
 	var held []*streamJob
 	var took time.Duration
-	looked := &fileCheckCache{verdictBatchesForwardedToOutput: &f.verdictBatchesForwardedToOutput}
+	looked := &fileIdentityCache{verdictBatchesForwardedToOutput: &f.verdictBatchesForwardedToOutput}
 	handOn := func() {
 		if len(held) > 0 {
 			f.verdictBatchesForwardedToOutput.Add(1)
@@ -229,15 +229,15 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 		}
 		f.judgeJob(ctx, j, looked, handOn)
 		held = append(held, j)
-		if took += j.outcome.latency; len(held) == maxVerdictsPerWorkerBatch || took > maxHoldTime {
+		if took += j.outcome.latency; len(held) == maxVerdictsPerWorkerBatch || took > maxVerdictHoldTime {
 			handOn()
 		}
 	}
 }
 
-// judgeJob judges one record, and frees what is not needed to write its verdict. handOn is called before
-// another process or a person is asked.
-func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *fileCheckCache, forwardHeldVerdicts func()) {
+// judgeJob judges one record, and frees what is not needed to write its verdict.
+// forwardHeldVerdicts is called before another process or a person is asked.
+func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *fileIdentityCache, forwardHeldVerdicts func()) {
 	defer j.turn.passToNextAction()
 	rec := j.record
 	j.record = verdict.ActionOrVerdictRecord{Err: rec.Err}
@@ -253,7 +253,7 @@ func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *f
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.outcome = f.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierStages: rec.JudgedTiers, PolicyTierTurn: j.turn, FileChecks: fileChecks, BeforeExternalCall: forwardHeldVerdicts, OmitExplanations: f.omitExplanations}, f.tiers)
+		j.outcome = f.pipeline.judgeAndSealWithMAC(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierJudgedTiers: rec.JudgedTiers, PolicyTurnInStream: j.turn, FileIdentityCache: fileChecks, BeforeAskingProcessOrPerson: forwardHeldVerdicts, OmitExplanations: f.omitExplanations}, f.tiers)
 	}
 	size := len(j.forwardedVerdict) + j.outcome.estimatedBytes()
 	f.inFlightBytes.adjustBytes(j.inFlightBytes, size)
@@ -281,7 +281,7 @@ func (f *recordStream) recordOutcomes(ctx context.Context, queue <-chan *streamJ
 		}
 		<-j.done
 		if j.forwardedVerdict == nil {
-			f.pipeline.storeStreamEffects(ctx, &j.outcome)
+			f.pipeline.storeSessionDeltaOrBlock(ctx, &j.outcome)
 			f.pipeline.queueLogEntry(&j.outcome)
 		}
 		select {
@@ -315,16 +315,16 @@ func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <
 	return nil
 }
 
-// EvaluateThroughTier judges an action in the tiers up to and including last. It always returns an outcome;
-// any failure is a BLOCK.
-func (p *Pipeline) EvaluateThroughTier(ctx context.Context, a *action.Action, lastTier int) Outcome {
+// EvaluateThroughTier judges an action in the tiers up to and including lastTier. It always returns
+// an outcome; any failure is a BLOCK.
+func (p *Pipeline) EvaluateThroughTier(ctx context.Context, a *action.Action, lastTier int) VerdictWithLogData {
 	if lastTier < TierPolicy || lastTier > TierApprove {
 		return p.refuseRecord(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", lastTier))
 	}
 	if p.judgesSingleAction && a.Type == "execute_command" && lastTier >= TierClassify {
 		go p.buildClassifierRuleTables() // load the model during the analysis; other actions are mostly decided by Tier 0
 	}
-	o := p.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, lastTier})
+	o := p.judgeAndSealWithMAC(ctx, judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, lastTier})
 	p.queueLogEntry(&o)
 	p.awaitLogEntry(ctx, &o)
 	return o
@@ -352,12 +352,12 @@ func (p *Pipeline) EvaluateOnlyStreamActionLocally(ctx context.Context, a *actio
 }
 
 func (p *Pipeline) evaluateLocally(ctx context.Context, it judgeRequest, tiers TierRange) (v verdict.Verdict, ok bool) {
-	o := p.judgeAndSeal(ctx, it, tiers)
-	if it.needsLaterTier(o.Verdict, tiers) || o.Verdict.Error != "" || ctx.Err() != nil {
+	o := p.judgeAndSealWithMAC(ctx, it, tiers)
+	if it.needsLaterTier(o.Verdict, tiers) || o.Verdict.ErrorCode != "" || ctx.Err() != nil {
 		return verdict.Verdict{}, false
 	}
-	p.storeStreamEffects(ctx, &o)
+	p.storeSessionDeltaOrBlock(ctx, &o)
 	p.queueLogEntry(&o)
 	p.awaitLogEntry(ctx, &o)
-	return o.Verdict, o.Verdict.Error == ""
+	return o.Verdict, o.Verdict.ErrorCode == ""
 }

@@ -63,8 +63,8 @@ func TestInterruptEndsReading(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		in, n := &tap{}, 0
 		err := p.Stream(ctx, in, func(j *InputRecordResult) error {
-			if j.Verdict.ID != fmt.Sprint(n) {
-				t.Errorf("verdict %d is for %q", n, j.Verdict.ID)
+			if j.Verdict.ActionID != fmt.Sprint(n) {
+				t.Errorf("verdict %d is for %q", n, j.Verdict.ActionID)
 			}
 			if n++; n == 10 {
 				cancel()
@@ -75,7 +75,7 @@ func TestInterruptEndsReading(t *testing.T) {
 		if taken := int(in.n.Load()); n != taken && n != taken-1 {
 			t.Errorf("%d jobs: %d records were read, %d answered", jobs, taken, n)
 		}
-		if most := 10 + 3*maxBatchedVerdicts + 2*jobs + 4; n > most || !errors.Is(err, context.Canceled) {
+		if most := 10 + 3*maxVerdictsPerAuditWrite + 2*jobs + 4; n > most || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d jobs: %d verdicts, %v", jobs, n, err)
 		}
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// WithTools returns a pipeline that shares everything with p, and identifies the unknown tool of an
-// action by which. Only p is to be closed.
-func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline {
+// WithUnknownToolLookup returns a pipeline that shares everything with p, but calls the function which to
+// identify the unknown tool of an action. Only p is to be closed.
+func (p *Pipeline) WithUnknownToolLookup(lookUpTool func(*action.Action) approve.UnknownTool) *Pipeline {
 	own := *p
-	own.unknownToolLookup = which
+	own.unknownToolLookup = lookUpTool
 	return &own
 }
 
-// lookUpUnknownTool returns what is known of the unknown tool of a case, and the key to which an answer
-// about it is bound. lasts is true if the key identifies the tool, and false if it identifies only
-// the session. binding is "" if neither is known.
-func (p *Pipeline) lookUpUnknownTool(c *analysis.ActionCase) (t approve.Tool, classAnswerKey string, outlivesSession bool) {
+// lookUpUnknownTool returns what is known of the unknown tool of a case, and the key to which an
+// answer about its class is bound; "" if neither tool nor session is known. outlivesSession is true
+// if the key identifies the tool, and false if it identifies only the session.
+func (p *Pipeline) lookUpUnknownTool(c *analysis.ActionCase) (t approve.UnknownTool, classAnswerKey string, outlivesSession bool) {
 	if p.unknownToolLookup != nil {
 		t = p.unknownToolLookup(c.Action)
 	}
 	if t.IdentityHash != "" {
-		return t, fmt.Sprintf("%q", []string{p.approvalInstallationID, p.caller.User, "tool", c.Action.Type, t.IdentityHash}), true
+		return t, fmt.Sprintf("%q", []string{p.shieldInstallationApprovalID, p.caller.User, "tool", c.Action.Type, t.IdentityHash}), true
 	}
 	if within := p.advanceApprovalScope(c); within != "" {
 		return t, fmt.Sprintf("%q", []string{within, "tool", c.Action.Type}), false
@@ -37,13 +37,13 @@ func (p *Pipeline) lookUpUnknownTool(c *analysis.ActionCase) (t approve.Tool, cl
 // applyKnownToolClass gives the unknown tool of a case the class that a person chose, or else the one that shield
 // ships.
 func (p *Pipeline) applyKnownToolClass(c *analysis.ActionCase) {
-	if p.decisionStore == nil || !c.CallsUnknownTool() {
+	if p.personDecisionStore == nil || !c.CallsUnknownTool() {
 		return
 	}
 	t, binding, _ := p.lookUpUnknownTool(c)
 	class := t.BuiltInToolClass
 	if binding != "" {
-		switch said, ok, err := p.decisionStore.FindToolClass(context.Background(), binding); {
+		switch said, ok, err := p.personDecisionStore.FindToolClass(context.Background(), binding); {
 		case err != nil:
 			return // when in doubt, ask
 		case ok:
@@ -53,28 +53,28 @@ func (p *Pipeline) applyKnownToolClass(c *analysis.ActionCase) {
 	c.ApplyToolClass(class, t.Server, t.RemoteHost)
 }
 
-// answerChannelSavedToolBan is the Channel of a verdict that blocks a tool because a person gave it the
+// answerChannelForbiddenTool is the Channel of a verdict that blocks a tool because a person gave it the
 // class "never".
-const answerChannelSavedToolBan = "tool"
+const answerChannelForbiddenTool = "tool"
 
 // blockForbiddenTool returns the BLOCK for a tool that a person has forbidden.
 func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
-	if p.decisionStore == nil || c.Action == nil || !c.CallsUnknownTool() {
+	if p.personDecisionStore == nil || c.Action == nil || !c.CallsUnknownTool() {
 		return verdict.Verdict{}, false
 	}
 	_, binding, _ := p.lookUpUnknownTool(c)
 	if binding == "" {
 		return verdict.Verdict{}, false
 	}
-	said, ok, err := p.decisionStore.FindToolClass(ctx, binding)
+	said, ok, err := p.personDecisionStore.FindToolClass(ctx, binding)
 	if err != nil || !ok || said.Class != analysis.ToolClassForbidden {
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		Authority: verdict.AuthorityNeverAllowed, Confidence: 1,
+		RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1,
 		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
 	}.Verdict(TierApprove)
-	v.AnswerChannel, v.AnsweredBy = answerChannelSavedToolBan, said.By
+	v.AnswerChannel, v.AnsweredBy = answerChannelForbiddenTool, said.By
 	return v, true
 }
 
@@ -82,23 +82,23 @@ func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCas
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
 func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description string, saveAnswer func(ctx context.Context, class analysis.ToolClass, by string) error) {
 	p = p.pipelineJudgingCase(c)
-	if p.decisionStore == nil || !c.CallsUnknownTool() {
+	if p.personDecisionStore == nil || !c.CallsUnknownTool() {
 		return "", nil
 	}
 	t, binding, lasts := p.lookUpUnknownTool(c)
 	if binding == "" {
 		return "", nil
 	}
-	said := p.newUnansweredToolClass(c, &t, lasts)
+	said := p.newToolClassAnswerWithoutClass(c, &t, lasts)
 	return toolDescription(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.ToolClass, by string) error {
 		said.Class, said.By = class, by
-		return p.decisionStore.SetToolClass(ctx, binding, said)
+		return p.personDecisionStore.SetToolClass(ctx, binding, said)
 	}
 }
 
-// newUnansweredToolClass returns the record of an answer about a tool, without the answer.
-func (p *Pipeline) newUnansweredToolClass(c *analysis.ActionCase, t *approve.Tool, classOutlivesSession bool) approve.ToolClassAnswer {
-	said := approve.ToolClassAnswer{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
+// newToolClassAnswerWithoutClass returns the record of an answer about a tool, without the answer.
+func (p *Pipeline) newToolClassAnswerWithoutClass(c *analysis.ActionCase, t *approve.UnknownTool, classOutlivesSession bool) approve.ToolClassAnswer {
+	said := approve.ToolClassAnswer{Tool: c.Action.Type, Server: p.redactor.RedactText(t.Server)}
 	if !classOutlivesSession {
 		said.Session = c.Action.Session
 		if said.Session == "" {
@@ -109,7 +109,7 @@ func (p *Pipeline) newUnansweredToolClass(c *analysis.ActionCase, t *approve.Too
 }
 
 // toolDescription describes a tool for a person.
-func toolDescription(name string, t *approve.Tool, classOutlivesSession bool) string {
+func toolDescription(name string, t *approve.UnknownTool, classOutlivesSession bool) string {
 	text := name
 	if t.Server != "" {
 		text += ", of the server " + t.Server

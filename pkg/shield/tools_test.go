@@ -26,9 +26,9 @@ func TestToolClasses(t *testing.T) {
 	t.Parallel()
 	root, state := kindRoot(t), t.TempDir()
 	p, _ := kindsPipeline(t, state, root, "offline")
-	known := approve.Tool{IdentityHash: "server one, tool, schema", Server: "one"}
-	of := func(t approve.Tool) *Pipeline {
-		return p.WithTools(func(*action.Action) approve.Tool { return t })
+	known := approve.UnknownTool{IdentityHash: "server one, tool, schema", Server: "one"}
+	of := func(t approve.UnknownTool) *Pipeline {
+		return p.WithUnknownToolLookup(func(*action.Action) approve.UnknownTool { return t })
 	}
 	const name, payload = "mcp__tracker__ticket", `{"id":"7","note":"x"}`
 	judge := func(p *Pipeline, a *action.Action) verdict.Decision {
@@ -47,11 +47,11 @@ func TestToolClasses(t *testing.T) {
 	one := of(known)
 	change := func(class analysis.ToolClass) {
 		t.Helper()
-		list, err := p.decisionStore.ToolClasses(t.Context())
+		list, err := p.personDecisionStore.ToolClasses(t.Context())
 		if err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
-		if _, err := p.decisionStore.ChangeToolClass(t.Context(), list[0].ID, class, "ann"); err != nil {
+		if _, err := p.personDecisionStore.ChangeToolClass(t.Context(), list[0].ID, class, "ann"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,10 +88,10 @@ func TestToolClasses(t *testing.T) {
 		}
 	}
 	change(analysis.ToolClassForbidden)
-	if o := one.EvaluateThroughTier(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.AnswerChannel != answerChannelSavedToolBan {
+	if o := one.EvaluateThroughTier(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.AnswerChannel != answerChannelForbiddenTool {
 		t.Errorf("a tool that is never used: %v %s", o.Verdict.Decision, o.Verdict.Reasoning)
 	}
-	change(analysis.ToolClassChangesOutside)
+	change(analysis.ToolClassChangesOutsideWorkspace)
 	if judge(one, toolAction(t, root, name, "s", payload)) == verdict.Allow {
 		t.Error("what changes something elsewhere is allowed without a question")
 	}
@@ -126,11 +126,11 @@ func TestToolOfSession(t *testing.T) {
 			t.Errorf("session %q: %v", session, got)
 		}
 	}
-	list, err := p.decisionStore.ToolClasses(t.Context())
+	list, err := p.personDecisionStore.ToolClasses(t.Context())
 	if err != nil || len(list) != 1 || list[0].Until.IsZero() {
 		t.Fatalf("%v %v", list, err)
 	}
-	if _, err := p.decisionStore.ChangeToolClass(t.Context(), list[0].ID, "", "ann"); err != nil {
+	if _, err := p.personDecisionStore.ChangeToolClass(t.Context(), list[0].ID, "", "ann"); err != nil {
 		t.Fatal(err)
 	}
 	if p.EvaluateThroughTier(t.Context(), a("s"), TierApprove).Verdict.Decision == verdict.Allow {
@@ -145,7 +145,7 @@ func TestToolGetsArguments(t *testing.T) {
 	root := kindRoot(t)
 	p, _ := kindsPipeline(t, t.TempDir(), root, "offline")
 	a := toolAction(t, root, "mcp__far__lookup", "s", `{"q":"x"}`)
-	for label, want := range map[effect.Label]bool{"": true, effect.LabelSecret: false, effect.LabelPrivate: false, effect.LabelUntrusted: true} {
+	for label, want := range map[effect.TaintLabel]bool{"": true, effect.LabelFromCredentialLocation: false, effect.LabelPersonalData: false, effect.LabelUntrusted: true} {
 		c := p.analyzer.CaseWithSessionState(a, labelled{label})
 		c.ApplyToolClass(analysis.ToolClassReadOnly, "far", "mcp.example.com")
 		if got := c.HasOnlyOrdinaryEffects(); got != want {
@@ -154,17 +154,17 @@ func TestToolGetsArguments(t *testing.T) {
 	}
 }
 
-type labelled struct{ label effect.Label }
+type labelled struct{ label effect.TaintLabel }
 
-func (l labelled) Labels() []effect.Label {
+func (l labelled) Labels() []effect.TaintLabel {
 	if l.label == "" {
 		return nil
 	}
-	return []effect.Label{l.label}
+	return []effect.TaintLabel{l.label}
 }
-func (labelled) FileOriginLabels(string) []effect.Label     { return nil }
-func (labelled) HasCreated(string) bool                     { return false }
-func (labelled) DownloadedOrDecodedPaths() *effect.PathList { return effect.NewPathList(nil) }
+func (labelled) FileOriginLabels(string) []effect.TaintLabel { return nil }
+func (labelled) HasCreated(string) bool                      { return false }
+func (labelled) DownloadedOrDecodedPaths() *effect.PathList  { return effect.NewPathList(nil) }
 func (labelled) HasRecentAction([]string, time.Duration, int) bool {
 	return false
 }

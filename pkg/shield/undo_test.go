@@ -205,7 +205,7 @@ func TestUndoRestores(t *testing.T) {
 			if v.BackupSetID != "" {
 				kept++
 				if set, err := p.undoStore.Get(v.BackupSetID); err == nil { // else the command took nothing away
-					done, _, err := p.undoStore.Apply(t.Context(), v.BackupSetID, nil, false)
+					done, _, err := p.undoStore.RestoreBackupSet(t.Context(), v.BackupSetID, nil, false)
 					if err != nil {
 						t.Fatalf("round %d: %s: %v", round, text, err)
 					}

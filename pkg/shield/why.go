@@ -9,9 +9,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// builtInAskReason returns why a tier asked, in texts that shield ships: the evaluator trusts them as
+// builtInReasonLowerTierAsked returns why a tier asked, in texts that shield ships: the evaluator trusts them as
 // shield's own, so they contain nothing from an action, a file or a policy of the user.
-func builtInAskReason(s *verdict.Step) string {
+func builtInReasonLowerTierAsked(s *verdict.Step) string {
 	if s.Rule != "" {
 		return builtInRuleDescription(s.Rule)
 	}
@@ -28,7 +28,7 @@ const maxReasonBytes = 160
 
 // builtInRuleDescription returns what a shipped rule is about; "" for other rules.
 func builtInRuleDescription(rule string) string {
-	text, ok := policy.ShippedReason(rule)
+	text, ok := policy.PresetRuleReason(rule)
 	if !ok {
 		rules := classify.Rules()
 		for i := range rules {

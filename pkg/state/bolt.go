@@ -29,7 +29,7 @@ type boltFile struct {
 }
 
 func newBoltFile(dir string, opts Options) *boltFile {
-	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, revisionFiles: namespaceRevisionFiles{openFileByNamespace: map[string]namespaceRevisionFile{}}}
+	return &boltFile{path: filepath.Join(dir, stateFileName), opts: opts, revisionFiles: namespaceRevisionFiles{openFileByNamespace: map[string]namespaceRevisionFile{}}}
 }
 
 func (b *boltFile) name() string { return b.path }
@@ -48,11 +48,11 @@ func (b *boltFile) close() error {
 // read-only.
 var errNoLock = errors.New("the lock file cannot be opened")
 
-// acquire waits for shield's lock. bbolt polls its own lock only every 50 ms; while shield's lock is
+// acquireLock waits for shield's lock. bbolt polls its own lock only every 50 ms; while shield's lock is
 // held, bbolt's is free.
-func (b *boltFile) acquire() error {
+func (b *boltFile) acquireLock() error {
 	if b.lock == nil {
-		l, err := flock.New(filepath.Join(filepath.Dir(b.path), lockName))
+		l, err := flock.New(filepath.Join(filepath.Dir(b.path), stateLockFileName))
 		if err != nil {
 			return &Error{Kind: ErrUnwritable, Path: b.path, Err: fmt.Errorf("%w: %w", errNoLock, err)}
 		}
@@ -165,7 +165,7 @@ type boltView struct {
 
 func (v boltView) now() clockReading { return v.file.now() }
 
-// bucket returns the bucket of a place, or nil if there is none.
+// bucket returns the database bucket at a path, or nil if there is none.
 func (v boltView) bucket(path bucketPath) *bolt.Bucket {
 	b := v.Bucket([]byte(path.namespaceName))
 	if b == nil || path.groupName == "" {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ChargeEvaluation takes one evaluation from the daily budget and returns how many are used, including this one.
-// If none is left it returns [ErrBudgetExhausted] and charges nothing. The charge is on disk when
-// Charge returns, so killing the caller does not refund it.
+// ChargeEvaluation takes one evaluation from the daily budget and returns how many are used,
+// including this one. If none is left it returns [ErrBudgetExhausted] and charges nothing. The
+// charge is on disk when ChargeEvaluation returns, so killing the caller does not refund it.
 func (s *Store) ChargeEvaluation(ctx context.Context, dailyBudget int) (used int, err error) {
 	err = s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
 		_, err := t.record.chargeEvaluation(dailyBudget)
@@ -48,9 +48,9 @@ const evaluationsUsedAboveAnyBudget = 1 << 30
 
 const (
 	day = 24 * time.Hour
-	// minRefillInterval is the least time between two refills: the length of a day on which daylight saving time
+	// minBudgetRefillInterval is the least time between two refills: the length of a day on which daylight saving time
 	// begins.
-	minRefillInterval = 23 * time.Hour
+	minBudgetRefillInterval = 23 * time.Hour
 )
 
 // refillBudget renews the budget when its time has come and sets the next refill. It reports whether the
@@ -58,19 +58,19 @@ const (
 func (r *limitRecord) refillBudget(now time.Time, loc *time.Location) bool {
 	now = time.Unix(0, clampedUnixNano(now))
 	if r.BudgetResetAt == 0 {
-		r.BudgetResetAt = r.StoreTime + int64(nextMidnight(now, loc).Sub(now))
+		r.BudgetResetAt = r.StoreClockUnixNano + int64(nextMidnight(now, loc).Sub(now))
 		return true
 	}
-	if r.StoreTime < r.BudgetResetAt {
+	if r.StoreClockUnixNano < r.BudgetResetAt {
 		return false
 	}
 	r.EvaluationsUsed = 0
 	// due is the time of the last refill that was due, with one refill a day. The next refill must
-	// be at least minRefillInterval later: otherwise a process could repeatedly claim a time zone
+	// be at least minBudgetRefillInterval later: otherwise a process could repeatedly claim a time zone
 	// in which midnight is near.
-	due := r.BudgetResetAt + (r.StoreTime-r.BudgetResetAt)/int64(day)*int64(day)
-	earliest := max(due+int64(minRefillInterval)-r.StoreTime, 1)
-	r.BudgetResetAt = r.StoreTime + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))
+	due := r.BudgetResetAt + (r.StoreClockUnixNano-r.BudgetResetAt)/int64(day)*int64(day)
+	earliest := max(due+int64(minBudgetRefillInterval)-r.StoreClockUnixNano, 1)
+	r.BudgetResetAt = r.StoreClockUnixNano + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))
 	return true
 }
 

@@ -34,7 +34,7 @@ func free(t *testing.T, s *Store) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st.BudgetUsed < st.Budget
+	return st.BudgetUsed < st.MaxEvaluationsPerDay
 }
 
 func TestBudget(t *testing.T) {
@@ -164,7 +164,7 @@ func TestBudgetTimeZones(t *testing.T) {
 			_, m, _ := w.wall.Clock()
 			for _, offset := range []int{23 - w.wall.Hour(), -1 - w.wall.Hour(), 0} {
 				o := w.options(steady)
-				o.Location = time.FixedZone("", offset*3600+(45-m)*60) // it is 23:45
+				o.BudgetResetLocation = time.FixedZone("", offset*3600+(45-m)*60) // it is 23:45
 				s := openStore(t, dir, o)
 				if i == 0 && refills == 0 || free(t, s) {
 					exhaust(t, s)
@@ -216,7 +216,7 @@ func TestBudgetDaylightSaving(t *testing.T) {
 		w := newWorld()
 		w.wall = time.Date(2018, 1, 1, 12, 0, 0, 0, loc)
 		o := w.options(true)
-		o.Location = loc
+		o.BudgetResetLocation = loc
 		s := openStore(t, t.TempDir(), o)
 		exhaust(t, s)
 		y, m, d := w.wall.In(loc).Date()
@@ -254,7 +254,7 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 3, MaxEvaluationsPerDay: 9})
-	if err != nil || st.BudgetUsed != 3 || st.RateTokens != 0 {
+	if err != nil || st.BudgetUsed != 3 || st.AvailableEvaluatorCalls != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

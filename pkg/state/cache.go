@@ -8,19 +8,19 @@ import (
 
 // Bounds of the cache. When it is full, the entry that would expire first is removed.
 const (
-	MaxCachedValue   = 16 << 10 // bytes
-	maxCachedEntries = 1000
-	maxCacheLifetime = 24 * time.Hour
+	MaxCachedValueBytes = 16 << 10 // bytes
+	maxCachedEntries    = 1000
+	maxCacheLifetime    = 24 * time.Hour
 )
 
 // expiryHeaderSize is how many bytes precede the value of an entry: its expiry on the store's clock and on
 // the wall clock.
 const expiryHeaderSize = 16
 
-// Put stores value under the binding of its action until expires, for at most a day. It returns
-// [ErrCachedValueLarge] for values over [MaxCachedValue] bytes.
+// Put stores value under cacheKey until expires, for at most a day. It returns
+// [ErrCachedValueLarge] for values over [MaxCachedValueBytes] bytes.
 func (s *Store) Put(ctx context.Context, cacheKey string, value []byte, expires time.Time) error {
-	if len(value) > MaxCachedValue {
+	if len(value) > MaxCachedValueBytes {
 		return ErrCachedValueLarge
 	}
 	key := sha256.Sum256([]byte(cacheKey))
@@ -29,7 +29,7 @@ func (s *Store) Put(ctx context.Context, cacheKey string, value []byte, expires 
 		if left <= 0 {
 			return nil
 		}
-		entry := byteOrder.AppendUint64(make([]byte, 0, expiryHeaderSize+len(value)), uint64(t.record.StoreTime+int64(left)))
+		entry := byteOrder.AppendUint64(make([]byte, 0, expiryHeaderSize+len(value)), uint64(t.record.StoreClockUnixNano+int64(left)))
 		entry = byteOrder.AppendUint64(entry, uint64(clampedUnixNano(t.wallTime.Add(left))))
 		if t.get(cacheBucket, key[:]) == nil {
 			if t.record.CachedEntries >= maxCachedEntries {
@@ -43,7 +43,7 @@ func (s *Store) Put(ctx context.Context, cacheKey string, value []byte, expires 
 	}, prefetchKey{cacheBucket, string(key[:])})
 }
 
-// Get returns the value stored under a binding, if it has not expired.
+// Get returns the value stored under cacheKey, if it has not expired.
 func (s *Store) Get(ctx context.Context, cacheKey string) (value []byte, ok bool, err error) {
 	return s.lookUp(ctx, cacheKey, false)
 }
@@ -55,7 +55,7 @@ func (s *Store) GetAndRemove(ctx context.Context, cacheKey string) (value []byte
 
 func (s *Store) lookUp(ctx context.Context, cacheKey string, removeIfFound bool) (value []byte, ok bool, err error) {
 	key := sha256.Sum256([]byte(cacheKey))
-	err = s.limitsAndNamespacesQueue.runTransaction(ctx, func(t *tx) error {
+	err = s.limitsAndNamespacesQueue.runPossiblyWriting(ctx, func(t *tx) error {
 		value, ok = nil, false
 		entry := t.get(cacheBucket, key[:])
 		if entry == nil {
@@ -89,7 +89,7 @@ func (s *Store) ClearCache(ctx context.Context) error {
 // beyond the time that its verdict states.
 func (t *tx) isExpired(entry []byte) bool {
 	return len(entry) < expiryHeaderSize ||
-		uint64(t.record.StoreTime) >= byteOrder.Uint64(entry) ||
+		uint64(t.record.StoreClockUnixNano) >= byteOrder.Uint64(entry) ||
 		uint64(clampedUnixNano(t.wallTime)) >= byteOrder.Uint64(entry[8:])
 }
 

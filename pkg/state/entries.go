@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// An Entry is a cached value that has not expired.
+// A CachedEntry is a cached value that has not expired.
 type CachedEntry struct {
-	KeyHashHex string // hex hash of its binding
+	KeyHashHex string // SHA-256 of the cache key, in hex
 	Value      []byte
 }
 
-// Entries returns the cached values in no particular order.
-func (s *Store) Entries(ctx context.Context) ([]CachedEntry, error) {
+// CachedEntries returns the cached values in no particular order.
+func (s *Store) CachedEntries(ctx context.Context) ([]CachedEntry, error) {
 	var list []CachedEntry
-	err := s.limitsAndNamespacesQueue.runTransaction(ctx, func(t *tx) error {
+	err := s.limitsAndNamespacesQueue.runPossiblyWriting(ctx, func(t *tx) error {
 		list = nil
 		return t.each(cacheBucket, func(key, entry []byte) error {
 			if !t.isExpired(entry) {
@@ -28,12 +28,12 @@ func (s *Store) Entries(ctx context.Context) ([]CachedEntry, error) {
 }
 
 // DropCached removes the cached values whose keys begin with one of the prefixes.
-func (s *Store) DropCached(ctx context.Context, prefixes []string) error {
+func (s *Store) DropCached(ctx context.Context, hexKeyPrefixes []string) error {
 	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
 		var drop [][]byte
 		err := t.each(cacheBucket, func(key, _ []byte) error {
 			name := hex.EncodeToString(key)
-			for _, prefix := range prefixes {
+			for _, prefix := range hexKeyPrefixes {
 				if strings.HasPrefix(name, prefix) {
 					drop = append(drop, append([]byte{}, key...))
 					break

@@ -11,7 +11,7 @@ func TestEntriesAndDrop(t *testing.T) {
 	s := openStore(t, t.TempDir(), w.options(true))
 	keys := func(want int) (list []string) {
 		t.Helper()
-		entries, err := s.Entries(t.Context())
+		entries, err := s.CachedEntries(t.Context())
 		if err != nil || len(entries) != want {
 			t.Fatalf("%d entries, %v; want %d", len(entries), err, want)
 		}

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// An epoch identifies the state of a shared store: a random ID and the number of its transactions.
-// Each machine keeps the last epoch that it saw, to detect that the store was emptied, replaced or
-// restored from a backup.
+// A storeIDAndTxCount identifies the state of a shared store: a random ID and the number of its
+// transactions. Each machine keeps the last one that it saw, to detect that the store was emptied,
+// replaced or restored from a backup.
 type storeIDAndTxCount struct {
 	storeID          [16]byte // random ID, set when the store was first used
 	transactionCount uint64
@@ -52,11 +52,12 @@ func (e storeIDAndTxCount) checkFollows(old storeIDAndTxCount) error {
 	return nil
 }
 
-// An lastSeenStoreFile is the file in which a machine keeps the last epoch it saw.
-type lastSeenStoreFile struct{ path string }
+// A lastSeenStoreFile is the file in which a machine keeps the ID and the number of transactions of
+// the shared store that it saw last.
+type lastSeenEpochFile struct{ path string }
 
 // read returns the last epoch seen; seen is false if there is none.
-func (m lastSeenStoreFile) read() (e storeIDAndTxCount, seen bool, err error) {
+func (m lastSeenEpochFile) read() (e storeIDAndTxCount, seen bool, err error) {
 	f, err := os.OpenFile(m.path, os.O_RDONLY|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return e, false, nil
@@ -74,7 +75,7 @@ func (m lastSeenStoreFile) read() (e storeIDAndTxCount, seen bool, err error) {
 }
 
 // write stores an epoch. The first write is synced, so that a crash leaves no empty file.
-func (m lastSeenStoreFile) write(e storeIDAndTxCount, isFirstWrite bool) error {
+func (m lastSeenEpochFile) write(e storeIDAndTxCount, isFirstWrite bool) error {
 	f, err := os.OpenFile(m.path, os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {
 		_, err = f.WriteAt(e.encode(), 0)

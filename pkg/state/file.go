@@ -27,7 +27,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 				return nil, err
 			}
 			*file = f
-			return f, checkFile(f)
+			return f, checkStateFilePermissionsAndSize(f)
 		},
 	})
 	switch {
@@ -37,7 +37,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 		return nil, err
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &Error{Kind: ErrStateFileLocked, Path: path, Err: &flock.HeldError{
-			Path: path, Waited: b.opts.LockWait, HolderProcessDescription: lockHolder(path), Err: flock.ErrHeld,
+			Path: path, Waited: b.opts.LockWait, HolderProcessDescription: lockHolderDescription(path), Err: flock.ErrHeld,
 		}}
 	case errors.As(err, new(*os.PathError)):
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
@@ -45,8 +45,8 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 	return nil, &Error{Kind: ErrCorrupt, Path: path, Err: err}
 }
 
-// lockHolder names the process that holds bbolt's lock.
-func lockHolder(path string) string {
+// lockHolderDescription names the process that holds bbolt's lock.
+func lockHolderDescription(path string) string {
 	f, err := owner.OpenNoFollow(path)
 	if err != nil {
 		return ""
@@ -55,9 +55,9 @@ func lockHolder(path string) string {
 	return flock.DescribeLockHolderProcess(f)
 }
 
-// checkFile rejects, before it is mapped into memory, a state file that other users can change, that
+// checkStateFilePermissionsAndSize rejects, before it is mapped into memory, a state file that other users can change, that
 // has a second hard link, or that has an impossible size.
-func checkFile(f *os.File) error {
+func checkStateFilePermissionsAndSize(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return &Error{Kind: ErrUnwritable, Path: f.Name(), Err: err}
@@ -77,7 +77,7 @@ func checkFile(f *os.File) error {
 	return nil
 }
 
-// maxFileSize is far more than [maxCachedEntries] entries of [MaxCachedValue] bytes need, in bytes.
+// maxFileSize is far more than [maxCachedEntries] entries of [MaxCachedValueBytes] bytes need, in bytes.
 const maxFileSize = 256 << 20
 
 // ensureExists creates the state file if it is missing. It is created under a temporary name, so that a
@@ -100,8 +100,8 @@ func (b *boltFile) ensureExists() error {
 	used := ""
 	if b.wasFoundOrCreated {
 		used = "the file was removed while shield read it"
-	} else if b.opts.PriorInstallationUseEvidence != nil {
-		if used, err = b.opts.PriorInstallationUseEvidence(); err != nil {
+	} else if b.opts.EvidenceOfEarlierUse != nil {
+		if used, err = b.opts.EvidenceOfEarlierUse(); err != nil {
 			return &Error{Kind: ErrVanished, Path: b.path, Err: err}
 		}
 	}
@@ -148,8 +148,8 @@ func createStateFile(path string, rec *limitRecord) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// LockFiles returns the lock files of a state folder, in the order in which to look for the process
+// LockFilePaths returns the lock files of a state folder, in the order in which to look for the process
 // that holds one: a process that waits for the first lock may hold the second.
-func LockFiles(dir string) []string {
-	return []string{filepath.Join(dir, auditHeadLockFileName), filepath.Join(dir, lockName)}
+func LockFilePaths(dir string) []string {
+	return []string{filepath.Join(dir, auditHeadLockFileName), filepath.Join(dir, stateLockFileName)}
 }

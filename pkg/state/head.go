@@ -19,29 +19,29 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A auditHeadFile stores the head of the audit log (its last entry) beside the state file. It is written
-// after its entry, which is synced, but is not synced itself: writes survive the death of the process.
-// After a power cut it may hold an older head than the log.
+// An auditHeadFile stores the head of the audit log (its last entry) beside the state file. It is
+// written after its entry, which is synced, but is not synced itself: writes survive the death of
+// the process. After a power cut it may hold an older head than the log.
 //
 // It is authenticated with a key in the state file. The state file also records the head in each
-// transaction that writes, and at least every auditEntriesPerRecordedHead entries, which detects an older head file with
-// a log truncated to match: the later of both heads counts.
+// transaction that writes, and at least every auditEntriesPerRecordedHead entries, which detects an
+// older head file with a log truncated to match: the later of both heads counts.
 type auditHeadFile struct {
 	path      string
 	stateFile *boltFile
 
-	mu               sync.Mutex
-	macKey           []byte // nil until the state file is read
-	requiresValidMAC bool   // the head file was authenticated before, so one that is not is forged
-	recorded         atomic.Pointer[recordedAuditHead]
+	mu                    sync.Mutex
+	macKey                []byte // nil until the state file is read
+	requiresValidMAC      bool   // the head file was authenticated before, so one that is not is forged
+	cachedHeadInStateFile atomic.Pointer[auditHeadInStateFile]
 
 	lock     *flock.Lock
 	file     *os.File
 	fileInfo os.FileInfo // file info of file
 }
 
-// A recordedHead is the head recorded in the state file.
-type recordedAuditHead struct {
+// A auditHeadInStateFile is the head of the audit log, as recorded in the state file.
+type auditHeadInStateFile struct {
 	seq  uint64
 	hash string
 }
@@ -58,7 +58,7 @@ const (
 var (
 	legacyHeadKey          = []byte("audit head")        // where the head was stored before the head file existed
 	auditHeadFileStatusKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
-	headMACKey             = []byte("audit head key")
+	bucketKeyOfHeadMACKey  = []byte("audit head key")
 	recordedHeadKey        = []byte("audit head note") // sequence number and hash
 )
 
@@ -72,7 +72,7 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.file == nil || !h.stateFile.isUnchangedSinceOwnTransaction() {
-		if err := s.fileQueue.runTransaction(ctx, h.ensureExists); err != nil {
+		if err := s.localStateFileQueue.runPossiblyWriting(ctx, h.ensureExists); err != nil {
 			return err
 		}
 	}
@@ -96,29 +96,29 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 	if err != nil || h.requiresValidMAC && at < h.headInStateFile().seq+auditEntriesPerRecordedHead {
 		return err
 	}
-	err = s.fileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{2}) }) // the transaction also records the head
+	err = s.localStateFileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{2}) }) // the transaction also records the head
 	if err == nil {
 		h.requiresValidMAC = true
-		h.recorded.Store(&recordedAuditHead{at, last})
+		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{at, last})
 	}
 	return err
 }
 
-// loadStateData reads the state file's data about the head file.
-func (h *auditHeadFile) loadStateData(t *tx) {
-	h.macKey = bytes.Clone(t.get(limitsBucket, headMACKey))
+// loadMACKeyAndRecordedHead reads the state file's data about the head file.
+func (h *auditHeadFile) loadMACKeyAndRecordedHead(t *tx) {
+	h.macKey = bytes.Clone(t.get(limitsBucket, bucketKeyOfHeadMACKey))
 	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileStatusKey), []byte{2})
 	if b := t.get(limitsBucket, recordedHeadKey); len(b) >= 8 {
-		h.recorded.Store(&recordedAuditHead{byteOrder.Uint64(b), string(b[8:])})
+		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{byteOrder.Uint64(b), string(b[8:])})
 	}
 }
 
 // headInStateFile returns the head recorded in the state file.
-func (h *auditHeadFile) headInStateFile() recordedAuditHead {
-	if n := h.recorded.Load(); n != nil {
+func (h *auditHeadFile) headInStateFile() auditHeadInStateFile {
+	if n := h.cachedHeadInStateFile.Load(); n != nil {
 		return *n
 	}
-	return recordedAuditHead{}
+	return auditHeadInStateFile{}
 }
 
 // laterOfFileAndRecordedHead returns the head in the file or the recorded one, whichever is later.
@@ -145,18 +145,18 @@ func (h *auditHeadFile) recordHead(t *tx) error {
 	}
 	defer f.Close()
 	at := auditHeadFile{path: h.path}
-	at.loadStateData(t)
+	at.loadMACKeyAndRecordedHead(t)
 	seq, hash, err := at.read(f)
 	if err != nil || seq <= at.headInStateFile().seq {
 		return nil
 	}
-	h.recorded.Store(&recordedAuditHead{seq, hash})
+	h.cachedHeadInStateFile.Store(&auditHeadInStateFile{seq, hash})
 	return t.put(limitsBucket, recordedHeadKey, append(byteOrder.AppendUint64(nil, seq), hash...))
 }
 
 // AuditHead returns the sequence number and hash of the last known entry of the audit log.
 func (s *Store) AuditHead(ctx context.Context) (seq uint64, hash string, err error) {
-	err = s.fileQueue.runReadOnly(ctx, func(t *tx) (err error) {
+	err = s.localStateFileQueue.runReadOnly(ctx, func(t *tx) (err error) {
 		seq, hash, err = s.head.readHeadWithoutLock(t)
 		return err
 	})
@@ -170,7 +170,7 @@ var auditLogGapKeyPrefix = []byte("audit gap ")
 // StoreLogGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
 // moved away.
 func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error {
-	return s.fileQueue.runTransaction(ctx, func(t *tx) error {
+	return s.localStateFileQueue.runPossiblyWriting(ctx, func(t *tx) error {
 		t.hasWrites = true
 		return t.put(limitsBucket, byteOrder.AppendUint64(bytes.Clone(auditLogGapKeyPrefix), seq), []byte(hash))
 	})
@@ -179,7 +179,7 @@ func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error 
 // LogGaps returns the hashes of the stored recovery entries, by sequence number.
 func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	gaps = map[uint64]string{}
-	err = s.fileQueue.runReadOnly(ctx, func(t *tx) error {
+	err = s.localStateFileQueue.runReadOnly(ctx, func(t *tx) error {
 		return t.each(limitsBucket, func(key, value []byte) error {
 			if number, ok := bytes.CutPrefix(key, auditLogGapKeyPrefix); ok && len(number) == 8 {
 				gaps[byteOrder.Uint64(number)] = string(value)
@@ -193,7 +193,7 @@ func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error)
 // readHeadWithoutLock returns the head without taking the lock.
 func (h *auditHeadFile) readHeadWithoutLock(t *tx) (seq uint64, hash string, err error) {
 	at := auditHeadFile{path: h.path} // a separate value, since another goroutine may use h
-	at.loadStateData(t)
+	at.loadMACKeyAndRecordedHead(t)
 	f, _, err := h.open(os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return h.legacyHead(t)
@@ -220,27 +220,27 @@ func (h *auditHeadFile) legacyHead(t *tx) (uint64, string, error) {
 		return 0, "", nil
 	}
 	if len(b) < 8 {
-		return 0, "", &Error{Kind: ErrCorrupt, Path: fileName, Err: errors.New("the record of the last audit entry is truncated")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: stateFileName, Err: errors.New("the record of the last audit entry is truncated")}
 	}
 	return byteOrder.Uint64(b), string(b[8:]), nil
 }
 
 // ensureExists creates the head file, if there never was one, and records that in the state file.
 func (h *auditHeadFile) ensureExists(t *tx) error {
-	h.loadStateData(t)
+	h.loadMACKeyAndRecordedHead(t)
 	seq, hash, err := h.readHeadWithoutLock(t)
 	if err != nil {
 		return err
 	}
-	if t.get(limitsBucket, headMACKey) == nil {
+	if t.get(limitsBucket, bucketKeyOfHeadMACKey) == nil {
 		key := make([]byte, sha256.Size)
 		_, _ = rand.Read(key) // never fails
 		t.hasWrites = true
-		if err := t.put(limitsBucket, headMACKey, key); err != nil {
+		if err := t.put(limitsBucket, bucketKeyOfHeadMACKey, key); err != nil {
 			return err
 		}
 	}
-	h.loadStateData(t)
+	h.loadMACKeyAndRecordedHead(t)
 	if _, err := os.Lstat(h.path); errors.Is(err, os.ErrNotExist) {
 		if err := h.create(seq, hash); err != nil {
 			return err

@@ -61,10 +61,10 @@ func TestHeadDamage(t *testing.T) {
 		}, ErrCorrupt},
 		{"head changed to another entry of the same number", func(t *testing.T, dir string) {
 			s := openStore(t, dir, newWorld().options(true))
-			if err := s.fileQueue.runTransaction(t.Context(), s.head.ensureExists); err != nil {
+			if err := s.localStateFileQueue.runPossiblyWriting(t.Context(), s.head.ensureExists); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.fileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
+			if err := s.localStateFileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, auditHeadFileName), encodeHead(2, "xx", s.head.macKey))
@@ -82,10 +82,10 @@ func TestHeadDamage(t *testing.T) {
 				t.Skip(err)
 			}
 		}, ErrCorrupt},
-		{"state damaged", func(t *testing.T, dir string) { write(t, filepath.Join(dir, fileName), []byte("oh")) }, ErrCorrupt},
-		{"state removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, fileName)) }, ErrVanished},
+		{"state damaged", func(t *testing.T, dir string) { write(t, filepath.Join(dir, stateFileName), []byte("oh")) }, ErrCorrupt},
+		{"state removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, stateFileName)) }, ErrVanished},
 		{"state readable by all", func(t *testing.T, dir string) {
-			if err := os.Chmod(filepath.Join(dir, fileName), 0o644); err != nil {
+			if err := os.Chmod(filepath.Join(dir, stateFileName), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, ErrStateAccessibleToOtherUsers},
@@ -101,7 +101,7 @@ func TestHeadDamage(t *testing.T) {
 				}
 			}
 			tt.damage(t, dir)
-			o.PriorInstallationUseEvidence = func() (string, error) { return "the audit log has entries", nil }
+			o.EvidenceOfEarlierUse = func() (string, error) { return "the audit log has entries", nil }
 			for _, s := range []*Store{before, openStore(t, dir, o), before} {
 				if err := advance(t, s); !errors.Is(err, tt.kind) {
 					t.Errorf("error %v, want %v", err, tt.kind)
@@ -130,7 +130,7 @@ func TestHeadMoves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	err := s.fileQueue.runWriting(t.Context(), func(t *tx) error {
+	err := s.localStateFileQueue.runWriting(t.Context(), func(t *tx) error {
 		return t.put(limitsBucket, legacyHeadKey, append(byteOrder.AppendUint64(nil, 7), "abc"...))
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func TestHeadSetBack(t *testing.T) {
 	t.Parallel()
 	for name, note := range map[string]func(t *testing.T, s *Store){
 		"by another transaction": func(t *testing.T, s *Store) {
-			if err := s.fileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil {
+			if err := s.localStateFileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -211,7 +211,7 @@ func TestHeadOfOlderVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if err := s.fileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1}) }); err != nil {
+	if err := s.localStateFileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1}) }); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, auditHeadFileName), encodeHead(7, "abc", nil))
@@ -240,7 +240,7 @@ func TestHeadLeavesState(t *testing.T) {
 	if err := advance(t, s); err != nil {
 		t.Fatal(err)
 	}
-	was, err := os.ReadFile(filepath.Join(dir, fileName))
+	was, err := os.ReadFile(filepath.Join(dir, stateFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestHeadLeavesState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if now, err := os.ReadFile(filepath.Join(dir, fileName)); err != nil || !bytes.Equal(was, now) {
+	if now, err := os.ReadFile(filepath.Join(dir, stateFileName)); err != nil || !bytes.Equal(was, now) {
 		t.Errorf("the state file has changed, %v", err)
 	}
 }

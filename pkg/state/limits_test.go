@@ -191,10 +191,10 @@ func TestCache(t *testing.T) {
 	put("long", "x", 90*24*time.Hour)
 	w.pass(maxCacheLifetime)
 	want("long", "none")
-	if err := s.Put(t.Context(), "big", make([]byte, MaxCachedValue+1), w.wall.Add(time.Hour)); !errors.Is(err, ErrCachedValueLarge) {
+	if err := s.Put(t.Context(), "big", make([]byte, MaxCachedValueBytes+1), w.wall.Add(time.Hour)); !errors.Is(err, ErrCachedValueLarge) {
 		t.Errorf("too large: %v", err)
 	}
-	put("big", string(make([]byte, MaxCachedValue)), time.Hour)
+	put("big", string(make([]byte, MaxCachedValueBytes)), time.Hour)
 	put("c", "4", time.Hour)
 	if err := s.ClearCache(t.Context()); err != nil {
 		t.Fatal(err)
@@ -284,9 +284,9 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Status{
-		BudgetUsed: 1, Budget: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
-		RateTokens: 59.5, MaxEvaluatorCallsPerMinute: 60, ApprovalsLeft: 9, MaxApprovals: 10, CachedEntries: 1,
-		AuditEntries: 7, AuditHead: "abc",
+		BudgetUsed: 1, MaxEvaluationsPerDay: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
+		AvailableEvaluatorCalls: 59.5, MaxEvaluatorCallsPerMinute: 60, ApprovalsLeft: 9, MaxApprovalRequestsPerHour: 10, CachedEntries: 1,
+		AuditEntries: 7, AuditHeadHash: "abc",
 	}
 	if n := len(got.Hours); n != 24 || got.Hours[23] != (HourUse{noon, 1}) || got.Hours[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {
 		t.Errorf("by hour: %v", got.Hours)

@@ -4,8 +4,8 @@ import "time"
 
 // A backend stores values: in a file, or in a store that machines share.
 type backend interface {
-	// acquire waits for the lock of all processes and holds it until release.
-	acquire() error
+	// acquireLock waits for the lock of all processes and holds it until release.
+	acquireLock() error
 	release() error
 
 	// update runs fn on a view and stores its writes, unless fn returns an error. If another
@@ -34,8 +34,8 @@ type backendTransaction interface {
 	renewNamespaceRevision(shelf string) error
 }
 
-// A place is a map of values by key: a group in a namespace or, without a group, data of this
-// package.
+// A bucketPath identifies a map of values by key: a group in a namespace or, without a group, data
+// of this package.
 type bucketPath struct{ namespaceName, groupName string }
 
 // A prefetchKey names a value that a transaction usually reads.
@@ -54,7 +54,7 @@ var (
 // the time since boot.
 type clockReading struct {
 	wallTime    time.Time
-	bootID      string        // ID of the current boot of the medium's machine
+	bootID      string        // ID of the current boot of the machine that holds the storage
 	uptime      time.Duration // time since boot
 	uptimeKnown bool          // bootID and uptime are valid
 }

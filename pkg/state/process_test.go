@@ -40,7 +40,7 @@ func child(arg string) error {
 	}
 	opts := Options{Clock: time.Now, BootIDAndUptime: BootIDAndUptime}
 	if remote {
-		opts.Remote = &Remote{URL: url, EncryptionMasterKey: [KeySize]byte{1, 2, 3}}
+		opts.Remote = &SharedStoreServer{URL: url, EncryptionMasterKey: [KeySize]byte{1, 2, 3}}
 	}
 	s, err := Open(dir, opts)
 	if err != nil {

@@ -49,9 +49,9 @@ type tx struct {
 // errUnchanged ends a transaction without writes.
 var errUnchanged = errors.New("there is nothing to write")
 
-// runWriting is [transactionQueue.runTransaction] for an fn that writes unless it returns an error.
+// runWriting is [transactionQueue.runPossiblyWriting] for an fn that writes unless it returns an error.
 func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
-	return q.runTransaction(ctx, func(t *tx) error {
+	return q.runPossiblyWriting(ctx, func(t *tx) error {
 		if err := fn(t); err != nil {
 			return err
 		}
@@ -60,44 +60,44 @@ func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, w
 	}, wants...)
 }
 
-// runTransaction runs fn in a transaction and returns when its writes are stored. If ctx ends before fn starts,
+// runPossiblyWriting runs fn in a transaction and returns when its writes are stored. If ctx ends before fn starts,
 // fn never runs. fn may run several times; the last run counts. If fn returns an error it must have
 // written nothing, because other requests share the transaction. wants are the values that it usually
 // reads.
-func (q *transactionQueue) runTransaction(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
-	return q.runRequest(ctx, &queuedTransaction{fn: fn, prefetch: wants, done: make(chan error, 1)})
+func (q *transactionQueue) runPossiblyWriting(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
+	return q.enqueueAndAwait(ctx, &queuedTransaction{fn: fn, prefetch: wants, done: make(chan error, 1)})
 }
 
-// runReadOnly is [transactionQueue.runTransaction] for an fn that never writes. It works on a
+// runReadOnly is [transactionQueue.runPossiblyWriting] for an fn that never writes. It works on a
 // read-only backend.
 func (q *transactionQueue) runReadOnly(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
-	return q.runRequest(ctx, &queuedTransaction{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
+	return q.enqueueAndAwait(ctx, &queuedTransaction{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
 }
 
-func (q *transactionQueue) runRequest(ctx context.Context, r *queuedTransaction) error {
+func (q *transactionQueue) enqueueAndAwait(ctx context.Context, transaction *queuedTransaction) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the lock of the state file: %w", err)
 	}
 	q.mu.Lock()
-	q.waiting = append(q.waiting, r)
+	q.waiting = append(q.waiting, transaction)
 	if !q.isCommitterRunning {
 		q.isCommitterRunning = true
 		go q.commitWaiting()
 	}
 	q.mu.Unlock()
 	select {
-	case err := <-r.done:
+	case err := <-transaction.done:
 		return err
 	case <-ctx.Done():
-		if r.startedOrAbandoned.CompareAndSwap(false, true) {
+		if transaction.startedOrAbandoned.CompareAndSwap(false, true) {
 			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds it: end that process, or try again", q.backend.name(), ctx.Err())
 		}
-		return <-r.done
+		return <-transaction.done
 	}
 }
 
-// close closes the medium, unless a transaction is under way while the process ends: the kernel then
-// closes it.
+// close closes the storage backend, unless a transaction is under way while the process ends: the
+// kernel then closes it.
 func (q *transactionQueue) close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,7 +112,7 @@ func (q *transactionQueue) commitWaiting() {
 	stack.Grow()
 	debug.SetPanicOnFault(true) // a state file truncated while mapped must not kill the process
 	for {
-		err := q.backend.acquire()
+		err := q.backend.acquireLock()
 		q.mu.Lock()
 		batch := q.waiting
 		q.waiting = nil

@@ -24,7 +24,7 @@ const (
 
 func (r *limitRecord) takeToken(perMinute int) error {
 	r.refillTokens(perMinute)
-	if r.StoreTime < r.RateBlockedUntil || r.SpentRateUnits+rateUnitsPerBucketToken > rateBucketCapacityUnits(perMinute) {
+	if r.StoreClockUnixNano < r.RateBlockedUntil || r.SpentRateUnits+rateUnitsPerBucketToken > rateBucketCapacityUnits(perMinute) {
 		return ErrRateExceeded
 	}
 	r.SpentRateUnits += rateUnitsPerBucketToken
@@ -33,15 +33,15 @@ func (r *limitRecord) takeToken(perMinute int) error {
 
 // refillTokens adds to the bucket what it gained since the last update.
 func (r *limitRecord) refillTokens(perMinute int) {
-	passed := min(max(r.StoreTime-r.RateBucketRefilledAt, 0), rateWindow)
+	passed := min(max(r.StoreClockUnixNano-r.RateBucketRefilledAt, 0), rateWindow)
 	r.SpentRateUnits = max(r.SpentRateUnits-passed*clampRate(perMinute), 0)
-	r.RateBucketRefilledAt = r.StoreTime
+	r.RateBucketRefilledAt = r.StoreClockUnixNano
 }
 
 func clampRate(perMinute int) int64 { return int64(min(max(perMinute, 0), maxTokensPerMinute)) }
 func rateBucketCapacityUnits(tokensPerMinute int) int64 {
 	return clampRate(tokensPerMinute) * rateUnitsPerBucketToken
 }
-func (r *limitRecord) availableBucketTokenFractions(tokensPerMinute int) int64 {
+func (r *limitRecord) availableRateUnits(tokensPerMinute int) int64 {
 	return max(rateBucketCapacityUnits(tokensPerMinute)-r.SpentRateUnits, 0)
 }

@@ -11,11 +11,11 @@ import (
 // A limitRecord holds the used part of all limits. Times are nanoseconds on the store's own clock, which is
 // UTC unless the system clock is wrong.
 type limitRecord struct {
-	Version   int    `json:"v"`
-	StoreTime int64  `json:"now"`  // the store's clock
-	WallTime  int64  `json:"wall"` // the wall clock at the same time
-	BootID    string `json:"boot,omitempty"`
-	Uptime    int64  `json:"up,omitempty"` // time since boot, in nanoseconds
+	Version            int    `json:"v"`
+	StoreClockUnixNano int64  `json:"now"`  // the store's clock
+	WallTime           int64  `json:"wall"` // the wall clock at the same time
+	BootID             string `json:"boot,omitempty"`
+	Uptime             int64  `json:"up,omitempty"` // time since boot, in nanoseconds
 
 	EvaluationsUsed int   `json:"used"`  // evaluations charged since the last refill
 	BudgetResetAt   int64 `json:"reset"` // when EvaluationsUsed goes back to 0
@@ -23,7 +23,7 @@ type limitRecord struct {
 	SpentRateUnits        int64             `json:"spent"` // units missing in the token bucket; see rateUnitsPerBucketToken
 	RateBucketRefilledAt  int64             `json:"spent_at"`
 	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
-	Approvals             []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
+	ApprovalRequests      []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
 	ApprovalsBlockedUntil int64             `json:"ask_from,omitempty"`  // no approval request is free before this time
 	CachedEntries         int               `json:"cached"`              // number of cache entries
 
@@ -37,14 +37,14 @@ type approvalRequest struct {
 	At int64 `json:"at"`
 }
 
-// recordVersion increases when a field changes its meaning. An older record is read, and gets this
+// limitRecordVersion increases when a field changes its meaning. An older record is read, and gets this
 // version with the next transaction; a newer one is an error.
-const recordVersion = 1
+const limitRecordVersion = 1
 
 // encode returns the record with a checksum in front: bbolt has none for its
 // data pages.
 func (r *limitRecord) encode() []byte {
-	r.Version = recordVersion
+	r.Version = limitRecordVersion
 	body, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // numbers and strings always marshal
@@ -57,7 +57,7 @@ func (r *limitRecord) encode() []byte {
 type newerRecordVersionError int
 
 func (v newerRecordVersionError) Error() string {
-	return fmt.Sprintf("the record of rate limit and budget has version %d, and this shield reads up to version %d", int(v), recordVersion)
+	return fmt.Sprintf("the record of rate limit and budget has version %d, and this shield reads up to version %d", int(v), limitRecordVersion)
 }
 
 func decodeRecord(b []byte) (*limitRecord, error) {
@@ -72,7 +72,7 @@ func decodeRecord(b []byte) (*limitRecord, error) {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	switch {
-	case r.Version > recordVersion:
+	case r.Version > limitRecordVersion:
 		return nil, newerRecordVersionError(r.Version)
 	case r.Version < 1:
 		return nil, fmt.Errorf("the record of rate limit and budget has version %d, and versions begin with 1", r.Version)
@@ -85,8 +85,8 @@ func decodeRecord(b []byte) (*limitRecord, error) {
 // or no time would ever pass.
 func (r *limitRecord) advanceClock(now clockReading) bool {
 	wall := clampedUnixNano(now.wallTime)
-	if r.StoreTime == 0 {
-		r.StoreTime, r.WallTime = wall, wall
+	if r.StoreClockUnixNano == 0 {
+		r.StoreClockUnixNano, r.WallTime = wall, wall
 	}
 	passed := wall - r.WallTime
 	if now.uptimeKnown && now.bootID == r.BootID && int64(now.uptime) >= r.Uptime {
@@ -97,8 +97,8 @@ func (r *limitRecord) advanceClock(now clockReading) bool {
 		}
 	}
 	restarted := wall < r.WallTime || now.uptimeKnown && (now.bootID != r.BootID || int64(now.uptime) < r.Uptime)
-	r.StoreTime += max(passed, 0)
-	r.StoreTime = min(r.StoreTime, maxStoreTime)
+	r.StoreClockUnixNano += max(passed, 0)
+	r.StoreClockUnixNano = min(r.StoreClockUnixNano, maxStoreClockUnixNano)
 	r.WallTime = wall
 	r.BootID, r.Uptime = "", 0
 	if now.uptimeKnown {
@@ -107,21 +107,21 @@ func (r *limitRecord) advanceClock(now clockReading) bool {
 	return restarted
 }
 
-// maxStoreTime is in the year 2116, so that sums of times and durations cannot overflow, however wrong
+// maxStoreClockUnixNano is in the year 2116, so that sums of times and durations cannot overflow, however wrong
 // the clock is.
-const maxStoreTime = 1 << 62
+const maxStoreClockUnixNano = 1 << 62
 
 func clampedUnixNano(t time.Time) int64 {
 	if t.Before(time.Unix(1, 0)) {
 		return int64(time.Second)
 	}
-	if t.After(time.Unix(0, maxStoreTime)) {
-		return maxStoreTime
+	if t.After(time.Unix(0, maxStoreClockUnixNano)) {
+		return maxStoreClockUnixNano
 	}
 	return t.UnixNano()
 }
 
 // toWallTime converts a time of the store's clock to the wall clock.
 func (r *limitRecord) toWallTime(at int64) time.Time {
-	return time.Unix(0, r.WallTime+at-r.StoreTime).UTC()
+	return time.Unix(0, r.WallTime+at-r.StoreClockUnixNano).UTC()
 }

@@ -20,7 +20,7 @@ import (
 
 // A Remote is a Redis or Valkey server that machines share. Its clock counts for the shared limits;
 // its operator can neither read nor forge what it stores.
-type Remote struct {
+type SharedStoreServer struct {
 	URL                 string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
 	Password            string         // "" for none
 	EncryptionMasterKey [KeySize]byte  // must be the same on all machines that share data; with another key, the data is invisible
@@ -32,7 +32,7 @@ const (
 	remoteReplyTimeout        = time.Second     // maximum wait for one reply, or for connecting
 	remoteTransactionTimeout  = 3 * time.Second // timeout of one transaction with all its tries
 	remoteBackoffAfterTimeout = time.Second     // how long the server is not asked after a timeout
-	maxRemoteTries            = 200             // tries of a transaction that conflicts with others
+	maxRemoteTransactionTries = 200             // tries of a transaction that conflicts with others
 	maxRetryPause             = 5 * time.Millisecond
 )
 
@@ -57,7 +57,7 @@ type remoteBackend struct {
 	address           string // the server's address, for messages
 	client            redisServer
 	sealer            sealer
-	lastSeenStoreFile lastSeenStoreFile
+	lastSeenStoreFile lastSeenEpochFile
 	clock             func() time.Time
 
 	mu               sync.Mutex
@@ -65,7 +65,7 @@ type remoteBackend struct {
 	lastTimeoutError error
 }
 
-func newRemoteBackend(dir string, r *Remote, clock func() time.Time) (*remoteBackend, error) {
+func newRemoteBackend(dir string, r *SharedStoreServer, clock func() time.Time) (*remoteBackend, error) {
 	opts, err := r.options()
 	if err != nil {
 		return nil, err
@@ -74,12 +74,12 @@ func newRemoteBackend(dir string, r *Remote, clock func() time.Time) (*remoteBac
 	seals := newSealer(r.EncryptionMasterKey)
 	return &remoteBackend{
 		address: r.URL, client: resp.NewClient(opts), sealer: seals, clock: clock,
-		lastSeenStoreFile: lastSeenStoreFile{filepath.Join(dir, "store-"+seals.tenantPrefix()+".epoch")},
+		lastSeenStoreFile: lastSeenEpochFile{filepath.Join(dir, "store-"+seals.namePrefixOfKey()+".epoch")},
 	}, nil
 }
 
 // options returns the options to connect to the server.
-func (r *Remote) options() (resp.Options, error) {
+func (r *SharedStoreServer) options() (resp.Options, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return resp.Options{}, errors.New("store: the value is not a URL; write rediss://HOST:PORT/0") // err may contain a password
@@ -99,14 +99,14 @@ func (r *Remote) options() (resp.Options, error) {
 	if opts.TLS != nil {
 		opts.TLS.RootCAs = r.CAs
 	}
-	opts.Password, opts.Timeout = r.Password, remoteReplyTimeout
+	opts.Password, opts.StepTimeout = r.Password, remoteReplyTimeout
 	return opts, nil
 }
 
-func (r *remoteBackend) name() string   { return r.address }
-func (r *remoteBackend) acquire() error { return nil } // no lock: conflicts are detected at commit
-func (r *remoteBackend) release() error { return nil }
-func (r *remoteBackend) close() error   { return r.client.Close() }
+func (r *remoteBackend) name() string       { return r.address }
+func (r *remoteBackend) acquireLock() error { return nil } // no lock: conflicts are detected at commit
+func (r *remoteBackend) release() error     { return nil }
+func (r *remoteBackend) close() error       { return r.client.Close() }
 
 func (r *remoteBackend) update(wants []prefetchKey, fn func(backendTransaction) error) error {
 	return r.transact(wants, fn, true)
@@ -119,7 +119,7 @@ func (r *remoteBackend) runReadOnly(wants []prefetchKey, fn func(backendTransact
 func (r *remoteBackend) transact(wants []prefetchKey, fn func(backendTransaction) error, writes bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), remoteTransactionTimeout)
 	defer cancel()
-	for try := range maxRemoteTries {
+	for try := range maxRemoteTransactionTries {
 		done, err := r.tryTransact(ctx, wants, fn, writes)
 		if done || err != nil {
 			return err
@@ -159,7 +159,7 @@ func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn
 		return false, ferr
 	case ferr != nil || !writes:
 		if v.hasReadMoreThanInitialValues {
-			if done, err := v.isUnchanged(); !done || err != nil {
+			if done, err := v.isUnchangedSinceViewBegan(); !done || err != nil {
 				return false, err
 			}
 		}
@@ -197,7 +197,7 @@ func (s *Store) SharedStoreInfo(ctx context.Context) (*SharedStoreInfo, error) {
 	if got, err := r.client.Do(ctx, []string{"INFO", "persistence"}); err == nil {
 		info, _ = got[0].(string)
 	}
-	return &SharedStoreInfo{Name: r.sealer.tenantPrefix(), LosesDataOnRestart: strings.Contains(info, "aof_enabled:0")}, nil
+	return &SharedStoreInfo{Name: r.sealer.namePrefixOfKey(), LosesDataOnRestart: strings.Contains(info, "aof_enabled:0")}, nil
 }
 
 func (r *remoteBackend) namespaceRevisionID(namespace string) (stamp NamespaceRevisionID, ok bool) {

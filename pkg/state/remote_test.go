@@ -26,7 +26,7 @@ var fleetKey = [KeySize]byte{1, 2, 3}
 func shared(t testing.TB, server *redistest.Server, dir string, w *world) *Store {
 	t.Helper()
 	o := w.options(true)
-	o.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey}
+	o.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: fleetKey}
 	return openStore(t, dir, o)
 }
 
@@ -114,21 +114,21 @@ func TestRemoteCache(t *testing.T) {
 			t.Fatalf("a value does not expire: %v", err)
 		}
 	}
-	list, err := two.Entries(ctx)
+	list, err := two.CachedEntries(ctx)
 	if err != nil || len(list) != 2 {
 		t.Errorf("entries %v, %v", list, err)
 	}
 	if err := two.DropCached(ctx, []string{list[0].KeyHashHex[:8]}); err != nil {
 		t.Error(err)
 	}
-	if list, err := one.Entries(ctx); err != nil || len(list) != 1 {
+	if list, err := one.CachedEntries(ctx); err != nil || len(list) != 1 {
 		t.Errorf("after dropping: %v, %v", list, err)
 	}
 	if err := one.ClearCache(ctx); err != nil {
 		t.Error(err)
 	}
 	st, err := two.Status(ctx, EvaluationAndApprovalLimits{})
-	if list, lerr := two.Entries(ctx); lerr != nil || len(list) != 0 || err != nil || st.CachedEntries != 0 {
+	if list, lerr := two.CachedEntries(ctx); lerr != nil || len(list) != 0 || err != nil || st.CachedEntries != 0 {
 		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.CachedEntries, lerr, err)
 	}
 }
@@ -244,14 +244,14 @@ func TestRemoteKeepsSecrets(t *testing.T) {
 	}
 	for _, k := range keys {
 		key := k.(string)
-		for field, value := range server.Hash(key) {
+		for field, value := range server.ReadHashFields(key) {
 			if strings.Contains(key+field+value, "plain") || strings.Contains(value, `"used"`) {
 				t.Errorf("%s %q holds %q", key, field, value)
 			}
 		}
 	}
 	other := newWorld().options(true)
-	other.Remote = &Remote{URL: server.URL, EncryptionMasterKey: [KeySize]byte{9}}
+	other.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: [KeySize]byte{9}}
 	if st, err := openStore(t, t.TempDir(), other).Status(ctx, EvaluationAndApprovalLimits{}); err != nil || st.CachedEntries != 0 {
 		t.Errorf("another key sees %+v, %v", st, err)
 	}
@@ -264,7 +264,7 @@ func TestRemoteURL(t *testing.T) {
 		"redis://hunter2\x7f": false, "": false,
 	} {
 		o := newWorld().options(true)
-		o.Remote = &Remote{URL: url, EncryptionMasterKey: fleetKey}
+		o.Remote = &SharedStoreServer{URL: url, EncryptionMasterKey: fleetKey}
 		s, err := Open(t.TempDir(), o)
 		if good != (err == nil) || err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", url, err)

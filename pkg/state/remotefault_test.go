@@ -35,7 +35,7 @@ func TestRemoteReset(t *testing.T) {
 			if _, err := one.ChargeEvaluation(ctx, 9); err != nil {
 				t.Fatal(err)
 			}
-			was := server.Hash(hash)[field]
+			was := server.ReadHashFields(hash)[field]
 			for _, s := range []*Store{one, two} {
 				if _, err := s.ChargeEvaluation(ctx, 9); err != nil {
 					t.Fatal(err)
@@ -57,7 +57,7 @@ func TestRemoteReset(t *testing.T) {
 				}
 			}
 			opts := w.options(true)
-			opts.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey}
+			opts.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: fleetKey}
 			if done, err := RepairIfDamaged(ctx, dirs[1], opts, 0, ""); !done || err != nil {
 				t.Fatalf("repair: %v %v", done, err)
 			}
@@ -97,7 +97,7 @@ func TestRemoteBegunAgain(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	opts := w.options(true)
-	opts.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey}
+	opts.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: fleetKey}
 	if done, err := RepairIfDamaged(ctx, dir, opts, 0, ""); !done || err != nil {
 		t.Fatal(done, err)
 	}
@@ -116,12 +116,12 @@ func TestRemoteForged(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, c *redistest.Server){
 		"a made-up record": func(t *testing.T, c *redistest.Server) { c.Do("HSET", hash, field, "0000") },
 		"a changed bit": func(t *testing.T, c *redistest.Server) {
-			b := []byte(c.Hash(hash)[field])
+			b := []byte(c.ReadHashFields(hash)[field])
 			b[len(b)/2] ^= 1
 			c.Do("HSET", hash, field, string(b))
 		},
 		"a value in another's place": func(t *testing.T, c *redistest.Server) {
-			all := c.Hash(cache)
+			all := c.ReadHashFields(cache)
 			for field := range all {
 				for other, value := range all {
 					if other != field {
@@ -207,7 +207,7 @@ func TestRemoteRefuses(t *testing.T) {
 		server.Do("CONFIG", "SET", "requirepass", "right password")
 		for _, password := range []string{"", "wrong password", "right password"} {
 			o := newWorld().options(true)
-			o.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey, Password: password}
+			o.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: fleetKey, Password: password}
 			_, err := openStore(t, t.TempDir(), o).ChargeEvaluation(t.Context(), 9)
 			if (password == "right password") != (err == nil) || err != nil && (!errors.Is(err, ErrSharedStoreRefusedCommand) || strings.Contains(err.Error(), "wrong password")) {
 				t.Errorf("%q: %v", password, err)
@@ -236,7 +236,7 @@ func TestRemoteHostile(t *testing.T) {
 			}
 		}()
 		o := newWorld().options(true)
-		o.Remote = &Remote{URL: "redis://" + l.Addr().String(), EncryptionMasterKey: fleetKey}
+		o.Remote = &SharedStoreServer{URL: "redis://" + l.Addr().String(), EncryptionMasterKey: fleetKey}
 		if _, err := openStore(t, t.TempDir(), o).ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
 			t.Errorf("%.20q: %v", answer, err)
 		}

@@ -47,8 +47,8 @@ var revisionsBucket = bucketPath{namespaceName: "stamps"}
 // namespace.
 func groupIndexBucket(namespace string) bucketPath { return bucketPath{namespaceName: namespace} }
 
-// readInitialValues reads the record, the wanted values and then the clock, which is therefore never behind
-// another process's write. whole is false if another process wrote meanwhile.
+// readInitialValues reads the record, the wanted values and then the clock, which is therefore
+// never behind another process's write. isConsistent is false if another process wrote meanwhile.
 func (v *remoteView) readInitialValues(lastSeen storeIDAndTxCount, hasLastSeen bool, wants []prefetchKey) (isConsistent bool, err error) {
 	r := v.remote
 	hash, field := r.sealer.hashName(limitsBucket), r.sealer.fieldName(limitsBucket, limitRecordKey)
@@ -123,8 +123,8 @@ func (v *remoteView) damagedError(at bucketPath, err error) error {
 	return &Error{Kind: ErrForeignValue, Path: v.remote.address, Err: fmt.Errorf("%s: %w", v.remote.sealer.hashName(at), err)}
 }
 
-// isUnchanged reports whether no process changed anything since the view began.
-func (v *remoteView) isUnchanged() (bool, error) {
+// isUnchangedSinceViewBegan reports whether no process changed anything since the view began.
+func (v *remoteView) isUnchangedSinceViewBegan() (bool, error) {
 	r := v.remote
 	got, err := r.client.Do(v.ctx, []string{"HGET", r.sealer.hashName(limitsBucket), r.sealer.fieldName(limitsBucket, limitRecordKey)})
 	if err != nil {
@@ -183,7 +183,7 @@ func (v *remoteView) commit() (bool, error) {
 
 func (v *remoteView) now() clockReading { return v.clock }
 
-// cachedBucket returns the cached part of a place.
+// cachedBucket returns the cached values of a bucket.
 func (v *remoteView) cachedBucket(at bucketPath) *cachedBucket {
 	h := v.cachedBucketByPath[at]
 	if h == nil {
@@ -284,7 +284,7 @@ func (v *remoteView) decryptAndCache(at bucketPath, field, sealed string) {
 	}
 }
 
-// fetchAll reads all values of a place.
+// fetchAll reads all values of a bucket.
 func (v *remoteView) fetchAll(at bucketPath) *cachedBucket {
 	h := v.cachedBucket(at)
 	if h.hasAllValues || v.err != nil {

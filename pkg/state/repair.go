@@ -7,16 +7,16 @@ import (
 	"os"
 )
 
-// RepairIfDamaged replaces a state file in dir that is damaged, missing or written by a newer shield, and
-// restarts a shared store that was emptied or set back. It reports whether it did either;
-// other state is not changed. The old file is kept beside the new one. seq and hash are the last entry
-// of the audit log, 0 and "" if there is none.
+// RepairIfDamaged replaces a state file in dir that is damaged, missing or written by a newer
+// shield, and restarts a shared store that was emptied or set back. It reports whether it did
+// either; other state is not changed. The old file is kept beside the new one. lastAuditSeq and
+// lastAuditHash identify the last entry of the audit log; they are 0 and "" if there is none.
 //
 // Since the used part of the limits is lost, everything counts as used: the budget until the next
 // midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no
 // limits. A shared store that another machine has restarted is used as it is.
 func RepairIfDamaged(ctx context.Context, dir string, opts Options, lastAuditSeq uint64, lastAuditHash string) (bool, error) {
-	opts.PriorInstallationUseEvidence = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
+	opts.EvidenceOfEarlierUse = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
 	done, err := repairFile(ctx, dir, opts, lastAuditSeq, lastAuditHash)
 	if err != nil || opts.Remote == nil {
 		return done, err
@@ -49,7 +49,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	}
 	old := newBoltFile(dir, s.opts)
 	defer old.close()
-	if err := old.acquire(); err != nil {
+	if err := old.acquireLock(); err != nil {
 		return false, err
 	}
 	aside := old.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
@@ -70,7 +70,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := fixed.head.recreate(ctx, seq, hash); err != nil {
 		return true, err
 	}
-	if err := fixed.fileQueue.runTransaction(ctx, fixed.head.ensureExists); err != nil {
+	if err := fixed.localStateFileQueue.runPossiblyWriting(ctx, fixed.head.ensureExists); err != nil {
 		return true, err
 	}
 	return true, old.renewAllNamespaceRevisions() // cached data of the old file is invalid
@@ -81,8 +81,8 @@ func newExhaustedLimitRecord(now clockReading) *limitRecord {
 	rec := new(limitRecord)
 	rec.advanceClock(now)
 	rec.EvaluationsUsed = evaluationsUsedAboveAnyBudget
-	rec.RateBlockedUntil = rec.StoreTime + rateWindow
-	rec.ApprovalsBlockedUntil = rec.StoreTime + approvalWindow
+	rec.RateBlockedUntil = rec.StoreClockUnixNano + rateWindow
+	rec.ApprovalsBlockedUntil = rec.StoreClockUnixNano + approvalWindow
 	return rec
 }
 

@@ -22,13 +22,13 @@ func TestRepair(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, ok := s.NamespaceRevisionID("things")
-			spoil(t, filepath.Join(dir, fileName))
+			spoil(t, filepath.Join(dir, stateFileName))
 			done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 12, "head")
 			if !done || err != nil {
 				t.Fatal(done, err)
 			}
 			if name == "damaged" {
-				kept, err := filepath.Glob(filepath.Join(dir, fileName+".damaged-*"))
+				kept, err := filepath.Glob(filepath.Join(dir, stateFileName+".damaged-*"))
 				if err != nil || len(kept) != 1 {
 					t.Errorf("kept %v, %v", kept, err)
 				}
@@ -47,7 +47,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("approvals: %v", err)
 			}
 			st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 100, MaxApprovalRequestsPerHour: 10})
-			if err != nil || st.BudgetUsed != 100 || st.RateTokens != 0 || st.ApprovalsLeft != 0 || st.AuditEntries != 12 || st.AuditHead != "head" {
+			if err != nil || st.BudgetUsed != 100 || st.AvailableEvaluatorCalls != 0 || st.ApprovalsLeft != 0 || st.AuditEntries != 12 || st.AuditHeadHash != "head" {
 				t.Errorf("%+v, %v", st, err)
 			}
 			w.pass(time.Hour)
@@ -79,7 +79,7 @@ func TestRepairLeavesWhatIsWhole(t *testing.T) {
 	if used, err := s.ChargeEvaluation(t.Context(), 5); used != 2 || err != nil {
 		t.Error(used, err)
 	}
-	if err := os.Chmod(filepath.Join(dir, fileName), 0o622); err != nil {
+	if err := os.Chmod(filepath.Join(dir, stateFileName), 0o622); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 0, ""); done || !errors.Is(err, ErrStateAccessibleToOtherUsers) {

@@ -30,16 +30,18 @@ func deriveKey(key []byte, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// tenantPrefix returns the prefix of all names under the key.
-func (s sealer) tenantPrefix() string { return hex.EncodeToString(deriveKey(s.nameKey, "tenant")[:8]) }
-
-// hashName returns the name of the Redis hash for a place. Its braces make a cluster store all of a tenant
-// on one node.
-func (s sealer) hashName(at bucketPath) string {
-	return "shield:{" + s.tenantPrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespaceName, at.groupName)[:12])
+// namePrefixOfKey returns the prefix of all names under the key.
+func (s sealer) namePrefixOfKey() string {
+	return hex.EncodeToString(deriveKey(s.nameKey, "tenant")[:8])
 }
 
-// fieldName returns the field name of a key in the Redis hash of a place.
+// hashName returns the name of the Redis hash for a bucket. The braces in the name make a cluster
+// store all hashes of a tenant on one node.
+func (s sealer) hashName(at bucketPath) string {
+	return "shield:{" + s.namePrefixOfKey() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespaceName, at.groupName)[:12])
+}
+
+// fieldName returns the field name of a key in the Redis hash of a bucket.
 func (s sealer) fieldName(at bucketPath, key []byte) string {
 	return string(deriveKey(s.nameKey, "key", at.namespaceName, at.groupName, string(key))[:12])
 }

@@ -16,7 +16,7 @@ type NamespaceTx struct {
 // fn writes nothing, nothing is stored. wants are the values that fn usually reads, which a shared
 // store then fetches at once.
 func (s *Store) UpdateNamespace(ctx context.Context, name string, fn func(*NamespaceTx) error, wants ...PrefetchKey) error {
-	return s.limitsAndNamespacesQueue.runTransaction(ctx, func(t *tx) error {
+	return s.limitsAndNamespacesQueue.runPossiblyWriting(ctx, func(t *tx) error {
 		sh := &NamespaceTx{tx: t, namespace: name}
 		err := fn(sh)
 		if err == nil && sh.hasWrites {

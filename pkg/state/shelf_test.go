@@ -59,7 +59,7 @@ func TestShelfWritesOnlyChanges(t *testing.T) {
 	if err := s.UpdateNamespace(t.Context(), "things", put); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, fileName)
+	file := filepath.Join(dir, stateFileName)
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

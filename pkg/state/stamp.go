@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A Stamp identifies the content of a namespace: any process that changes the namespace changes its
-// stamp.
+// A NamespaceRevisionID identifies the content of a namespace: any process that changes the
+// namespace changes its ID.
 type NamespaceRevisionID [16]byte
 
 // namespaceRevisionFiles are the open stamp files of a folder, by namespace. Goroutines share them.

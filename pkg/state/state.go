@@ -31,41 +31,41 @@ import (
 
 // Names of files in the state folder.
 const (
-	fileName = "state.db"
-	lockName = "state.lock"
+	stateFileName     = "state.db"
+	stateLockFileName = "state.lock"
 )
 
 // Options are the clocks, the shared store and the other settings of a [Store].
 type Options struct {
-	Clock    func() time.Time // the wall clock; required
-	Location *time.Location   // time zone whose midnight refills the daily budget; nil is UTC
+	Clock               func() time.Time // the wall clock; required
+	BudgetResetLocation *time.Location   // time zone whose midnight refills the daily budget; nil is UTC
 
-	// BootIDAndUptime returns an ID of this boot of the machine and the time since boot; ok is false if that is
-	// unknown. It is [Uptime] outside tests; nil means that only the wall clock is used.
+	// BootIDAndUptime returns an ID of this boot of the machine and the time since boot; ok is
+	// false if they are unknown. nil means that only the wall clock is used.
 	BootIDAndUptime func() (boot string, up time.Duration, ok bool)
 
-	// PriorInstallationUseEvidence returns evidence that this installation was used before, such as "the audit log has
+	// EvidenceOfEarlierUse returns evidence that this installation was used before, such as "the audit log has
 	// entries", or "". It is called only if the state file is missing: deleting the file must not free
 	// used limits. nil treats a missing file as a first start.
-	PriorInstallationUseEvidence func() (string, error)
+	EvidenceOfEarlierUse func() (string, error)
 
 	// Remote is a store that machines share; the file then holds only the head of the audit log. nil
 	// stores everything in the file.
-	Remote *Remote
+	Remote *SharedStoreServer
 
 	// LockWait is how long a transaction waits for other processes; 0 means the constant [LockWait].
 	LockWait time.Duration
 }
 
-// LockWait is the default time that a transaction waits for other processes. Dozens of them can finish
+// DefaultLockWait is the default time that a transaction waits for other processes. Dozens of them can finish
 // in that time.
-const LockWait = 10 * time.Second
+const DefaultLockWait = 10 * time.Second
 
 // A Store is the state of one installation. Goroutines may share it; transactions that are ready at
 // the same time share a commit.
 type Store struct {
 	opts                     Options
-	fileQueue                *transactionQueue // data of this machine only: the head of its audit log
+	localStateFileQueue      *transactionQueue // data of this machine only: the head of its audit log
 	head                     auditHeadFile
 	limitsAndNamespacesQueue *transactionQueue // all other data
 }
@@ -76,23 +76,23 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("internal error: the state file is opened without a clock; please report this")
 	}
-	if opts.Location == nil {
-		opts.Location = time.UTC
+	if opts.BudgetResetLocation == nil {
+		opts.BudgetResetLocation = time.UTC
 	}
-	opts.LockWait = cmp.Or(opts.LockWait, LockWait)
-	if err := checkFolder(dir); err != nil {
+	opts.LockWait = cmp.Or(opts.LockWait, DefaultLockWait)
+	if err := checkStateFolderPermissions(dir); err != nil {
 		return nil, err
 	}
 	bolt := newBoltFile(dir, opts)
-	file := &transactionQueue{backend: bolt, budgetZone: opts.Location}
-	s := &Store{opts: opts, fileQueue: file, head: auditHeadFile{path: filepath.Join(dir, auditHeadFileName), stateFile: bolt}, limitsAndNamespacesQueue: file}
+	file := &transactionQueue{backend: bolt, budgetZone: opts.BudgetResetLocation}
+	s := &Store{opts: opts, localStateFileQueue: file, head: auditHeadFile{path: filepath.Join(dir, auditHeadFileName), stateFile: bolt}, limitsAndNamespacesQueue: file}
 	file.beforeCommit = s.head.recordHead
 	if opts.Remote != nil {
 		shared, err := newRemoteBackend(dir, opts.Remote, opts.Clock)
 		if err != nil {
 			return nil, err
 		}
-		s.limitsAndNamespacesQueue = &transactionQueue{backend: shared, budgetZone: opts.Location}
+		s.limitsAndNamespacesQueue = &transactionQueue{backend: shared, budgetZone: opts.BudgetResetLocation}
 	}
 	return s, nil
 }
@@ -100,15 +100,15 @@ func Open(dir string, opts Options) (*Store, error) {
 // Close closes the files. It does not wait: what a running transaction uses stays open, and the kernel
 // closes it when the process ends.
 func (s *Store) Close() error {
-	err := errors.Join(s.head.close(), s.fileQueue.close())
-	if s.limitsAndNamespacesQueue != s.fileQueue {
+	err := errors.Join(s.head.close(), s.localStateFileQueue.close())
+	if s.limitsAndNamespacesQueue != s.localStateFileQueue {
 		err = errors.Join(err, s.limitsAndNamespacesQueue.close())
 	}
 	return err
 }
 
-// checkFolder checks that no other user can replace files in the folder.
-func checkFolder(dir string) error {
+// checkStateFolderPermissions checks that no other user can replace files in the folder.
+func checkStateFolderPermissions(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return &Error{Kind: ErrUnwritable, Path: dir, Err: err}
 	}

@@ -59,7 +59,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if _, err := s.ChargeEvaluation(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]os.FileMode{".": 0o700, fileName: 0o600, lockName: 0o600} {
+	for name, want := range map[string]os.FileMode{".": 0o700, stateFileName: 0o600, stateLockFileName: 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -137,15 +137,15 @@ func TestDamage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
-			o.PriorInstallationUseEvidence = func() (string, error) { return "the audit log has entries", nil }
+			o.EvidenceOfEarlierUse = func() (string, error) { return "the audit log has entries", nil }
 			first := o
-			first.PriorInstallationUseEvidence = nil
+			first.EvidenceOfEarlierUse = nil
 			s := openStore(t, dir, first)
 			if used, err := s.ChargeEvaluation(t.Context(), 5); used != 1 || err != nil {
 				t.Fatal(used, err)
 			}
 			s.Close()
-			tt.damage(t, filepath.Join(dir, fileName))
+			tt.damage(t, filepath.Join(dir, stateFileName))
 			s = openStore(t, dir, o)
 			for range 2 { // a failed transaction must not block the next
 				_, err := s.ChargeEvaluation(t.Context(), 5)
@@ -188,13 +188,13 @@ func TestCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	whole, err := os.ReadFile(filepath.Join(dir, fileName))
+	whole, err := os.ReadFile(filepath.Join(dir, stateFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := 0; n < len(whole); n += 1024 {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, fileName), whole[:n])
+		write(t, filepath.Join(dir, stateFileName), whole[:n])
 		s := openStore(t, dir, newWorld().options(true))
 		if _, err := s.ChargeEvaluation(t.Context(), 5); err != nil { // the last pages may be free ones
 			if !errors.Is(err, ErrCorrupt) {
@@ -211,7 +211,7 @@ func TestCutShort(t *testing.T) {
 // Whichever lock another process keeps, no transaction waits for it without
 // end, and the error says which it is.
 func TestHeldLocks(t *testing.T) {
-	for _, name := range []string{lockName, fileName} {
+	for _, name := range []string{stateLockFileName, stateFileName} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
@@ -268,10 +268,10 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	lock := filepath.Join(dir, lockName)
+	lock := filepath.Join(dir, stateLockFileName)
 	remove(t, lock)
 	mkdir(t, lock) // even root cannot open this one
-	before, err := os.ReadFile(filepath.Join(dir, fileName))
+	before, err := os.ReadFile(filepath.Join(dir, stateFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	if _, err := s.ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrUnwritable) {
 		t.Errorf("charge: %v", err)
 	}
-	after, err := os.ReadFile(filepath.Join(dir, fileName))
+	after, err := os.ReadFile(filepath.Join(dir, stateFileName))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the file was changed, %v", err)
 	}
@@ -342,7 +342,7 @@ func TestVanishedWhileRunning(t *testing.T) {
 	if _, err := s.ChargeEvaluation(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	remove(t, filepath.Join(dir, fileName))
+	remove(t, filepath.Join(dir, stateFileName))
 	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrVanished) {
 		t.Errorf("error %v, want %v", err, ErrVanished)
 	}
@@ -351,7 +351,7 @@ func TestVanishedWhileRunning(t *testing.T) {
 // Whether the log has entries may be unknowable; that is no fresh start either.
 func TestUnreadableLog(t *testing.T) {
 	o := newWorld().options(true)
-	o.PriorInstallationUseEvidence = func() (string, error) { return "", os.ErrPermission }
+	o.EvidenceOfEarlierUse = func() (string, error) { return "", os.ErrPermission }
 	s := openStore(t, t.TempDir(), o)
 	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrVanished) || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
@@ -361,7 +361,7 @@ func TestUnreadableLog(t *testing.T) {
 // A process killed while it created the file leaves nothing that hinders.
 func TestLeftoverOfCreation(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, fileName+".new"), []byte("half a file"))
+	write(t, filepath.Join(dir, stateFileName+".new"), []byte("half a file"))
 	s := openStore(t, dir, newWorld().options(true))
 	if _, err := s.ChargeEvaluation(t.Context(), 1); err != nil {
 		t.Error(err)
@@ -374,7 +374,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	if _, err := s.ChargeEvaluation(t.Context(), 9); err != nil {
 		t.Fatal(err)
 	}
-	other, err := flock.New(filepath.Join(dir, lockName))
+	other, err := flock.New(filepath.Join(dir, stateLockFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +439,7 @@ func FuzzDamage(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		path := filepath.Join(dir, fileName)
+		path := filepath.Join(dir, stateFileName)
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -14,16 +14,16 @@ type EvaluationAndApprovalLimits struct {
 
 // A Status is the used and free part of each limit.
 type Status struct {
-	BudgetUsed                 int       `json:"budget_used"` // evaluations used since the last reset, 0 to Budget
-	Budget                     int       `json:"budget"`
+	BudgetUsed                 int       `json:"budget_used"` // evaluations used since the last reset, at most the daily budget
+	MaxEvaluationsPerDay       int       `json:"budget"`
 	BudgetResetsAt             time.Time `json:"budget_resets_at"` // UTC
-	RateTokens                 float64   `json:"rate_tokens"`      // evaluation attempts that are free now, 0 to MaxEvaluatorCallsPerMinute
+	AvailableEvaluatorCalls    float64   `json:"rate_tokens"`      // evaluation attempts that are free now, 0 to MaxEvaluatorCallsPerMinute
 	MaxEvaluatorCallsPerMinute int       `json:"rate_limit"`
 	ApprovalsLeft              int       `json:"approvals_left"`
-	MaxApprovals               int       `json:"approvals_per_hour"`
+	MaxApprovalRequestsPerHour int       `json:"approvals_per_hour"`
 	CachedEntries              int       `json:"cached_verdicts"`
 	AuditEntries               uint64    `json:"audit_entries"`
-	AuditHead                  string    `json:"audit_head,omitempty"`
+	AuditHeadHash              string    `json:"audit_head,omitempty"`
 	Hours                      []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
 }
 
@@ -36,22 +36,22 @@ func (s *Store) Status(ctx context.Context, l EvaluationAndApprovalLimits) (Stat
 		r.refillTokens(l.MaxEvaluatorCallsPerMinute)
 		st = Status{
 			BudgetUsed:                 min(r.EvaluationsUsed, max(l.MaxEvaluationsPerDay, 0)),
-			Budget:                     l.MaxEvaluationsPerDay,
+			MaxEvaluationsPerDay:       l.MaxEvaluationsPerDay,
 			BudgetResetsAt:             r.toWallTime(r.BudgetResetAt),
-			RateTokens:                 float64(r.availableBucketTokenFractions(l.MaxEvaluatorCallsPerMinute)) / float64(rateUnitsPerBucketToken),
+			AvailableEvaluatorCalls:    float64(r.availableRateUnits(l.MaxEvaluatorCallsPerMinute)) / float64(rateUnitsPerBucketToken),
 			MaxEvaluatorCallsPerMinute: l.MaxEvaluatorCallsPerMinute,
 			ApprovalsLeft:              r.approvalsLeft(l.MaxApprovalRequestsPerHour),
-			MaxApprovals:               l.MaxApprovalRequestsPerHour,
+			MaxApprovalRequestsPerHour: l.MaxApprovalRequestsPerHour,
 			CachedEntries:              r.CachedEntries,
 			Hours:                      r.hourlyUsage(),
 		}
-		if r.StoreTime < r.RateBlockedUntil {
-			st.RateTokens = 0
+		if r.StoreClockUnixNano < r.RateBlockedUntil {
+			st.AvailableEvaluatorCalls = 0
 		}
 		return nil
 	})
 	if err == nil {
-		st.AuditEntries, st.AuditHead, err = s.AuditHead(ctx)
+		st.AuditEntries, st.AuditHeadHash, err = s.AuditHead(ctx)
 	}
 	return st, err
 }

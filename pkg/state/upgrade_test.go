@@ -41,21 +41,21 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for version, kind := range map[string]error{"9": ErrNewerStateFile, "0": ErrCorrupt} {
-		setVersion(t, filepath.Join(dir, fileName), "1", version)
+		setVersion(t, filepath.Join(dir, stateFileName), "1", version)
 		_, err := s.ChargeEvaluation(t.Context(), 5)
 		if !errors.Is(err, kind) || !strings.Contains(err.Error(), RepairCommand) {
 			t.Errorf("version %s: %v", version, err)
 		}
-		setVersion(t, filepath.Join(dir, fileName), version, "1")
+		setVersion(t, filepath.Join(dir, stateFileName), version, "1")
 	}
 	if used, err := s.ChargeEvaluation(t.Context(), 5); used != 2 || err != nil {
 		t.Errorf("%d used, %v", used, err)
 	}
-	setVersion(t, filepath.Join(dir, fileName), "1", "9")
+	setVersion(t, filepath.Join(dir, stateFileName), "1", "9")
 	if done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 12, "head"); !done || err != nil {
 		t.Fatal(done, err)
 	}
-	if kept, err := filepath.Glob(filepath.Join(dir, fileName+".damaged-*")); err != nil || len(kept) != 1 {
+	if kept, err := filepath.Glob(filepath.Join(dir, stateFileName+".damaged-*")); err != nil || len(kept) != 1 {
 		t.Errorf("kept %v, %v", kept, err)
 	}
 }

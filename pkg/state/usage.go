@@ -26,7 +26,7 @@ type HourUse struct {
 	Evaluations int       `json:"used"`
 }
 
-// An UsageSpike is a sudden rise in evaluations. At most one is reported per hour.
+// A UsageSpike is a sudden rise in evaluations. At most one is reported per hour.
 type UsageSpike struct {
 	From                             time.Time // start of the hour, in UTC
 	Evaluations                      int       // evaluations in this hour so far
@@ -40,7 +40,7 @@ func (r *UsageSpike) String() string {
 
 // countEvaluation counts an evaluation and returns the sudden rise that it causes, or nil.
 func (r *limitRecord) countEvaluation() *UsageSpike {
-	now := r.StoreTime / int64(time.Hour)
+	now := r.StoreClockUnixNano / int64(time.Hour)
 	r.EvaluationsByHour = slices.DeleteFunc(r.EvaluationsByHour, func(h hourlyCount) bool { return h.HourSince1970 < now-usageWindowHours || h.HourSince1970 > now })
 	if n := len(r.EvaluationsByHour); n == 0 || r.EvaluationsByHour[n-1].HourSince1970 != now {
 		r.EvaluationsByHour = append(r.EvaluationsByHour, hourlyCount{HourSince1970: now})
@@ -63,7 +63,7 @@ func (r *limitRecord) countEvaluation() *UsageSpike {
 
 // hourlyUsage returns the evaluations of the last 24 hours, the current hour last.
 func (r *limitRecord) hourlyUsage() []HourUse {
-	now := r.StoreTime / int64(time.Hour)
+	now := r.StoreClockUnixNano / int64(time.Hour)
 	out := make([]HourUse, usageWindowHours)
 	for i := range out {
 		at := now - usageWindowHours + 1 + int64(i)

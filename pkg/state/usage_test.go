@@ -73,7 +73,7 @@ func TestRise(t *testing.T) {
 	}
 	rec := new(limitRecord)
 	for at := range int64(1000) {
-		rec.StoreTime = at * int64(time.Hour)
+		rec.StoreClockUnixNano = at * int64(time.Hour)
 		rec.countEvaluation()
 		if len(rec.EvaluationsByHour) > usageWindowHours+1 {
 			t.Fatalf("%d hours are kept", len(rec.EvaluationsByHour))

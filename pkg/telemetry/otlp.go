@@ -87,22 +87,22 @@ func stringAttributes(pairs ...string) (out []otlpMessage) {
 	return out
 }
 
-// toolName returns an action's type as an attribute value; "other" if it is not a plain name, since the
+// toolNameAttribute returns an action's type as an attribute value; "other" if it is not a plain name, since the
 // agent can put any text there.
-func toolName(typ string) string {
+func toolNameAttribute(actionType string) string {
 	odd := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
 	}
-	if typ == "" || len(typ) > 64 || strings.ContainsFunc(typ, odd) {
+	if actionType == "" || len(actionType) > 64 || strings.ContainsFunc(actionType, odd) {
 		return "other"
 	}
-	return typ
+	return actionType
 }
 
 // exportRequest returns an export request with one resource and one scope.
 func (e *Exporter) exportRequest(parts []otlpMessage) otlpMessage {
-	resource := otlpMessage(nil).appendMessages(1, stringAttributes("service.name", "shield", "service.version", e.opts.Version)...)
-	scope := otlpMessage(nil).appendText(1, "github.com/shieldcli/shield").appendText(2, e.opts.Version)
+	resource := otlpMessage(nil).appendMessages(1, stringAttributes("service.name", "shield", "service.version", e.opts.ShieldVersion)...)
+	scope := otlpMessage(nil).appendText(1, "github.com/shieldcli/shield").appendText(2, e.opts.ShieldVersion)
 	scoped := otlpMessage(nil).appendMessages(1, scope).appendMessages(2, parts...).appendText(3, Schema)
 	return otlpMessage(nil).appendMessages(1, otlpMessage(nil).appendMessages(1, resource).appendMessages(2, scoped).appendText(3, Schema))
 }
@@ -120,17 +120,17 @@ func (e *Exporter) traceRequest(batch []Action) otlpMessage {
 // together; the next tier starts after the last of them.
 func actionSpans(a *Action) []otlpMessage {
 	trace, root := randomBytes(16), randomBytes(8)
-	name := toolName(a.Type)
-	top := newSpan(trace, root, nil, "execute_tool "+name, a.Start, a.Latency, a.Error)
+	name := toolNameAttribute(a.Type)
+	top := newSpan(trace, root, nil, "execute_tool "+name, a.Start, a.Latency, a.ErrorCode)
 	spans := []otlpMessage{top.appendMessages(9, append(stringAttributes("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name,
-		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.Error), intAttribute("shield.tier", a.Tier))...)}
+		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.ErrorCode), intAttribute("shield.tier", a.Tier))...)}
 	start, end, tier := a.Start, a.Start, -1
 	for _, s := range a.Steps {
 		if s.Tier != tier {
 			start, tier = end, s.Tier
 		}
-		child := newSpan(trace, randomBytes(8), root, "shield "+s.Source, start, s.Latency, s.Error)
-		spans = append(spans, child.appendMessages(9, append(stringAttributes("shield.source", s.Source, "shield.decision", s.Decision, "shield.rule", s.Rule, "error.type", s.Error), intAttribute("shield.tier", s.Tier))...))
+		child := newSpan(trace, randomBytes(8), root, "shield "+s.JudgeName, start, s.Latency, s.ErrorCode)
+		spans = append(spans, child.appendMessages(9, append(stringAttributes("shield.source", s.JudgeName, "shield.decision", s.Decision, "shield.rule", s.Rule, "error.type", s.ErrorCode), intAttribute("shield.tier", s.Tier))...))
 		if until := start.Add(s.Latency); until.After(end) {
 			end = until
 		}

@@ -24,10 +24,10 @@ import (
 
 // Limits of queued and sent data.
 const (
-	maxQueuedActions     = 2048             // actions in the queue; further ones are dropped
-	maxActionsPerRequest = 256              // actions in a request
-	spanInterval         = 5 * time.Second  // spans
-	metricsInterval      = 30 * time.Second // metrics
+	maxQueuedActions      = 2048             // actions in the queue; further ones are dropped
+	maxActionsPerRequest  = 256              // actions in a request
+	spanExportInterval    = 5 * time.Second  // spans
+	metricsExportInterval = 30 * time.Second // metrics
 )
 
 // Schema is the URL of the semantic conventions' version.
@@ -35,33 +35,33 @@ const Schema = "https://opentelemetry.io/schemas/1.41.0"
 
 // An Action is one judged action.
 type Action struct {
-	Type     string // as the agent named it
-	Start    time.Time
-	Latency  time.Duration
-	Decision string
-	Tier     int
-	Rule     string
-	Error    string // error code
-	Steps    []Step // in order
+	Type      string // as the agent named it
+	Start     time.Time
+	Latency   time.Duration
+	Decision  string
+	Tier      int
+	Rule      string
+	ErrorCode string // error code
+	Steps     []Step // in order
 }
 
 // A Step is the answer of one judge of a tier.
 type Step struct {
-	Source   string
-	Tier     int
-	Decision string
-	Rule     string
-	Error    string
-	Latency  time.Duration
+	JudgeName string
+	Tier      int
+	Decision  string
+	Rule      string
+	ErrorCode string
+	Latency   time.Duration
 }
 
 // Options configure an [Exporter].
 type Options struct {
-	URL     string         // URL of the collector, without the paths /v1/traces and /v1/metrics
-	Version string         // of shield
-	Roots   *x509.CertPool // trusted instead of the system's certificates; may be nil
-	Clock   func() time.Time
-	Notify  func(text string) // receives a notice when the collector stops answering, and when it answers again
+	URL                   string         // URL of the collector, without the paths /v1/traces and /v1/metrics
+	ShieldVersion         string         // of shield
+	Roots                 *x509.CertPool // trusted instead of the system's certificates; may be nil
+	Clock                 func() time.Time
+	NotifyCollectorStatus func(text string) // receives a notice when the collector stops answering, and when it answers again
 }
 
 // An Exporter sends observed actions. It is safe for concurrent use.
@@ -132,7 +132,7 @@ func (e *Exporter) Observe(a Action) {
 
 // Run sends until ctx ends, and then sends the rest.
 func (e *Exporter) Run(ctx context.Context) {
-	spans, counts := time.NewTicker(spanInterval), time.NewTicker(metricsInterval)
+	spans, counts := time.NewTicker(spanExportInterval), time.NewTicker(metricsExportInterval)
 	defer spans.Stop()
 	defer counts.Stop()
 	for {
@@ -179,8 +179,8 @@ func (e *Exporter) post(ctx context.Context, path string, m otlpMessage) error {
 		if failing {
 			text = fmt.Sprintf("telemetry: %v; the spans are dropped until the collector answers; check telemetry.otlp", err)
 		}
-		if e.opts.Notify != nil {
-			e.opts.Notify(text)
+		if e.opts.NotifyCollectorStatus != nil {
+			e.opts.NotifyCollectorStatus(text)
 		}
 	}
 	return err

@@ -91,8 +91,8 @@ func (c *collector) exporter(told *[]string) *Exporter {
 	c.t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(c.server.Certificate())
-	e, err := New(Options{URL: c.server.URL + "/", Version: "v1", Roots: roots, Clock: func() time.Time { return start.Add(time.Hour) },
-		Notify: func(text string) { *told = append(*told, text) }})
+	e, err := New(Options{URL: c.server.URL + "/", ShieldVersion: "v1", Roots: roots, Clock: func() time.Time { return start.Add(time.Hour) },
+		NotifyCollectorStatus: func(text string) { *told = append(*told, text) }})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -110,10 +110,10 @@ func ended(t *testing.T) context.Context {
 var judged = Action{
 	Type: "execute_command", Start: start, Latency: 9 * time.Millisecond, Decision: "BLOCK", Tier: 1, Rule: "CI-001",
 	Steps: []Step{
-		{Source: "policy", Tier: 0, Decision: "ESCALATE", Latency: time.Millisecond},
-		{Source: "heuristic", Tier: 1, Decision: "BLOCK", Rule: "CI-001", Latency: 2 * time.Millisecond},
-		{Source: "model", Tier: 1, Decision: "ALLOW", Latency: 5 * time.Millisecond},
-		{Source: "evaluator", Tier: 2, Decision: "BLOCK", Error: "timeout", Latency: time.Millisecond},
+		{JudgeName: "policy", Tier: 0, Decision: "ESCALATE", Latency: time.Millisecond},
+		{JudgeName: "heuristic", Tier: 1, Decision: "BLOCK", Rule: "CI-001", Latency: 2 * time.Millisecond},
+		{JudgeName: "model", Tier: 1, Decision: "ALLOW", Latency: 5 * time.Millisecond},
+		{JudgeName: "evaluator", Tier: 2, Decision: "BLOCK", ErrorCode: "timeout", Latency: time.Millisecond},
 	},
 }
 

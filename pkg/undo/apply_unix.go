@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An applier restores the files of one [BackupSet], the files kept for one action.
+// A backupSetRestorer restores the files of one [BackupSet], the files kept for one action.
 type backupSetRestorer struct {
-	store              *Store
-	set                *BackupSet
-	backupFolderFD     int               // descriptor of the set's folder
-	stampsAfterAction  map[int]fileStamp // state of the files after the action
-	interruptedPath    string            // a path that was being overwritten when a process was killed
-	replacesNewerFiles bool
+	store                 *Store
+	set                   *BackupSet
+	backupFolderFD        int               // descriptor of the set's folder
+	stampsAfterAction     map[int]fileStamp // state of the files after the action
+	partlyOverwrittenPath string            // a path that was being overwritten when a process was killed
+	replacesNewerFiles    bool
 }
 
 // How to restore an entry.
@@ -39,10 +39,10 @@ const (
 	restorePlanUseOtherName
 )
 
-// Apply restores a set, or only its names at or below some paths. A file that is newer than the action
+// RestoreBackupSet restores a set, or only its names at or below some paths. A file that is newer than the action
 // stays, and the kept file is restored under another name, unless force is set. Replaced files are
 // kept first, in the returned set; nil if nothing was replaced.
-func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool) ([]RestoreResult, *BackupSet, error) {
+func (s *Store) RestoreBackupSet(ctx context.Context, id string, paths []string, force bool) ([]RestoreResult, *BackupSet, error) {
 	set, err := s.Get(id)
 	if err != nil {
 		return nil, nil, err
@@ -55,11 +55,11 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	defer unix.Close(fd)
 	a := &backupSetRestorer{store: s, set: set, backupFolderFD: fd, replacesNewerFiles: force, stampsAfterAction: s.postActionStampByEntryIndex(id)}
 	if data, err := os.ReadFile(filepath.Join(dir, overwriteInProgressFileName)); err == nil {
-		a.interruptedPath = string(data)
+		a.partlyOverwrittenPath = string(data)
 	}
 	var chosen []int
 	for i := range set.Entries {
-		if e := &set.Entries[i]; !e.IsDiscardedAsUnchanged && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return isInOrBelow(e.path(), p) })) {
+		if e := &set.Entries[i]; !e.IsDiscardedAsUnchanged && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return isInOrBelow(e.rawOrUTF8Path(), p) })) {
 			chosen = append(chosen, i)
 		}
 	}
@@ -69,7 +69,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	var losses []FileLoss
 	for _, i := range chosen {
 		if p, _, _ := a.planForEntry(i); p == restorePlanReplaceFile || p == restorePlanOverwriteInPlace {
-			losses = append(losses, FileLoss{Path: set.Entries[i].path(), Write: true}) // a new hard link would change the file's change time
+			losses = append(losses, FileLoss{Path: set.Entries[i].rawOrUTF8Path(), Write: true}) // a new hard link would change the file's change time
 		}
 	}
 	saved, err := s.BackUpFiles(ctx, ActionInfo{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSetID: id, Description: "what undo apply " + id + " replaced"}, losses)
@@ -83,7 +83,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 			return out, saved, err
 		}
 		e := &set.Entries[i]
-		r := RestoreResult{Path: e.path()}
+		r := RestoreResult{Path: e.rawOrUTF8Path()}
 		r.Outcome, r.RestoredUnderOtherPath, err = a.restoreEntry(i)
 		if err != nil {
 			r.Outcome, r.Why = OutcomeFailed, err.Error()
@@ -114,7 +114,7 @@ func (s *Store) postActionStampByEntryIndex(setID string) map[int]fileStamp {
 // planForEntry returns how to restore an entry, and the state of the current file.
 func (a *backupSetRestorer) planForEntry(entryIndex int) (p entryRestorePlan, currentStamp fileStamp, err error) {
 	e := &a.set.Entries[entryIndex]
-	path := e.path()
+	path := e.rawOrUTF8Path()
 	dir, err := openFolder(filepath.Dir(path))
 	if isNotExist(err) {
 		return restorePlanCreateEntry, fileStamp{}, nil
@@ -128,7 +128,7 @@ func (a *backupSetRestorer) planForEntry(entryIndex int) (p entryRestorePlan, cu
 
 func (a *backupSetRestorer) planForEntryInFolder(folderFD, entryIndex int) (p entryRestorePlan, currentStamp fileStamp, err error) {
 	e := &a.set.Entries[entryIndex]
-	name := filepath.Base(e.path())
+	name := filepath.Base(e.rawOrUTF8Path())
 	var st unix.Stat_t
 	if err := unix.Fstatat(folderFD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		if isNotExist(err) {
@@ -137,13 +137,13 @@ func (a *backupSetRestorer) planForEntryInFolder(folderFD, entryIndex int) (p en
 		return restorePlanNothing, fileStamp{}, err
 	}
 	currentStamp = stampOf(&st)
-	if a.isUnchanged(e, folderFD, name, &st) {
+	if a.isSameAsBackup(e, folderFD, name, &st) {
 		if e.Kind == "file" && uint32(st.Mode)&0o7777 != e.Mode {
 			return restorePlanSetPermissions, currentStamp, nil
 		}
 		return restorePlanNothing, currentStamp, nil
 	}
-	if left, ok := a.stampsAfterAction[entryIndex]; !(ok && (left.isSameState(currentStamp) || left.isSameIgnoringCTime(currentStamp) && a.isHardLinkedInSet(currentStamp))) && !a.replacesNewerFiles && a.interruptedPath != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if left, ok := a.stampsAfterAction[entryIndex]; !(ok && (left.isSameState(currentStamp) || left.isSameIgnoringCTime(currentStamp) && a.isHardLinkedInSet(currentStamp))) && !a.replacesNewerFiles && a.partlyOverwrittenPath != e.rawOrUTF8Path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return restorePlanUseOtherName, currentStamp, nil
 	}
 	if e.HasHardLinks && currentStamp.Ino == e.OriginalStamp.Ino && currentStamp.Dev == e.OriginalStamp.Dev {
@@ -161,25 +161,25 @@ func (a *backupSetRestorer) isHardLinkedInSet(stamp fileStamp) bool {
 	})
 }
 
-// isUnchanged reports whether the current file is the kept file.
-func (a *backupSetRestorer) isUnchanged(e *BackupEntry, dir int, name string, st *unix.Stat_t) bool {
+// isSameAsBackup reports whether the current file is the kept file.
+func (a *backupSetRestorer) isSameAsBackup(e *BackupEntry, dir int, name string, st *unix.Stat_t) bool {
 	now := stampOf(st)
 	switch kind := st.Mode & unix.S_IFMT; e.Kind {
 	case "dir":
 		return kind == unix.S_IFDIR
 	case "link":
-		buf := make([]byte, len(e.Target)+1)
+		buf := make([]byte, len(e.LinkTargetOrText)+1)
 		n, err := unix.Readlinkat(dir, name, buf)
-		return kind == unix.S_IFLNK && err == nil && string(buf[:n]) == e.Target
+		return kind == unix.S_IFLNK && err == nil && string(buf[:n]) == e.LinkTargetOrText
 	case "text":
 		f, _, err := openRegular(dir, name)
 		if err != nil {
 			return false
 		}
 		defer f.Close()
-		buf := make([]byte, len(e.Target)+1)
+		buf := make([]byte, len(e.LinkTargetOrText)+1)
 		n, _ := f.ReadAt(buf, 0)
-		return string(buf[:n]) == e.Target
+		return string(buf[:n]) == e.LinkTargetOrText
 	default:
 		if kind != unix.S_IFREG || now.Size != e.Size {
 			return false
@@ -195,7 +195,7 @@ func (a *backupSetRestorer) isUnchanged(e *BackupEntry, dir int, name string, st
 	defer f.Close()
 	want := e.Hash
 	if want == "" {
-		k, err := a.openKeptContent(e)
+		k, err := a.openBackedUpContent(e)
 		if err != nil {
 			return false
 		}
@@ -208,8 +208,8 @@ func (a *backupSetRestorer) isUnchanged(e *BackupEntry, dir int, name string, st
 	return err == nil && got == want
 }
 
-// openKeptContent opens the kept content of a file, and checks that it is unchanged.
-func (a *backupSetRestorer) openKeptContent(e *BackupEntry) (*os.File, error) {
+// openBackedUpContent opens the kept content of a file, and checks that it is unchanged.
+func (a *backupSetRestorer) openBackedUpContent(e *BackupEntry) (*os.File, error) {
 	f, st, err := openRegular(a.backupFolderFD, e.StoredName)
 	if err != nil {
 		return nil, fmt.Errorf("the stored copy cannot be opened: %w", err)
@@ -233,7 +233,7 @@ func (a *backupSetRestorer) openKeptContent(e *BackupEntry) (*os.File, error) {
 // restoreEntry restores one entry.
 func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath string, err error) {
 	e := &a.set.Entries[entryIndex]
-	path := e.path()
+	path := e.rawOrUTF8Path()
 	dir, err := makeFolder(filepath.Dir(path))
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", filepath.Dir(path), err)
@@ -281,7 +281,7 @@ func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath str
 			return "", "", err
 		}
 		var st unix.Stat_t
-		if unix.Fstatat(dir, other, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && a.isUnchanged(e, dir, other, &st) {
+		if unix.Fstatat(dir, other, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && a.isSameAsBackup(e, dir, other, &st) {
 			return OutcomeRestoredUnderOtherName, filepath.Join(filepath.Dir(path), other), nil
 		}
 	}
@@ -312,7 +312,7 @@ func (a *backupSetRestorer) createEntry(dir int, name string, i int) error {
 	case "dir":
 		return unix.Mkdirat(dir, name, e.Mode&0o777|0o700)
 	case "link":
-		return unix.Symlinkat(e.Target, dir, name)
+		return unix.Symlinkat(e.LinkTargetOrText, dir, name)
 	}
 	return a.stageEntryFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
@@ -333,7 +333,7 @@ func (a *backupSetRestorer) replaceFile(dir int, name string, i int, found fileS
 	}
 	staged := a.temporaryEntryName(i)
 	_ = unix.Unlinkat(dir, staged, 0)
-	if err := unix.Symlinkat(e.Target, dir, staged); err != nil {
+	if err := unix.Symlinkat(e.LinkTargetOrText, dir, staged); err != nil {
 		return err
 	}
 	defer unix.Unlinkat(dir, staged, 0)
@@ -347,13 +347,13 @@ func (a *backupSetRestorer) temporaryEntryName(entryIndex int) string {
 }
 
 // stageEntryFile creates the kept file of an entry under a temporary name, in the store or, if the
-// target folder is on another file system, in the target folder. It then calls the function use,
-// which moves the file to its final name.
+// target folder is on another file system, in the target folder. It then calls moveIntoPlace, which
+// moves the file to its final name.
 func (a *backupSetRestorer) stageEntryFile(targetFolderFD, entryIndex int, moveIntoPlace func(from int, staged string) error) error {
 	e := &a.set.Entries[entryIndex]
 	staged := a.temporaryEntryName(entryIndex)
 	if e.BackupMethod == "link" {
-		f, err := a.openKeptContent(e)
+		f, err := a.openBackedUpContent(e)
 		if err != nil {
 			return err
 		}
@@ -393,10 +393,10 @@ func (a *backupSetRestorer) writeContent(dir int, name string, e *BackupEntry) e
 		if err := to.Chmod(0o644); err != nil {
 			return err
 		}
-		_, err := to.WriteString(e.Target)
+		_, err := to.WriteString(e.LinkTargetOrText)
 		return err
 	}
-	from, err := a.openKeptContent(e)
+	from, err := a.openBackedUpContent(e)
 	if err != nil {
 		return err
 	}
@@ -422,13 +422,13 @@ func setModeAndTime(fd int, e *BackupEntry) error {
 // overwriteFile writes the content of an entry into a file that has other hard links. It records the path
 // first, since a process killed meanwhile leaves a partly written file.
 func (a *backupSetRestorer) overwriteFile(dir int, name string, e *BackupEntry, found fileStamp) error {
-	from, err := a.openKeptContent(e)
+	from, err := a.openBackedUpContent(e)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
 	note := filepath.Join(a.store.options.Dir, a.set.ID, overwriteInProgressFileName)
-	if err := os.WriteFile(note, []byte(e.path()), 0o600); err != nil {
+	if err := os.WriteFile(note, []byte(e.rawOrUTF8Path()), 0o600); err != nil {
 		return err
 	}
 	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -464,7 +464,7 @@ func (a *backupSetRestorer) restoreFolderModes(entries []int) {
 		if e.Kind != "dir" {
 			continue
 		}
-		fd, err := openFolderForReading(e.path())
+		fd, err := openFolderForReading(e.rawOrUTF8Path())
 		if err != nil {
 			continue
 		}
@@ -512,9 +512,9 @@ func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHas
 	for i := range set.Entries {
 		e := &set.Entries[i]
 		var st unix.Stat_t
-		fd, err := openFolder(filepath.Dir(e.path()))
+		fd, err := openFolder(filepath.Dir(e.rawOrUTF8Path()))
 		if err == nil {
-			err = unix.Fstatat(fd, filepath.Base(e.path()), &st, unix.AT_SYMLINK_NOFOLLOW)
+			err = unix.Fstatat(fd, filepath.Base(e.rawOrUTF8Path()), &st, unix.AT_SYMLINK_NOFOLLOW)
 			unix.Close(fd)
 		}
 		now := stampOf(&st)

@@ -35,7 +35,7 @@ func Example() {
 		return
 	}
 	fmt.Println(os.Remove(notes))
-	results, _, err := s.Apply(ctx, set.ID, nil, false)
+	results, _, err := s.RestoreBackupSet(ctx, set.ID, nil, false)
 	fmt.Println(results[0].Outcome, err)
 	text, err := os.ReadFile(notes)
 	fmt.Print(string(text), err)

@@ -24,25 +24,25 @@ const (
 	maxSecretScans         = 256 // files whose start is searched for a credential
 )
 
-// A setBuilder makes one set.
-type setBuilder struct {
-	store          *Store
-	ctx            context.Context
-	set            *BackupSet
-	backupFolderFD int // descriptor of the set's folder
-	startedAt      time.Time
-	remainingBytes int64
-	copiedBytes    int64
-	scannedNames   int
-	secretScans    int
-	entryIndexes   map[string]int // index of the entry in the set, by path
-	openFolderPath string         // the folder that dir refers to
-	folderFD       int
+// A backupSetBuilder makes one set.
+type backupSetBuilder struct {
+	store               *Store
+	ctx                 context.Context
+	set                 *BackupSet
+	backupFolderFD      int // descriptor of the set's folder
+	startedAt           time.Time
+	remainingStoreBytes int64
+	copiedBytes         int64
+	scannedNames        int
+	secretScans         int
+	entryIndexes        map[string]int // index of the entry in the set, by path
+	openFolderPath      string         // the folder that dir refers to
+	openFolderFD        int
 }
 
-// BackUpFiles stores the files that an action is about to delete or change, and returns the set; nil if there
-// are none. On an error nothing is stored; it is an [BackupError] if the files or the limits are the
-// reason. The action must not run before Keep returns.
+// BackUpFiles stores the files that an action is about to delete or change, and returns the set;
+// nil if there are none. On an error nothing is stored; it is a [BackupError] if the files or the
+// limits are the reason. The action must not run before BackUpFiles returns.
 func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses []FileLoss) (set *BackupSet, err error) {
 	if len(losses) == 0 {
 		return nil, nil
@@ -63,7 +63,7 @@ func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses [
 		return nil, err
 	}
 	defer unix.Close(fd)
-	k := &setBuilder{store: s, ctx: ctx, set: &BackupSet{ID: id, At: start.UTC(), ActionInfo: actionInfo}, backupFolderFD: fd, startedAt: start, remainingBytes: room, entryIndexes: map[string]int{}, folderFD: -1}
+	k := &backupSetBuilder{store: s, ctx: ctx, set: &BackupSet{ID: id, At: start.UTC(), ActionInfo: actionInfo}, backupFolderFD: fd, startedAt: start, remainingStoreBytes: room, entryIndexes: map[string]int{}, openFolderFD: -1}
 	defer k.closeFolder()
 	for i := range losses {
 		if err := k.backUpFileLoss(&losses[i]); err != nil {
@@ -84,19 +84,19 @@ func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses [
 }
 
 //go:noinline
-func (k *setBuilder) newBackupError(path, why string, args ...any) error {
+func (k *backupSetBuilder) newBackupError(path, why string, args ...any) error {
 	return &BackupError{path, fmt.Sprintf(why, args...)}
 }
 
 // backUpFileLoss keeps the files of one loss.
-func (k *setBuilder) backUpFileLoss(l *FileLoss) error {
+func (k *backupSetBuilder) backUpFileLoss(l *FileLoss) error {
 	if !filepath.IsAbs(l.Path) {
 		return k.newBackupError(l.Path, "the path is not absolute")
 	}
 	path := filepath.Clean(l.Path)
 	switch {
 	case l.Text != "":
-		k.addEntry(path, BackupEntry{Kind: "text", Target: l.Text})
+		k.addEntry(path, BackupEntry{Kind: "text", LinkTargetOrText: l.Text})
 		return nil
 	case l.Under:
 		fd, err := openFolder(path)
@@ -114,16 +114,16 @@ func (k *setBuilder) backUpFileLoss(l *FileLoss) error {
 		}
 		return k.newBackupError(path, "%v", err)
 	}
-	dir, name := k.folderFD, filepath.Base(path)
+	dir, name := k.openFolderFD, filepath.Base(path)
 	if l.Store {
 		return k.backUpDatabase(dir, name, path)
 	}
-	return k.backUpFolderEntry(dir, name, path, l, 0)
+	return k.backUpNameInFolder(dir, name, path, l, 0)
 }
 
 // enterFolder opens a folder and stores it in k.dir, unless it is open already.
-func (k *setBuilder) enterFolder(folder string) error {
-	if k.folderFD >= 0 && k.openFolderPath == folder {
+func (k *backupSetBuilder) enterFolder(folder string) error {
+	if k.openFolderFD >= 0 && k.openFolderPath == folder {
 		return nil
 	}
 	k.closeFolder()
@@ -131,15 +131,15 @@ func (k *setBuilder) enterFolder(folder string) error {
 	if err != nil {
 		return err
 	}
-	k.openFolderPath, k.folderFD = folder, fd
+	k.openFolderPath, k.openFolderFD = folder, fd
 	return nil
 }
 
-func (k *setBuilder) closeFolder() {
-	if k.folderFD >= 0 {
-		unix.Close(k.folderFD)
+func (k *backupSetBuilder) closeFolder() {
+	if k.openFolderFD >= 0 {
+		unix.Close(k.openFolderFD)
 	}
-	k.folderFD = -1
+	k.openFolderFD = -1
 }
 
 // openFolder opens a folder without following a symbolic link.
@@ -174,7 +174,7 @@ func openFolder(path string) (int, error) {
 func isNotExist(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
 // backUpMatchingFiles keeps the matching names in a folder, and closes its descriptor.
-func (k *setBuilder) backUpMatchingFiles(folderFD int, path string, l *FileLoss, depth int) error {
+func (k *backupSetBuilder) backUpMatchingFiles(folderFD int, path string, l *FileLoss, depth int) error {
 	defer unix.Close(folderFD)
 	names, err := k.readNames(folderFD, path)
 	if err != nil {
@@ -184,12 +184,12 @@ func (k *setBuilder) backUpMatchingFiles(folderFD int, path string, l *FileLoss,
 		if k.scannedNames++; k.scannedNames > maxScannedNames {
 			return k.newBackupError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedNames)
 		}
-		if err := k.checkTime(); err != nil {
+		if err := k.checkTimeLimit(); err != nil {
 			return err
 		}
 		child := filepath.Join(path, name)
 		if l.IsLostPath(child) {
-			if err := k.backUpFolderEntry(folderFD, name, child, l, 0); err != nil {
+			if err := k.backUpNameInFolder(folderFD, name, child, l, 0); err != nil {
 				return err
 			}
 		}
@@ -213,7 +213,7 @@ func (k *setBuilder) backUpMatchingFiles(folderFD int, path string, l *FileLoss,
 }
 
 // readNames returns the names in a folder.
-func (k *setBuilder) readNames(fd int, path string) ([]string, error) {
+func (k *backupSetBuilder) readNames(fd int, path string) ([]string, error) {
 	own, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, k.newBackupError(path, "%v", err)
@@ -230,15 +230,15 @@ func (k *setBuilder) readNames(fd int, path string) ([]string, error) {
 	return names, nil
 }
 
-func (k *setBuilder) checkTime() error {
+func (k *backupSetBuilder) checkTimeLimit() error {
 	if k.scannedNames%64 != 0 && len(k.set.Entries)%64 != 0 {
 		return nil
 	}
 	if err := k.ctx.Err(); err != nil {
 		return err
 	}
-	if k.store.options.Clock().Sub(k.startedAt) > k.store.options.Limits.MaxTime {
-		return k.newBackupError("", "copying the files takes longer than %v; delete fewer files at once", k.store.options.Limits.MaxTime)
+	if k.store.options.Clock().Sub(k.startedAt) > k.store.options.Limits.MaxBackupTimePerSet {
+		return k.newBackupError("", "copying the files takes longer than %v; delete fewer files at once", k.store.options.Limits.MaxBackupTimePerSet)
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (s *Store) isBuildOutput(path string) bool {
 }
 
 // addEntry adds an entry.
-func (k *setBuilder) addEntry(path string, e BackupEntry) {
+func (k *backupSetBuilder) addEntry(path string, e BackupEntry) {
 	e.Path = path
 	if !utf8.ValidString(path) {
 		e.RawPath = []byte(path)
@@ -257,8 +257,8 @@ func (k *setBuilder) addEntry(path string, e BackupEntry) {
 	k.set.Entries = append(k.set.Entries, e)
 }
 
-// backUpFolderEntry keeps one name in an open folder.
-func (k *setBuilder) backUpFolderEntry(folderFD int, name, path string, l *FileLoss, depth int) error {
+// backUpNameInFolder keeps one name in an open folder.
+func (k *backupSetBuilder) backUpNameInFolder(folderFD int, name, path string, l *FileLoss, depth int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(folderFD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		if isNotExist(err) || errors.Is(err, unix.ENOTDIR) {
@@ -268,7 +268,7 @@ func (k *setBuilder) backUpFolderEntry(folderFD int, name, path string, l *FileL
 	}
 	if i, ok := k.entryIndexes[path]; ok {
 		if e := &k.set.Entries[i]; l.Write && e.BackupMethod == "link" {
-			k.remainingBytes += e.Size
+			k.remainingStoreBytes += e.Size
 			k.set.BackedUpContentBytes -= e.Size
 			if err := unix.Unlinkat(k.backupFolderFD, e.StoredName, 0); err != nil {
 				return k.newBackupError(path, "%v", err)
@@ -281,7 +281,7 @@ func (k *setBuilder) backUpFolderEntry(folderFD int, name, path string, l *FileL
 	} else if len(k.set.Entries) >= k.store.options.Limits.MaxEntriesPerSet {
 		return k.newBackupError("", "more than %d files and folders would be copied", k.store.options.Limits.MaxEntriesPerSet)
 	}
-	if err := k.checkTime(); err != nil {
+	if err := k.checkTimeLimit(); err != nil {
 		return err
 	}
 	e := BackupEntry{Mode: uint32(st.Mode) & 0o7777, OriginalStamp: stampOf(&st)}
@@ -294,8 +294,8 @@ func (k *setBuilder) backUpFolderEntry(folderFD int, name, path string, l *FileL
 		if err != nil || n == len(buf) {
 			return k.newBackupError(path, "the target of the symbolic link cannot be read")
 		}
-		e.Kind, e.Target = "link", string(buf[:n])
-		if !utf8.ValidString(e.Target) {
+		e.Kind, e.LinkTargetOrText = "link", string(buf[:n])
+		if !utf8.ValidString(e.LinkTargetOrText) {
 			return k.newBackupError(path, "the target of the symbolic link is not UTF-8")
 		}
 		k.addEntry(path, e)
@@ -313,7 +313,7 @@ func (k *setBuilder) backUpFolderEntry(folderFD int, name, path string, l *FileL
 }
 
 // backUpFolder keeps a folder and, if the loss is of a tree, everything below it except build output.
-func (k *setBuilder) backUpFolder(dir int, name, path string, l *FileLoss, level int, e BackupEntry) error {
+func (k *backupSetBuilder) backUpFolder(dir int, name, path string, l *FileLoss, level int, e BackupEntry) error {
 	e.Kind = "dir"
 	if _, ok := k.entryIndexes[path]; !ok {
 		k.addEntry(path, e)
@@ -343,7 +343,7 @@ func (k *setBuilder) backUpFolder(dir int, name, path string, l *FileLoss, level
 		if err := unix.Fstatat(fd, n, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && uint64(st.Dev) != e.OriginalStamp.Dev {
 			return k.newBackupError(child, "the file is on another file system")
 		}
-		if err := k.backUpFolderEntry(fd, n, child, l, level+1); err != nil {
+		if err := k.backUpNameInFolder(fd, n, child, l, level+1); err != nil {
 			return err
 		}
 	}
@@ -351,8 +351,8 @@ func (k *setBuilder) backUpFolder(dir int, name, path string, l *FileLoss, level
 }
 
 // backUpFile keeps the content of a file.
-func (k *setBuilder) backUpFile(dir int, name, path string, copied bool, e *BackupEntry) error {
-	if e.Size > k.remainingBytes {
+func (k *backupSetBuilder) backUpFile(dir int, name, path string, copied bool, e *BackupEntry) error {
+	if e.Size > k.remainingStoreBytes {
 		return k.newBackupError(path, "the undo store is full; run 'shield undo prune'")
 	}
 	if s := k.store.options.IsSecret; s != nil && k.secretScans < maxSecretScans && e.Size > 0 && e.Size <= maxSecretScanFileBytes {
@@ -375,7 +375,7 @@ func (k *setBuilder) backUpFile(dir int, name, path string, copied bool, e *Back
 			return k.newBackupError(path, "the file changed while it was copied")
 		}
 		e.BackupMethod, e.StoredStamp = "link", stampOf(&st)
-		k.remainingBytes -= e.Size
+		k.remainingStoreBytes -= e.Size
 		k.set.BackedUpContentBytes += e.Size
 		return nil
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMLINK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
@@ -385,7 +385,7 @@ func (k *setBuilder) backUpFile(dir int, name, path string, copied bool, e *Back
 }
 
 // backUpByCopy keeps the content of a file as a separate copy.
-func (k *setBuilder) backUpByCopy(dir int, name, path string, e *BackupEntry) error {
+func (k *backupSetBuilder) backUpByCopy(dir int, name, path string, e *BackupEntry) error {
 	from, st, err := openRegular(dir, name)
 	if err != nil {
 		return k.newBackupError(path, "%v", err)
@@ -407,13 +407,13 @@ func (k *setBuilder) backUpByCopy(dir int, name, path string, e *BackupEntry) er
 		e.BackupMethod = "clone"
 	} else {
 		full := int64(st.Blocks) * 512
-		if k.copiedBytes += min(full, st.Size); k.copiedBytes > k.store.options.Limits.MaxBytes {
-			return k.newBackupError(path, "more than %d MB would be copied", k.store.options.Limits.MaxBytes>>20)
+		if k.copiedBytes += min(full, st.Size); k.copiedBytes > k.store.options.Limits.MaxCopiedBytesPerSet {
+			return k.newBackupError(path, "more than %d MB would be copied", k.store.options.Limits.MaxCopiedBytesPerSet>>20)
 		}
-		deadline := k.startedAt.Add(k.store.options.Limits.MaxTime)
+		deadline := k.startedAt.Add(k.store.options.Limits.MaxBackupTimePerSet)
 		e.Hash, err = copyFile(to, from, func() error {
 			if k.store.options.Clock().After(deadline) {
-				return fmt.Errorf("copying the file takes longer than %v", k.store.options.Limits.MaxTime)
+				return fmt.Errorf("copying the file takes longer than %v", k.store.options.Limits.MaxBackupTimePerSet)
 			}
 			return k.ctx.Err()
 		})
@@ -430,13 +430,13 @@ func (k *setBuilder) backUpByCopy(dir int, name, path string, e *BackupEntry) er
 		return k.newBackupError(path, "the file changed while it was copied")
 	}
 	e.StoredStamp = stampOf(&kept)
-	k.remainingBytes -= e.Size
+	k.remainingStoreBytes -= e.Size
 	k.set.BackedUpContentBytes += e.Size
 	return nil
 }
 
 // backUpDatabase keeps an SQLite database with its log files, unless a process has it open.
-func (k *setBuilder) backUpDatabase(dir int, name, path string) error {
+func (k *backupSetBuilder) backUpDatabase(dir int, name, path string) error {
 	for i, suffix := range [...]string{"", "-wal", "-journal", "-shm"} {
 		from, st, err := openRegular(dir, name+suffix)
 		if isNotExist(err) {
@@ -453,7 +453,7 @@ func (k *setBuilder) backUpDatabase(dir int, name, path string) error {
 		if i == 3 {
 			continue // SQLite recreates this file from the log
 		}
-		if err := k.backUpFolderEntry(dir, name+suffix, path+suffix, &FileLoss{Write: true}, 0); err != nil {
+		if err := k.backUpNameInFolder(dir, name+suffix, path+suffix, &FileLoss{Write: true}, 0); err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ func (s *Store) BackUpFiles(context.Context, ActionInfo, []FileLoss) (*BackupSet
 	return nil, &BackupError{Why: "'shield undo' does not work on this system, so the user must confirm the loss"}
 }
 
-// Apply restores nothing on this system.
-func (s *Store) Apply(context.Context, string, []string, bool) ([]RestoreResult, *BackupSet, error) {
+// RestoreBackupSet restores nothing on this system.
+func (s *Store) RestoreBackupSet(context.Context, string, []string, bool) ([]RestoreResult, *BackupSet, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
@@ -22,4 +22,4 @@ func (s *Store) RecordFilesAfterAction(context.Context, string, string) (*Backup
 	return nil, nil
 }
 
-func diskSize(string) int64 { return 0 }
+func fileSystemSizeBytes(string) int64 { return 0 }

@@ -1,10 +1,11 @@
 // Package undo keeps files that an action is about to delete or overwrite, and restores them. The
-// folder of a [Store] is outside the workspace. [Store.BackUpFiles] runs before the action, and [Store.Apply]
-// afterwards, when the user asks for it.
+// folder of a [Store] is outside the workspace. [Store.BackUpFiles] runs before the action, and
+// [Store.RestoreBackupSet] afterwards, when the user asks for it.
 //
-// A deleted file is kept by a hard link, a file that is changed in place by a clone or copy. If a file
-// cannot be kept, Keep returns an error, and the action is judged as if there were no store. Apply
-// deletes nothing and, unless it is forced, does not overwrite files that are newer than the action.
+// A deleted file is kept by a hard link, a file that is changed in place by a clone or copy. If a
+// file cannot be kept, BackUpFiles returns an error, and the action is judged as if there were no
+// store. Apply deletes nothing and, unless it is forced, does not overwrite files that are newer
+// than the action.
 //
 // Every path is walked from the root of the file system by descriptors, without following symbolic
 // links.
@@ -30,18 +31,18 @@ import (
 
 // Limits bound one set, and the store.
 type Limits struct {
-	MentionInVerdictAboveEntries, MaxEntriesPerSet int           // names in a set; above the first number, the answer to the agent mentions the set
-	MentionInVerdictAboveBytes, MaxBytes           int64         // bytes that are copied
-	MentionInVerdictAboveTime, MaxTime             time.Duration // time limit of keeping a set
-	MaxAge                                         time.Duration // age after which a set is deleted
-	MinPruneAge                                    time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
-	MaxTotalBytes                                  int64         // bytes of the store; in addition, at most a twentieth of the disk
+	MentionInVerdictAboveEntries, MaxEntriesPerSet   int           // names in a set; above the first number, the answer to the agent mentions the set
+	MentionInVerdictAboveBytes, MaxCopiedBytesPerSet int64         // bytes that are copied
+	MentionInVerdictAboveTime, MaxBackupTimePerSet   time.Duration // time limit of keeping a set
+	MaxAge                                           time.Duration // age after which a set is deleted
+	MinSetPruneAge                                   time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
+	MaxTotalBytes                                    int64         // bytes of the store; in addition, at most a twentieth of the disk
 }
 
 // DefaultLimits are the documented limits.
 var DefaultLimits = Limits{
-	MentionInVerdictAboveEntries: 5_000, MaxEntriesPerSet: 20_000, MentionInVerdictAboveBytes: 500 << 20, MaxBytes: 2 << 30, MentionInVerdictAboveTime: 200 * time.Millisecond, MaxTime: 3 * time.Second,
-	MaxAge: 7 * 24 * time.Hour, MinPruneAge: 24 * time.Hour, MaxTotalBytes: 5 << 30,
+	MentionInVerdictAboveEntries: 5_000, MaxEntriesPerSet: 20_000, MentionInVerdictAboveBytes: 500 << 20, MaxCopiedBytesPerSet: 2 << 30, MentionInVerdictAboveTime: 200 * time.Millisecond, MaxBackupTimePerSet: 3 * time.Second,
+	MaxAge: 7 * 24 * time.Hour, MinSetPruneAge: 24 * time.Hour, MaxTotalBytes: 5 << 30,
 }
 
 // Options describe a store.
@@ -93,7 +94,7 @@ type ActionInfo struct {
 	RestoredSetID string `json:"of,omitempty"`   // ID of the set whose restoration replaced these files
 }
 
-// A Set is the files kept for one action.
+// A BackupSet is the files kept for one action.
 type BackupSet struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
@@ -115,7 +116,7 @@ func (s *BackupSet) costBytes() int64 {
 	return s.BackedUpContentBytes + int64(s.EntryCount+2)*assumedEntryOverheadBytes
 }
 
-// An Entry is one kept name: a file, folder, symbolic link or text.
+// A BackupEntry is one kept name: a file, folder, symbolic link or text.
 type BackupEntry struct {
 	Path                   string    `json:"path"`
 	RawPath                []byte    `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
@@ -127,13 +128,13 @@ type BackupEntry struct {
 	BackupMethod           string    `json:"by,omitempty"`   // how the content is kept: link, clone or copy
 	StoredStamp            fileStamp `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
 	Hash                   string    `json:"hash,omitempty"` // see hashFile
-	Target                 string    `json:"target,omitempty"`
+	LinkTargetOrText       string    `json:"target,omitempty"`
 	HasHardLinks           bool      `json:"links,omitempty"` // the file had other names (hard links)
 	IsDiscardedAsUnchanged bool      `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
 }
 
-// path returns the original path of an entry.
-func (e *BackupEntry) path() string {
+// rawOrUTF8Path returns the original path of an entry.
+func (e *BackupEntry) rawOrUTF8Path() string {
 	if e.RawPath != nil {
 		return string(e.RawPath)
 	}
@@ -172,12 +173,12 @@ const (
 	OutcomeFailed                 = "failed"
 )
 
-// A Result is what happened to one entry.
+// A RestoreResult is what happened to one entry.
 type RestoreResult struct {
 	Path                   string `json:"path"`
 	Outcome                string `json:"did"`
-	RestoredUnderOtherPath string `json:"at,omitempty"`  // the path under which the file was restored if Outcome is Beside
-	Why                    string `json:"why,omitempty"` // the error, with Failed
+	RestoredUnderOtherPath string `json:"at,omitempty"`  // the path under which the file was restored if Outcome is OutcomeRestoredUnderOtherName
+	Why                    string `json:"why,omitempty"` // the error if Outcome is OutcomeFailed
 }
 
 // A BackupError names a file that could not be kept, and the reason.
@@ -193,7 +194,7 @@ func (e *BackupError) Error() string {
 // The names of files in the store and in a set.
 const (
 	storeTotalsFileName         = "store.json"
-	lockName                    = "lock"
+	storeLockFileName           = "lock"
 	setInfoFileName             = "set.json"
 	entriesName                 = "entries.json"
 	stampsAfterActionFileName   = "left.json"
@@ -207,14 +208,15 @@ const (
 // lockWait limits the wait for the lock of the store.
 const lockWait = 2 * time.Second
 
-// A counter is the store's totals over all sets.
+// A storeTotals value is the store's totals over all sets.
 type storeTotals struct {
 	NextSetNumber       int   `json:"next"`
 	UsedBytes           int64 `json:"used"`
 	PrunedAtUnixSeconds int64 `json:"pruned"` // Unix time
 }
 
-// withLockedTotals calls f with the counter under the store's lock, and writes the counter afterwards.
+// withLockedTotals calls f with the store's totals under the store's lock, and writes the totals
+// afterwards.
 func (s *Store) withLockedTotals(ctx context.Context, f func(c *storeTotals) error) error {
 	if err := os.MkdirAll(s.options.Dir, 0o700); err != nil {
 		return err
@@ -226,7 +228,7 @@ func (s *Store) withLockedTotals(ctx context.Context, f func(c *storeTotals) err
 			return err
 		}
 	}
-	lock, err := flock.New(filepath.Join(s.options.Dir, lockName))
+	lock, err := flock.New(filepath.Join(s.options.Dir, storeLockFileName))
 	if err != nil {
 		return err
 	}
@@ -245,7 +247,7 @@ func (s *Store) withLockedTotals(ctx context.Context, f func(c *storeTotals) err
 	return writeFile(s.options.Dir, storeTotalsFileName, c)
 }
 
-// recount computes the counter from the sets.
+// recount computes the store's totals from the sets.
 func (s *Store) recount() (c storeTotals) {
 	c.NextSetNumber = 1
 	names, _ := os.ReadDir(s.options.Dir)
@@ -254,7 +256,7 @@ func (s *Store) recount() (c storeTotals) {
 		if i := parseSetNumberOrZero(id); i >= c.NextSetNumber {
 			c.NextSetNumber = i + 1
 		}
-		if h, err := s.readHead(n.Name()); err == nil {
+		if h, err := s.readSetWithoutEntries(n.Name()); err == nil {
 			c.UsedBytes += h.costBytes()
 		}
 	}
@@ -288,8 +290,8 @@ func writeFile(dir, name string, v any) error {
 // testCrashPoint is called between two changes on the disk; tests kill the process there.
 var testCrashPoint = func() {}
 
-// readHead returns a set without its entries.
-func (s *Store) readHead(id string) (*BackupSet, error) {
+// readSetWithoutEntries returns a set without its entries.
+func (s *Store) readSetWithoutEntries(id string) (*BackupSet, error) {
 	if parseSetNumberOrZero(id) == 0 {
 		return nil, fmt.Errorf("%q is not the ID of a set; 'shield undo' lists the sets", id)
 	}
@@ -310,7 +312,7 @@ func (s *Store) readHead(id string) (*BackupSet, error) {
 
 // Get returns a set with its entries.
 func (s *Store) Get(id string) (*BackupSet, error) {
-	set, err := s.readHead(id)
+	set, err := s.readSetWithoutEntries(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no set %s; 'shield undo' lists the sets", id)
 	}
@@ -335,7 +337,7 @@ func (s *Store) List() ([]BackupSet, error) {
 	}
 	var out []BackupSet
 	for _, n := range names {
-		if set, err := s.readHead(n.Name()); err == nil {
+		if set, err := s.readSetWithoutEntries(n.Name()); err == nil {
 			out = append(out, *set)
 		}
 	}
@@ -361,9 +363,8 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 // killed while it wrote the set.
 const maxUnfinishedSetAge = time.Hour
 
-// prune deletes the sets that are older than the duration keep. If the parameter most is not
-// negative, it then deletes the oldest sets that are not protected until the store holds at most
-// that many bytes.
+// prune deletes the sets that are older than maxAge. If maxBytes is not negative, it then deletes
+// the oldest sets that are not protected until the store holds at most that many bytes.
 func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dropped int, bytes int64) {
 	now := s.options.Clock()
 	names, _ := os.ReadDir(s.options.Dir)
@@ -374,7 +375,7 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 		if !n.IsDir() {
 			continue
 		}
-		set, err := s.readHead(n.Name())
+		set, err := s.readSetWithoutEntries(n.Name())
 		if err != nil {
 			if info, err := n.Info(); strings.HasSuffix(n.Name(), deletedSetFolderSuffix) || err == nil && parseSetNumberOrZero(n.Name()) > 0 && now.Sub(info.ModTime()) > maxUnfinishedSetAge {
 				_ = os.RemoveAll(filepath.Join(s.options.Dir, n.Name()))
@@ -383,7 +384,7 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 		}
 		sets = append(sets, *set)
 		c.UsedBytes += set.costBytes()
-		if now.Sub(set.At) < s.options.Limits.MinPruneAge {
+		if now.Sub(set.At) < s.options.Limits.MinSetPruneAge {
 			live[set.Session] = true
 		}
 	}
@@ -399,7 +400,7 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 	for i := range sets {
 		set := &sets[i]
 		age := now.Sub(set.At)
-		young := age < s.options.Limits.MinPruneAge || set.Session != "" && live[set.Session]
+		young := age < s.options.Limits.MinSetPruneAge || set.Session != "" && live[set.Session]
 		if old := age >= maxAge; !old && (maxBytes < 0 || c.UsedBytes <= maxBytes || young) || old && maxAge > 0 && young {
 			continue
 		}
@@ -421,7 +422,7 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 // store.
 func (s *Store) createSetFolder(ctx context.Context) (setID string, remainingBytes int64, err error) {
 	err = s.withLockedTotals(ctx, func(c *storeTotals) error {
-		most := min(s.options.Limits.MaxTotalBytes, diskSize(s.options.Dir)/20)
+		most := min(s.options.Limits.MaxTotalBytes, fileSystemSizeBytes(s.options.Dir)/20)
 		if now := s.options.Clock(); now.Unix()-c.PrunedAtUnixSeconds >= 3600 || c.UsedBytes > most-most/10 {
 			s.prune(c, s.options.Limits.MaxAge, most-most/10)
 		}
@@ -490,7 +491,7 @@ func (s *Store) ClaimUnreportedSets(sessionID string) ([]BackupSet, error) {
 		if parseSetNumberOrZero(n.Name()) <= told {
 			continue
 		}
-		if set, err := s.readHead(n.Name()); err == nil && set.Session == sessionID {
+		if set, err := s.readSetWithoutEntries(n.Name()); err == nil && set.Session == sessionID {
 			out = append(out, *set)
 		}
 	}

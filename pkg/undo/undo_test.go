@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		}
 		s := New(Options{Dir: j.Store, Clock: time.Now})
 		if j.ID != "" {
-			_, _, err := s.Apply(context.Background(), j.ID, nil, false)
+			_, _, err := s.RestoreBackupSet(context.Background(), j.ID, nil, false)
 			return err
 		}
 		_, err := s.BackUpFiles(context.Background(), ActionInfo{Session: "s", Hash: "h"}, j.Losses)
@@ -171,7 +171,7 @@ func keep(t testing.TB, s *Store, losses ...FileLoss) *BackupSet {
 
 func apply(t testing.TB, s *Store, id string, force bool, paths ...string) []RestoreResult {
 	t.Helper()
-	out, _, err := s.Apply(t.Context(), id, paths, force)
+	out, _, err := s.RestoreBackupSet(t.Context(), id, paths, force)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestOverwritten(t *testing.T) {
 	if now["/a.txt"] != was["/a.txt"] || now["/d/hard"] != was["/d/hard"] || !strings.HasSuffix(now["/d/e/c"], "newer") || now["/d/e/c."+set.ID] != was["/d/e/c"] {
 		t.Errorf("%.200q", now)
 	}
-	out, saved, err := s.Apply(t.Context(), set.ID, nil, true)
+	out, saved, err := s.RestoreBackupSet(t.Context(), set.ID, nil, true)
 	if err != nil || saved == nil || saved.RestoredSetID != set.ID {
 		t.Fatal(out, saved, err)
 	}
@@ -306,9 +306,9 @@ func TestUnkept(t *testing.T) {
 	}{
 		"credential files are not copied":                                {Options{IsSecret: secret}, FileLoss{Path: root + "/d/e/c"}},
 		"the file contains a credential, and credentials are not copied": {Options{IsSecret: secret}, FileLoss{Path: root + "/d/e/\xff\xfe", Write: true}},
-		"more than 3 files and folders":                                  {Options{Limits: Limits{MaxEntriesPerSet: 3, MaxTime: time.Hour, MaxTotalBytes: 1 << 30}}, FileLoss{Path: root, Tree: true}},
-		"would be copied":                                                {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxTime: time.Hour, MaxTotalBytes: 1 << 30, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c", Write: true}},
-		"store is full":                                                  {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxTime: time.Hour, MaxTotalBytes: 100_000, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c"}},
+		"more than 3 files and folders":                                  {Options{Limits: Limits{MaxEntriesPerSet: 3, MaxBackupTimePerSet: time.Hour, MaxTotalBytes: 1 << 30}}, FileLoss{Path: root, Tree: true}},
+		"would be copied":                                                {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxBackupTimePerSet: time.Hour, MaxTotalBytes: 1 << 30, MaxCopiedBytesPerSet: 100}}, FileLoss{Path: root + "/d/e/c", Write: true}},
+		"store is full":                                                  {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxBackupTimePerSet: time.Hour, MaxTotalBytes: 100_000, MaxCopiedBytesPerSet: 100}}, FileLoss{Path: root + "/d/e/c"}},
 		"takes longer":                                                   {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, FileLoss{Path: root, Tree: true}},
 		"the path is not absolute":                                       {Options{}, FileLoss{Path: "a.txt"}},
 		"nested more than 256 deep":                                      {Options{}, FileLoss{Path: deep(t), Tree: true}},

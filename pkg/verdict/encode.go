@@ -31,12 +31,12 @@ type jsonStyle struct {
 	appendRawJSON func(dst, raw []byte) []byte
 }
 
-var compactStyle = jsonStyle{appendString: appendText, appendRawJSON: appendCompact}
+var compactStyle = jsonStyle{appendString: appendJSONString, appendRawJSON: appendCompact}
 
 func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 	dst = append(dst, '{')
-	if v.ID != "" {
-		dst = append(f.appendString(append(dst, `"id":`...), v.ID), ',')
+	if v.ActionID != "" {
+		dst = append(f.appendString(append(dst, `"id":`...), v.ActionID), ',')
 	}
 	dst = strconv.AppendInt(append(dst, `"line":`...), int64(v.Line), 10)
 	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
@@ -51,7 +51,7 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 	if v.IsAllowedDespiteFailure {
 		dst = append(dst, `,"degraded":true`...)
 	}
-	dst = f.appendStringUnlessEmpty(dst, `,"error":`, v.Error)
+	dst = f.appendStringUnlessEmpty(dst, `,"error":`, v.ErrorCode)
 	dst = f.appendStringListUnlessEmpty(dst, `,"conditions":`, v.AllowConditions)
 	dst = f.appendStringUnlessEmpty(dst, `,"undo":`, v.BackupSetID)
 	dst = f.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.PromptHash)
@@ -75,7 +75,7 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 
 func (s *Step) append(dst []byte, f jsonStyle) []byte {
 	dst = strconv.AppendInt(append(dst, `{"tier":`...), int64(s.Tier), 10)
-	dst = f.appendString(append(dst, `,"source":`...), s.Source)
+	dst = f.appendString(append(dst, `,"source":`...), s.JudgeName)
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
 	dst = appendConfidence(append(dst, `,"confidence":`...), s.Confidence)
 	dst = f.appendStringUnlessEmpty(dst, `,"rule":`, s.Rule)
@@ -83,9 +83,9 @@ func (s *Step) append(dst []byte, f jsonStyle) []byte {
 		dst = append(dst, `,"allows":true`...)
 	}
 	dst = f.appendStringUnlessEmpty(dst, `,"reasoning":`, s.Reasoning)
-	dst = f.appendStringUnlessEmpty(dst, `,"error":`, s.Error)
-	if s.Latency != 0 {
-		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
+	dst = f.appendStringUnlessEmpty(dst, `,"error":`, s.ErrorCode)
+	if s.LatencyMicroseconds != 0 {
+		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.LatencyMicroseconds, 10)
 	}
 	dst = f.appendRawJSONUnlessEmpty(dst, `,"effects":`, s.Effects)
 	dst = f.appendRawJSONUnlessEmpty(dst, `,"views":`, s.JudgedActionTextVariants)
@@ -148,8 +148,8 @@ func appendConfidence(dst []byte, c float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func appendText(dst []byte, s string) []byte {
+// appendJSONString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+func appendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {

@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 
-	r := verdict.NewReader(&pipe, verdict.ReaderOptions{Name: "stdin", Sealer: sealer, Now: func() time.Time { return now }})
+	r := verdict.NewReader(&pipe, verdict.ReaderOptions{InputName: "stdin", Sealer: sealer, Now: func() time.Time { return now }})
 	rec, err := r.Next()
 	fmt.Println(rec.Verdict.Decision, rec.Action.Text("path"), rec.Err, err)
 	// Output: ESCALATE build <nil> <nil>

@@ -37,8 +37,8 @@ func check(t *testing.T, name string, raw []byte, want action.ErrorCode) {
 }
 
 func TestHostileRecords(t *testing.T) {
-	for _, r := range hostile.Records(1) {
-		check(t, r.Class, r.Raw, r.VerdictError)
+	for _, r := range hostile.GenerateAttackRecords(1) {
+		check(t, r.Class, r.Raw, r.WantVerdictError)
 	}
 }
 
@@ -51,16 +51,16 @@ func TestVectors(t *testing.T) {
 		if v.WantDecision == "ALLOW" {
 			t.Errorf("%s expects ALLOW", v.Name)
 		}
-		check(t, v.Name, v.Raw, v.VerdictError)
+		check(t, v.Name, v.Raw, v.WantVerdictError)
 	}
 }
 
 func TestHostileStream(t *testing.T) {
-	records := hostile.Records(2)
+	records := hostile.GenerateAttackRecords(2)
 	in := newReader(hostile.JoinRecordsWithSeparatorActions(records))
 	for i, r := range records {
 		rec, err := in.Next()
-		if err != nil || (rec.Err == nil) != (r.VerdictError == "") {
+		if err != nil || (rec.Err == nil) != (r.WantVerdictError == "") {
 			t.Fatalf("%d %s: %.200q: got %.200q, %v, %v", i, r.Class, r.Raw, rec.Raw, rec.Err, err)
 		}
 		if rec, err = in.Next(); err != nil || string(rec.Raw) != hostile.ActionBetweenAttacks {

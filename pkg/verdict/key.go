@@ -30,7 +30,7 @@ func LoadKey(dir string) (key [KeySize]byte, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return key, fmt.Errorf("create state folder: %w", err)
 	}
-	if err := owner.CheckFolder(dir); err != nil {
+	if err := owner.CheckFolderOwnerAndMode(dir); err != nil {
 		return key, fmt.Errorf("state folder %s: %w", dir, err)
 	}
 	path := filepath.Join(dir, KeyFile)

@@ -23,13 +23,13 @@ const (
 
 // ReaderOptions are the settings of a [Reader]. Sealer and Now are required.
 type ReaderOptions struct {
-	Name     string // name of the input, for messages
-	MaxBytes int    // maximum length of an action in bytes; 0 means [action.MaxBytes]
-	Sealer   *Sealer
-	Now      func() time.Time
+	InputName      string // name of the input, for messages
+	MaxActionBytes int    // maximum length of an action in bytes; 0 means [action.MaxBytes]
+	Sealer         *Sealer
+	Now            func() time.Time
 }
 
-// A Record is an action, a sealed verdict, or an error.
+// An ActionOrVerdictRecord is an action, a sealed verdict, or an error.
 type ActionOrVerdictRecord struct {
 	Line int    // line of the input at which it starts, counted from 1
 	Raw  []byte // bytes of the record; owned by the caller, and shared by the fields below
@@ -51,12 +51,12 @@ type Reader struct {
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
-	if opts.MaxBytes <= 0 {
-		opts.MaxBytes = action.MaxBytes
+	if opts.MaxActionBytes <= 0 {
+		opts.MaxActionBytes = action.DefaultMaxRecordBytes
 	}
 	// A verdict has reasons and traces in addition to its action, which escapes can make three times as long.
-	limit := 3*opts.MaxBytes + 1<<20
-	return &Reader{r: action.NewReader(r, action.ReaderOptions{Name: opts.Name, MaxBytes: limit}), opts: opts}
+	limit := 3*opts.MaxActionBytes + 1<<20
+	return &Reader{r: action.NewReader(r, action.ReaderOptions{InputName: opts.InputName, MaxRecordBytes: limit}), opts: opts}
 }
 
 // Next returns the next record, as [action.Reader.Next] does.
@@ -70,7 +70,7 @@ func (r *Reader) Next() (ActionOrVerdictRecord, error) {
 		return rec, nil
 	}
 	if err := r.parseRecord(&rec); err != nil {
-		rec.Err = &action.LineError{Name: r.opts.Name, Line: rec.Line, Err: err}
+		rec.Err = &action.LineError{InputName: r.opts.InputName, Line: rec.Line, Err: err}
 	}
 	return rec, nil
 }
@@ -78,7 +78,7 @@ func (r *Reader) Next() (ActionOrVerdictRecord, error) {
 // parseRecord determines whether a record is an action or a verdict, and parses it.
 func (r *Reader) parseRecord(rec *ActionOrVerdictRecord) error {
 	var few [20]canonjson.Member
-	members, err := canonjson.ParseObjectMembers(few[:0], rec.Raw, action.MaxDepth)
+	members, err := canonjson.ParseObjectMembers(few[:0], rec.Raw, action.MaxJSONNestingDepth)
 	var e *canonjson.Error
 	if errors.As(err, &e) && e.Kind == canonjson.ErrorKindTooDeep {
 		// Only a verdict, which contains an action, may be nested deeper than an action.
@@ -92,8 +92,8 @@ func (r *Reader) parseRecord(rec *ActionOrVerdictRecord) error {
 		return err
 	}
 	if !isVerdict(members) {
-		if len(rec.Raw) > r.opts.MaxBytes {
-			return &action.Error{Code: action.TooLarge, Err: errors.New("the input line is longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes; split it, or raise --max-bytes")}
+		if len(rec.Raw) > r.opts.MaxActionBytes {
+			return &action.Error{Code: action.TooLarge, Err: errors.New("the input line is longer than " + strconv.Itoa(r.opts.MaxActionBytes) + " bytes; split it, or raise --max-bytes")}
 		}
 		rec.Action, err = action.FromMembers(rec.Raw, members)
 		return err
@@ -140,7 +140,7 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, TierSet, error) {
 	}
 	stages, err := s.verifySeal(members, seal)
 	switch {
-	case errors.Is(err, errMismatch):
+	case errors.Is(err, errSealFingerprintMismatch):
 		return nil, 0, &action.Error{Code: ErrorCodeConfigMismatch, Field: "seal", Err: err}
 	case err != nil:
 		return nil, 0, &action.Error{Code: ErrorCodeUnsealed, Field: "seal", Err: err}
@@ -159,7 +159,7 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 		ok := true
 		switch m.Name {
 		case "id":
-			v.ID, ok = m.Value.(string)
+			v.ActionID, ok = m.Value.(string)
 		case "line":
 			v.Line, ok = parseInteger(m.Value)
 		case "decision":
@@ -179,7 +179,7 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 		case "degraded":
 			v.IsAllowedDespiteFailure, ok = m.Value.(bool)
 		case "error":
-			v.Error, ok = m.Value.(string)
+			v.ErrorCode, ok = m.Value.(string)
 		case "conditions":
 			v.AllowConditions, ok = parseStrings(m.Value)
 		case "undo":
@@ -255,7 +255,7 @@ func (s *Step) setFields(members []canonjson.Member) bool {
 		case "tier":
 			s.Tier, ok = parseInteger(m.Value)
 		case "source":
-			s.Source, ok = m.Value.(string)
+			s.JudgeName, ok = m.Value.(string)
 		case "decision":
 			s.Decision, ok = parseDecision(m.Value)
 		case "confidence":
@@ -267,11 +267,11 @@ func (s *Step) setFields(members []canonjson.Member) bool {
 		case "reasoning":
 			s.Reasoning, ok = m.Value.(string)
 		case "error":
-			s.Error, ok = m.Value.(string)
+			s.ErrorCode, ok = m.Value.(string)
 		case "latency_us":
 			var n int
 			n, ok = parseInteger(m.Value)
-			s.Latency = int64(n)
+			s.LatencyMicroseconds = int64(n)
 		case "effects":
 			s.Effects = m.Raw
 		case "views":

@@ -63,8 +63,8 @@ const (
 
 // Errors of a seal.
 var (
-	errUnsealed = errors.New("the verdict is not sealed by this installation; judge the action again with 'shield run'")
-	errMismatch = errors.New("the verdict is sealed under another policy, rule set, model or configuration; run all stages of a pipe with the same settings")
+	errUnsealed                = errors.New("the verdict is not sealed by this installation; judge the action again with 'shield run'")
+	errSealFingerprintMismatch = errors.New("the verdict is sealed under another policy, rule set, model or configuration; run all stages of a pipe with the same settings")
 )
 
 // A Sealer seals verdicts, and verifies seals made with the same key. Goroutines may share it.
@@ -113,7 +113,7 @@ func (s *Sealer) SealWithCanonicalAction(v *Verdict, stages TierSet, canonicalAc
 }
 
 // verifySeal verifies the seal of a verdict with the given members and returns the stages that have judged it. Its
-// errors are errUnsealed and errMismatch.
+// errors are errUnsealed and errSealFingerprintMismatch.
 func (s *Sealer) verifySeal(members []canonjson.Member, text string) (TierSet, error) {
 	var seal, want [sealSize]byte
 	if len(text) != sealEncoding.EncodedLen(sealSize) {
@@ -132,7 +132,7 @@ func (s *Sealer) verifySeal(members []canonjson.Member, text string) (TierSet, e
 		return 0, errUnsealed
 	}
 	if subtle.ConstantTimeCompare(seal[2:sealHeaderBytes], s.sealHeader[2:]) != 1 {
-		return 0, errMismatch
+		return 0, errSealFingerprintMismatch
 	}
 	return TierSet(seal[1]), nil
 }
@@ -152,8 +152,9 @@ func (s *Sealer) returnMACToPool(m *mac) {
 	s.macs.Put(m)
 }
 
-// appendCanonical appends the canonical JSON of the verdict without its seal: the output of AppendJSON,
-// canonicalised. known is the canonical JSON of Action, or nil. It returns nil if Action is not valid JSON.
+// appendCanonical appends the canonical JSON of the verdict without its seal: the output of
+// AppendJSON, canonicalised. canonicalAction is the canonical JSON of Action, or nil. It returns
+// nil if Action is not valid JSON.
 func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 	dst = append(dst, '{')
 	if len(v.Action) > 0 {
@@ -179,10 +180,10 @@ func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 	if v.IsAllowedDespiteFailure {
 		dst = append(dst, `,"degraded":true`...)
 	}
-	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, v.Error)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, v.ErrorCode)
 	dst = appendTime(append(dst, `,"evaluated_at":`...), v.JudgedAt)
 	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
-	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"id":`, v.ID)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"id":`, v.ActionID)
 	dst = strconv.AppendInt(append(dst, `,"line":`...), int64(v.Line), 10)
 	if v.NextTier != 0 {
 		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
@@ -214,14 +215,14 @@ func (s *Step) appendCanonical(dst []byte) []byte {
 	dst = appendConfidence(append(dst, `"confidence":`...), s.Confidence)
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
 	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"effects":`, s.Effects)
-	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, s.Error)
-	if s.Latency != 0 {
-		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, s.ErrorCode)
+	if s.LatencyMicroseconds != 0 {
+		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.LatencyMicroseconds, 10)
 	}
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"reasoning":`, s.Reasoning)
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"rule":`, s.Rule)
 	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"session":`, s.PipeStageSessionData)
-	dst = canonicalStyle.appendString(append(dst, `,"source":`...), s.Source)
+	dst = canonicalStyle.appendString(append(dst, `,"source":`...), s.JudgeName)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(s.Tier), 10)
 	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"views":`, s.JudgedActionTextVariants)
 	return append(dst, '}')
@@ -240,4 +241,4 @@ var canonicalStyle = jsonStyle{
 }
 
 // maxVerdictNestingDepth is the maximum nesting of a verdict: that of an action, plus the verdict around it and the trail.
-const maxVerdictNestingDepth = action.MaxDepth + 8
+const maxVerdictNestingDepth = action.MaxJSONNestingDepth + 8

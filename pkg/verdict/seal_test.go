@@ -32,11 +32,11 @@ func sealed(d Decision, key [KeySize]byte, f Fingerprints) *Verdict {
 	if err != nil {
 		panic(err)
 	}
-	v := &Verdict{ID: a.ID, Line: 3, Decision: d, Tier: 1, Confidence: 0.85, Reasoning: "because\u200b", JudgedAt: testTime,
+	v := &Verdict{ActionID: a.ID, Line: 3, Decision: d, Tier: 1, Confidence: 0.85, Reasoning: "because\u200b", JudgedAt: testTime,
 		Expires: testTime.Add(5 * time.Minute), ActionHash: a.Hash, Action: a.Raw}
 	if d == Escalate {
 		v.NextTier = 2
-		v.Trail = []Step{{Source: "policy", Decision: d, Confidence: 1, Latency: 5, Effects: jsontext.Value(`[{"z":1,"a":1.50}]`)}}
+		v.Trail = []Step{{JudgeName: "policy", Decision: d, Confidence: 1, LatencyMicroseconds: 5, Effects: jsontext.Value(`[{"z":1,"a":1.50}]`)}}
 	}
 	NewSealer(key, f).Seal(v, TierBitPolicy|TierBitClassify)
 	return v
@@ -44,7 +44,7 @@ func sealed(d Decision, key [KeySize]byte, f Fingerprints) *Verdict {
 
 func read(t *testing.T, in string, now time.Time) ActionOrVerdictRecord {
 	t.Helper()
-	r := NewReader(strings.NewReader(in), ReaderOptions{Name: "stdin", Sealer: NewSealer(testKey, testPrint), Now: func() time.Time { return now }})
+	r := NewReader(strings.NewReader(in), ReaderOptions{InputName: "stdin", Sealer: NewSealer(testKey, testPrint), Now: func() time.Time { return now }})
 	rec, err := r.Next()
 	if err != nil {
 		t.Fatalf("%.200q: %v", in, err)
@@ -170,7 +170,7 @@ func TestReaderRefuses(t *testing.T) {
 		{"no action to judge", string(bare.AppendJSON(nil)), action.MissingField},
 		{"deep verdict", edit(allow, `[1.0]`, strings.Repeat("[", 80)+strings.Repeat("]", 80)), action.TooDeep},
 		{"deep action", `{"type":"x","payload":{"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}}`, action.TooDeep},
-		{"large action", `{"type":"x","payload":{"a":"` + strings.Repeat("a", action.MaxBytes) + `"}}`, action.TooLarge},
+		{"large action", `{"type":"x","payload":{"a":"` + strings.Repeat("a", action.DefaultMaxRecordBytes) + `"}}`, action.TooLarge},
 		{"large verdict", edit(allow, "because", strings.Repeat("a", 5<<20)), action.TooLarge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestReaderRefuses(t *testing.T) {
 				t.Errorf("got %q (%v), verdict %v, want %q", code(rec.Err), rec.Err, rec.Verdict, tt.want)
 			}
 			var line *action.LineError
-			if rec.Err != nil && (!errors.As(rec.Err, &line) || line.Line != 1 || line.Name != "stdin") {
+			if rec.Err != nil && (!errors.As(rec.Err, &line) || line.Line != 1 || line.InputName != "stdin") {
 				t.Errorf("%v does not say where", rec.Err)
 			}
 		})
@@ -232,7 +232,7 @@ func TestReaderReturnsActions(t *testing.T) {
 // verdict escapes it.
 func TestLargestActionInAVerdict(t *testing.T) {
 	for _, unit := range []string{"a", "\u009b", "\u200b", "\U000E0041", "\x7f"} {
-		text := `{"type":"x","payload":{"a":"` + strings.Repeat(unit, (action.MaxBytes-40)/len(unit)) + `"}}`
+		text := `{"type":"x","payload":{"a":"` + strings.Repeat(unit, (action.DefaultMaxRecordBytes-40)/len(unit)) + `"}}`
 		if unit == "\x7f" {
 			text = text[:len(text)/2] + `"}}`
 		}

@@ -17,18 +17,18 @@ type Explanation struct {
 	Alternative          string // an alternative, or ""
 	EscalatingRule       string // the rule that asked, if it is not the verdict's rule
 	ShieldOwnProblemText string // only for the user: a problem of shield or its settings, or ""
-	Remedy               string // a command with which the user lets the agent continue, or ""
+	UserAllowCommand     string // a command with which the user lets the agent continue, or ""
 	FurtherAdvice        string // what the user can do in addition to avoid the question in future, or ""
 }
 
 // Limits of a text for an agent, in characters: hosts show no more. maxAgentVerdictTextRunes includes the text after the
 // reason.
 const (
-	maxAgentVerdictTextRunes   = 240
-	maxExplanationSummaryRunes = 160
-	maxActionText              = 60
-	minActionText              = 36 // the action is shortened to this length before the reason is shortened
-	maxAlternative             = 70
+	maxAgentVerdictTextRunes    = 240
+	maxExplanationSummaryRunes  = 160
+	maxActionTextRunes          = 60
+	minShortenedActionTextRunes = 36 // the action is shortened to this length before the reason is shortened
+	reservedAlternativeRunes    = 70
 )
 
 // Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
@@ -36,14 +36,14 @@ const (
 func (t *Explanation) Summary() string {
 	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), toSentence(t.Alternative)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
-	what := clipAtWord(oneLine(t.ActionText), maxActionText)
-	if what = brief.TruncateWithEllipsis(what, max(minActionText, maxExplanationSummaryRunes-rest)); what != "" {
+	what := clipAtWord(oneLine(t.ActionText), maxActionTextRunes)
+	if what = brief.TruncateWithEllipsis(what, max(minShortenedActionTextRunes, maxExplanationSummaryRunes-rest)); what != "" {
 		what += ": "
 	}
 	room := maxExplanationSummaryRunes - utf8.RuneCountInString(what)
 	if instead != "" {
-		brief := utf8.RuneCountInString(trimHarmClause(why))
-		instead = " " + shortenReason(instead, max(maxAlternative, room-brief-1))
+		brief := utf8.RuneCountInString(trimHarmAfterColon(why))
+		instead = " " + shortenReason(instead, max(reservedAlternativeRunes, room-brief-1))
 	}
 	why = shortenReason(why, room-utf8.RuneCountInString(instead))
 	if what == "" {
@@ -55,7 +55,7 @@ func (t *Explanation) Summary() string {
 // ForAgent returns the text about a verdict for the agent, in at most 240 characters.
 func (v *Verdict) ForAgent() string {
 	tail := " Do not retry."
-	if v.RefusalRef != "" || v.Explanation.Remedy != "" {
+	if v.RefusalRef != "" || v.Explanation.UserAllowCommand != "" {
 		tail = " Do not retry unless the user allows it."
 	}
 	ref, rule := "", cmp.Or(v.Rule, v.Explanation.EscalatingRule)
@@ -83,8 +83,8 @@ func (v *Verdict) ForUser() string {
 	if t.ShieldOwnProblemText != "" {
 		text += " " + toSentence(t.ShieldOwnProblemText)
 	}
-	if t.Remedy != "" {
-		text += " To allow it: " + t.Remedy
+	if t.UserAllowCommand != "" {
+		text += " To allow it: " + t.UserAllowCommand
 		if t.FurtherAdvice != "" {
 			text += "; " + t.FurtherAdvice
 		}
@@ -92,8 +92,8 @@ func (v *Verdict) ForUser() string {
 	return text
 }
 
-// trimHarmClause returns a reason of the form "what it does: harm" without the harm.
-func trimHarmClause(why string) string {
+// trimHarmAfterColon returns a reason of the form "what it does: harm" without the harm.
+func trimHarmAfterColon(why string) string {
 	does, _, found := strings.Cut(why, ": ")
 	if !found || strings.HasPrefix(does, "unknown ") { // the text after the colon names the object, not the harm
 		return why
@@ -116,7 +116,7 @@ func shortenReason(s string, n int) string {
 	if fits(s) {
 		return s
 	}
-	if s = trimHarmClause(s); fits(s) {
+	if s = trimHarmAfterColon(s); fits(s) {
 		return s
 	}
 	for _, mark := range []string{"; ", ", or ", ", and ", ", "} {

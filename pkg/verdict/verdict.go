@@ -47,7 +47,7 @@ func (d *Decision) UnmarshalText(b []byte) error {
 
 // A Verdict is shield's answer to one action: one line of output.
 type Verdict struct {
-	ID                      string         `json:"id,omitempty"`
+	ActionID                string         `json:"id,omitempty"`
 	Line                    int            `json:"line"` // line at which the record starts, counted from 1
 	Decision                Decision       `json:"decision"`
 	Tier                    int            `json:"tier"`       // the tier that decided, 0–3
@@ -57,7 +57,7 @@ type Verdict struct {
 	RefusalRef              string         `json:"ref,omitempty"`        // argument of "shield allow", for a BLOCK that a person can override
 	NextTier                int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
 	IsAllowedDespiteFailure bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
-	Error                   string         `json:"error,omitempty"`      // a short code
+	ErrorCode               string         `json:"error,omitempty"`      // a short code
 	AllowConditions         []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [AllowConditionFilesBackedUp]
 	BackupSetID             string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
 	PromptHash              string         `json:"prompt_hash,omitempty"`
@@ -83,14 +83,14 @@ const AllowConditionFilesBackedUp = "kept"
 // A Step is the result of one tier, or of one of its classifiers, for an action.
 type Step struct {
 	Tier                     int            `json:"tier"`
-	Source                   string         `json:"source"` // policy, heuristic, model, evaluator, person
+	JudgeName                string         `json:"source"` // policy, heuristic, model, evaluator, person
 	Decision                 Decision       `json:"decision"`
 	Confidence               float64        `json:"confidence"`
 	Rule                     string         `json:"rule,omitempty"`
 	TierWouldAllow           bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
 	Reasoning                string         `json:"reasoning,omitempty"`
-	Error                    string         `json:"error,omitempty"`
-	Latency                  int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
+	ErrorCode                string         `json:"error,omitempty"`
+	LatencyMicroseconds      int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
 	Effects                  jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
 	JudgedActionTextVariants jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
 	PipeStageSessionData     jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path

@@ -24,13 +24,13 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 36
 // full returns a verdict with every field set.
 func full() *Verdict {
 	return &Verdict{
-		ID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
-		Rule: "XP-011", RefusalRef: "3f2", NextTier: 2, IsAllowedDespiteFailure: true, Error: "none", AllowConditions: []string{AllowConditionFilesBackedUp, "x\n"}, BackupSetID: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
+		ActionID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
+		Rule: "XP-011", RefusalRef: "3f2", NextTier: 2, IsAllowedDespiteFailure: true, ErrorCode: "none", AllowConditions: []string{AllowConditionFilesBackedUp, "x\n"}, BackupSetID: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
 		JudgedAt: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
-			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", TierWouldAllow: true, Reasoning: "no rule", Error: "e", Latency: 12,
+			{JudgeName: "policy", Decision: Escalate, Confidence: 1, Rule: "r", TierWouldAllow: true, Reasoning: "no rule", ErrorCode: "e", LatencyMicroseconds: 12,
 				Effects: jsontext.Value(`[{"kind":"read_file"}]`), JudgedActionTextVariants: jsontext.Value(`[ ]`), PipeStageSessionData: jsontext.Value(`{"/x":["network"]}`)},
-			{Tier: 1, Source: "model", Decision: Allow},
+			{Tier: 1, JudgeName: "model", Decision: Allow},
 		},
 		Action: jsontext.Value("{\n  \"type\": \"x y\",\n  \"payload\": {\"n\": 1.50, \"s\": \"\\\" {\\\\\"}\n}"),
 		Seal:   "s",
@@ -125,7 +125,7 @@ func TestTimes(t *testing.T) {
 func TestInvisibleCharacters(t *testing.T) {
 	const s = "a\x00\x1b[2J\x7f\u009b\u00ad\u200b\u202e\u2028\u2066\ufeff\U000E0041\"\\\n\t\r<é€😀"
 	want := `a\u0000\u001b[2J\u007f\u009b\u00ad\u200b\u202e\u2028\u2066\ufeff\udb40\udc41\"\\\n\t\r<é€😀`
-	got := string(appendText(nil, s))
+	got := string(appendJSONString(nil, s))
 	if got != `"`+want+`"` {
 		t.Errorf("\n got %s\nwant %q", got, want)
 	}
@@ -137,7 +137,7 @@ func TestInvisibleCharacters(t *testing.T) {
 	if got, want := string(appendCompact(nil, []byte(raw))), `{"a\u202e\"\u009b ":"\udb40\udc41\u007f"}`; got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	if got := string(appendText(nil, "a\xffb\xc0\xaf")); got != "\"a\uFFFDb\uFFFD\uFFFD\"" {
+	if got := string(appendJSONString(nil, "a\xffb\xc0\xaf")); got != "\"a\uFFFDb\uFFFD\uFFFD\"" {
 		t.Errorf("invalid UTF-8: %q", got)
 	}
 }
@@ -189,13 +189,13 @@ func random(r *rand.Rand) *Verdict {
 		return []jsontext.Value{nil, jsontext.Value(`{"b":[1.0,9007199254740993],"a":"\u0041\u202e"}`), jsontext.Value("[ 1 ,\n null ]")}[r.IntN(3)]
 	}
 	v := &Verdict{
-		ID: str(), Line: r.IntN(1 << 30), Decision: Decision(1 + r.IntN(3)), Tier: r.IntN(4), Confidence: r.Float64(), Reasoning: str(), Rule: str(),
-		RefusalRef: str(), NextTier: r.IntN(4), IsAllowedDespiteFailure: r.IntN(2) == 0, Error: str(), PromptHash: str(), ActionHash: str(),
+		ActionID: str(), Line: r.IntN(1 << 30), Decision: Decision(1 + r.IntN(3)), Tier: r.IntN(4), Confidence: r.Float64(), Reasoning: str(), Rule: str(),
+		RefusalRef: str(), NextTier: r.IntN(4), IsAllowedDespiteFailure: r.IntN(2) == 0, ErrorCode: str(), PromptHash: str(), ActionHash: str(),
 		JudgedAt: testTime.Add(time.Duration(r.Int64N(1e18))), Expires: testTime.Add(time.Duration(r.Int64N(1e18))), Action: raw(),
 	}
 	for range r.IntN(3) {
-		v.Trail = append(v.Trail, Step{Tier: r.IntN(4), Source: str(), Decision: Decision(1 + r.IntN(3)), Confidence: r.Float64(), Rule: str(), Reasoning: str(),
-			Error: str(), Latency: r.Int64N(1 << 40), Effects: raw(), JudgedActionTextVariants: raw()})
+		v.Trail = append(v.Trail, Step{Tier: r.IntN(4), JudgeName: str(), Decision: Decision(1 + r.IntN(3)), Confidence: r.Float64(), Rule: str(), Reasoning: str(),
+			ErrorCode: str(), LatencyMicroseconds: r.Int64N(1 << 40), Effects: raw(), JudgedActionTextVariants: raw()})
 	}
 	return v
 }
@@ -248,7 +248,7 @@ func BenchmarkSeal(b *testing.B) {
 // typical returns the verdict on a short command that the rules decide.
 func typical() *Verdict {
 	return &Verdict{
-		ID: "a1", Line: 1, Decision: Block, Tier: 1, Confidence: 0.95, Reasoning: "heuristic [recursive_delete, high]: the command deletes a system folder; name a folder of the workspace",
+		ActionID: "a1", Line: 1, Decision: Block, Tier: 1, Confidence: 0.95, Reasoning: "heuristic [recursive_delete, high]: the command deletes a system folder; name a folder of the workspace",
 		Rule: "XP-011", ActionHash: "sha256:" + strings.Repeat("0123456789abcdef", 4), JudgedAt: testTime, Expires: testTime.Add(time.Minute),
 		Action: jsontext.Value(`{"id":"a1","type":"execute_command","payload":{"command":"rm -rf build && make -j4 all"},"cwd":"/home/me/app"}`),
 	}

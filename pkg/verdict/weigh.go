@@ -1,6 +1,7 @@
 package verdict
 
-// ApprovalAuthority is the lowest authority that may allow an action. Up to Person it is the number of a tier.
+// ApprovalAuthority is the lowest authority that may allow an action. Up to AuthorityPerson it is
+// the number of a tier.
 type ApprovalAuthority uint8
 
 // The authorities, from the lowest to the highest.
@@ -31,12 +32,12 @@ func (w ApprovalAuthority) DecisionIfRequiredAtTier(tier int) Decision {
 // A Finding is a reason for or against an action: the lowest authority that may allow it nevertheless, and
 // why.
 type Finding struct {
-	Authority                     ApprovalAuthority
-	Source                        string  // as in [Step]
+	RequiredAuthority             ApprovalAuthority
+	JudgeName                     string  // as in [Step]
 	Confidence                    float64 // 0.0–1.0
 	Rule                          string
 	Reasoning                     string
-	Error                         string // a short code, if the finding reports a failure
+	ErrorCode                     string // a short code, if the finding reports a failure
 	ReasoningCannotLeakActionText bool   // as in [Verdict]
 }
 
@@ -46,7 +47,7 @@ type Finding struct {
 func DecidingIndex(findings ...Finding) int {
 	at := -1
 	for i := range findings {
-		if f := &findings[i]; at < 0 || f.Authority > findings[at].Authority || f.Authority == findings[at].Authority && f.Confidence > findings[at].Confidence {
+		if f := &findings[i]; at < 0 || f.RequiredAuthority > findings[at].RequiredAuthority || f.RequiredAuthority == findings[at].RequiredAuthority && f.Confidence > findings[at].Confidence {
 			at = i
 		}
 	}
@@ -55,14 +56,14 @@ func DecidingIndex(findings ...Finding) int {
 
 // Verdict returns the decision of a tier, 0–3, on a finding.
 func (f Finding) Verdict(tier int) Verdict {
-	v := Verdict{Decision: f.Authority.DecisionIfRequiredAtTier(tier), Tier: tier, Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
+	v := Verdict{Decision: f.RequiredAuthority.DecisionIfRequiredAtTier(tier), Tier: tier, Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, ErrorCode: f.ErrorCode, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
 	if v.Decision == Escalate {
-		v.NextTier = int(f.Authority)
+		v.NextTier = int(f.RequiredAuthority)
 	}
 	return v
 }
 
 // Step returns the entry of a finding in the trail.
 func (f Finding) Step(tier int) Step {
-	return Step{Tier: tier, Source: f.Source, Decision: f.Authority.DecisionIfRequiredAtTier(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
+	return Step{Tier: tier, JudgeName: f.JudgeName, Decision: f.RequiredAuthority.DecisionIfRequiredAtTier(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, ErrorCode: f.ErrorCode, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
 }

@@ -14,7 +14,7 @@ func TestWeigh(t *testing.T) {
 		t.Errorf("nothing: %d", at)
 	}
 	of := func(who verdict.ApprovalAuthority, confidence float64) verdict.Finding {
-		return verdict.Finding{Authority: who, Confidence: confidence}
+		return verdict.Finding{RequiredAuthority: who, Confidence: confidence}
 	}
 	whos := []verdict.ApprovalAuthority{verdict.AuthorityNotNeeded, verdict.AuthorityClassifier, verdict.AuthorityEvaluator, verdict.AuthorityPerson, verdict.AuthorityNeverAllowed}
 	for _, a := range whos {
@@ -47,7 +47,7 @@ func TestWho(t *testing.T) {
 		verdict.AuthorityNeverAllowed + 9: {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
 	} {
 		for tier, decision := range want {
-			f := verdict.Finding{Authority: who}
+			f := verdict.Finding{RequiredAuthority: who}
 			v, s := f.Verdict(tier), f.Step(tier)
 			if v.Decision != decision || s.Decision != decision {
 				t.Errorf("%d at tier %d: %s, %s, want %s", who, tier, v.Decision, s.Decision, decision)

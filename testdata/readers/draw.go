@@ -224,7 +224,7 @@ var developers = regexp.MustCompile(`^cmd/(examples|hookorigin)\.go|/gen/|^inter
 	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go|^pkg/approve/sentence\.go`)
 
 // dynamic are the calls that record an unknown effect with its cause.
-var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic)$`)
+var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect)$`)
 
 // notTexts are calls whose strings are patterns, headers or lists of words.
 var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^(panic|deriveKey)$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
@@ -239,7 +239,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/analysis/(outgoing|tells)`), regexp.MustCompile(`^assign (e\.Reason|out\.Kind)$`), "What this would do (shield explain): send_data (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/(published|sends)`), regexp.MustCompile(`^$|addCredentialSend$`), "What this would do (shield explain): send_data (%s holds a credential)", regexp.MustCompile(`^the (text|file|query)`), false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordDialectDifference$`), "unknown effect: shells parse this differently: %s; use a simpler command in plain text", nil, false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic)$`), "unknown effect: %s; write the value in full", nil, true},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect)$`), "unknown effect: %s; write the value in full", nil, true},
 	{regexp.MustCompile(`^pkg/shell/internal/parse/`), regexp.MustCompile(`^$`), "unknown effect: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/internal/script/`), regexp.MustCompile(`\.recordPossibleMisparse$`), "unknown effect: the perl code cannot be read: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/shell/flow\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): send_data (%s)", nil, false},
@@ -247,9 +247,9 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/shell/unpack\.go`), regexp.MustCompile(`^assign e\.Certainty$`), "What this would do (shield explain): write_file (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/recipe\.go`), regexp.MustCompile(`\.walkExecutedText$`), "What this would do (shield explain): run_code (%s runs the output of another command as code)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split it into smaller steps", nil, false},
-	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordGuardChange`), "What this would do (shield explain): change_guard (%s)", nil, false},
-	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseLoss$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|runsCode|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordShieldTampering`), "What this would do (shield explain): change_guard (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseDeletion$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|scriptRunsTextOrShell|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
 	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)", nil, false},
 	{regexp.MustCompile(`^pkg/state/head`), regexp.MustCompile(`errors.New`), "state file is missing: /home/me/.local/state/shield/log.head: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^the state file refers`), true},
 	{regexp.MustCompile(`^pkg/state/remoteview`), regexp.MustCompile(`fmt.Errorf`), "the shared store does not answer: rediss://10.0.0.5:6379/0: %s; check store and the network, then run 'shield doctor'", regexp.MustCompile(`^the store sent`), true},
@@ -312,7 +312,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/policy/suggest`), regexp.MustCompile(`^examples$`), "Comment in a suggested policy: match: # %s", regexp.MustCompile(`^commands`), true},
 	{regexp.MustCompile(`^pkg/report/scoretable`), regexp.MustCompile(`^$`), "First line of a report of 'shield score': policy offline, model default, until classify: 140 rows judged; 2 %s", regexp.MustCompile(`^with a text`), true},
 	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`writeTitle$`), "Heading in the output of 'shield explain': %s", nil, true},
-	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`writeLine$`), "Heading in the output of 'shield explain', above the texts: %s", regexp.MustCompile(`^text without`), true},
+	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`writeJSONLine$`), "Heading in the output of 'shield explain', above the texts: %s", regexp.MustCompile(`^text without`), true},
 	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`Sprintf$`), "Line in the output of 'shield explain', below \"Evidence for ALLOW\": %s", regexp.MustCompile(`^(tier 1|only the model)`), true},
 	{regexp.MustCompile(`^pkg/scan/text`), regexp.MustCompile(`Sprintf$`), "Row of 'shield scan': questions to a model (Tier 2) per day  3.5  %s", regexp.MustCompile(`^at most`), true},
 	{regexp.MustCompile(`^pkg/scan/text`), regexp.MustCompile(`^$`), "Row of 'shield scan': %s  12  3.0 %%", regexp.MustCompile(`^calls with`), true},
@@ -375,7 +375,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/gateway/message\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: dropped a message of the server: %s; update the server", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/tool\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld a tool of the server: %s; update the server", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/list\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld all tools of the server: %s", regexp.MustCompile(`^(the server|there is no state)`), true},
-	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.(text|appendText)$`), "Description of a metric: %s", nil, false},
+	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.(text|appendJSONString)$`), "Description of a metric: %s", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`setWhyUnknown$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
 	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'", nil, false},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp", nil, false},
@@ -461,7 +461,7 @@ func stateError(path, text string) string {
 		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrSharedStoreRefusedCommand},
 		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrStoreReset},
 		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrForeignValue},
-		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrCut},
+		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrTruncated},
 		{"pkg/audit/audit.go", log, "its last line is longer than 65536 bytes", audit.ErrChanged},
 		{"pkg/audit/audit.go", log, "no space left on device", audit.ErrUnwritable},
 		{"pkg/audit/audit.go", log, mode, audit.ErrExposed},
@@ -471,7 +471,7 @@ func stateError(path, text string) string {
 			continue
 		}
 		if strings.HasPrefix(path, "pkg/audit/") {
-			return (&audit.Error{Kind: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
+			return (&audit.Error{Fault: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
 		}
 		return (&state.Error{Kind: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
 	}

@@ -72,7 +72,7 @@ func run(in io.Reader, out io.Writer) error {
 // allow it.
 func open(p *shield.Pipeline, a *action.Action) []string {
 	o := p.EvaluateThroughTier(context.Background(), a, shield.TierClassify)
-	e := o.Evidence()
+	e := o.ClassifierEvidence()
 	if e == nil || e.MinTier > shield.TierClassify || o.Verdict.Decision != verdict.Escalate || o.Verdict.Rule != "" {
 		return nil
 	}
@@ -82,9 +82,9 @@ func open(p *shield.Pipeline, a *action.Action) []string {
 		switch {
 		case d.NeedsMoreThanModel():
 			return nil
-		case !seen[d.Cause]:
-			seen[d.Cause] = true
-			causes = append(causes, d.Cause)
+		case !seen[d.DangerName]:
+			seen[d.DangerName] = true
+			causes = append(causes, d.DangerName)
 		}
 	}
 	if causes == nil {

@@ -34,7 +34,7 @@ func run(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("string %d: %w", n, err)
 		}
-		if err := enc.Encode(tokenizer.NormalizeForOwnModels(text)); err != nil {
+		if err := enc.Encode(tokenizer.NormalizeForShieldModels(text)); err != nil {
 			return err
 		}
 	}

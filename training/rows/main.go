@@ -74,6 +74,6 @@ func (r *row) convert() error {
 		}
 		r.Type, r.Action = a.Type, nil
 	}
-	r.Text = tokenizer.NormalizeForOwnModels(r.Text)
+	r.Text = tokenizer.NormalizeForShieldModels(r.Text)
 	return nil
 }

@@ -63,7 +63,7 @@ func TestCheckRefuses(t *testing.T) {
 				files["lib/beos_mips.zst"] = c.kept
 			}
 			t.Chdir(gentest.WriteFolder(t, files))
-			err := buildLibraries([]target{{os: "beos", arch: "mips", libraryFileName: "lib.so", sum: sumOf("library")}}, true, "")
+			err := buildLibraries([]target{{os: "beos", arch: "mips", libraryFileName: "lib.so", librarySHA256Hex: sumOf("library")}}, true, "")
 			gentest.CheckErrorMentions(t, name, err, "beos/mips", c.says)
 			if _, err := os.Stat("embed_beos_mips.go"); err == nil {
 				t.Error("a Go file embeds it")
@@ -140,9 +140,9 @@ func TestFromModule(t *testing.T) {
 	module := gentest.WriteFolder(t, map[string]string{"test_data/l.so": "library"})
 	programs(t, map[string]string{"go": "[ \"$*\" = 'list -m -f {{.Dir}} " + goModule + "' ] && echo '" + module + "'"})
 	t.Chdir(t.TempDir())
-	good := target{os: "beos", arch: "mips", libraryFileName: "lib.so", testDataFileName: "l.so", sum: sumOf("library")}
+	good := target{os: "beos", arch: "mips", libraryFileName: "lib.so", testDataFileName: "l.so", librarySHA256Hex: sumOf("library")}
 	for says, change := range map[string]func(*target){
-		"SHA-256 is": func(t *target) { t.sum = sumOf("other") },
+		"SHA-256 is": func(t *target) { t.librarySHA256Hex = sumOf("other") },
 		"m.so":       func(t *target) { t.testDataFileName = "m.so" },
 	} {
 		bad := good
@@ -162,7 +162,7 @@ func TestFromModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"//go:build beos && mips && cgo", "//go:embed lib/beos_mips.zst", `size: 7, sha256: "` + good.sum} {
+	for _, want := range []string{"//go:build beos && mips && cgo", "//go:embed lib/beos_mips.zst", `size: 7, sha256: "` + good.librarySHA256Hex} {
 		if !strings.Contains(string(source), want) {
 			t.Errorf("%q is not in\n%s", want, source)
 		}
@@ -174,8 +174,8 @@ func TestFromModule(t *testing.T) {
 // TestFromPackage holds that a package of npm is not opened unless it has the sum
 // that is written down, whether it was fetched or named.
 func TestFromPackage(t *testing.T) {
-	forged := tgz(t, npmEntry, "library")
-	wanted := []target{{os: "beos", arch: "mips", libraryFileName: "lib.so", sum: sumOf("library")}}
+	forged := tgz(t, npmTarballLibraryPath, "library")
+	wanted := []target{{os: "beos", arch: "mips", libraryFileName: "lib.so", librarySHA256Hex: sumOf("library")}}
 	dir := gentest.WriteFolder(t, map[string]string{"forged.tgz": forged})
 	t.Chdir(dir)
 	gentest.CheckErrorMentions(t, "named", buildLibraries(wanted, false, "forged.tgz"), "SHA-256 is", npmSum)

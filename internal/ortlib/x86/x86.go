@@ -13,14 +13,15 @@ func ToAbsoluteOperands(code []byte) {
 				if distance < size-at {
 					return distance + at
 				}
-				return distance - size // a target beyond the end of code becomes negative, so that Unpack can tell it apart
+				return distance - size // a target beyond the code becomes negative, which marks it for ToRelativeOperands
 			})
 		}
 	}
 }
 
-// ToRelativeOperands undoes [ToAbsoluteOperands] in place, for any bytes: it goes the other way, so that each step finds the bytes that the same
-// step of Pack has left.
+// ToRelativeOperands undoes [ToAbsoluteOperands] in place, for any bytes. It rewrites the
+// instructions in the opposite order, so that each step finds the bytes that the same step of
+// ToAbsoluteOperands left.
 func ToRelativeOperands(code []byte) {
 	for i := 0; i <= len(code)-maxInstructionBytes; i++ {
 		if at := operandOffset(code, i); at > 0 {
@@ -50,9 +51,9 @@ func operandOffset(code []byte, i int) int {
 	return 0
 }
 
-// replaceOperand replaces the operand at an offset by the result of to, which gets the operand, the offset
-// and the length of the code. Only operands from -offset to length-1 are rewritten, and the results
-// are in the same range, so that the rewriting can be undone.
+// replaceOperand replaces the operand at an offset by the result of newOperand, which gets the
+// operand, the offset and the length of the code. Only operands from -offset to length-1 are
+// rewritten, and the results are in the same range, so that the rewriting can be undone.
 func replaceOperand(code []byte, offset int, newOperand func(operand, at, size int32) int32) {
 	bytes := code[offset : offset+4]
 	n := int64(int32(binary.LittleEndian.Uint32(bytes)))

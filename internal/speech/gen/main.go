@@ -26,13 +26,13 @@ type phraseRuleYAML struct {
 	ID, Name, On, To, Kind, Severity string
 	Hidden                           bool
 	Pattern, Override                string
-	Near                             []string `yaml:"near"`
+	NearbyLiterals                   []string `yaml:"near"`
 	MatchingExamples                 []string `yaml:"match"`
 	NonMatchingExamples              []string `yaml:"pass"`
 }
 
 func main() {
-	src, err := generate("rules")
+	src, err := generatePhraseRules("rules")
 	if err == nil {
 		err = os.WriteFile("speech_gen.go", src, 0o644)
 	}
@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-func generate(dir string) ([]byte, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+func generatePhraseRules(rulesDir string) ([]byte, error) {
+	names, err := filepath.Glob(filepath.Join(rulesDir, "*.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,8 @@ func writeRuleTableEntry(b *bytes.Buffer, macros map[string]string, r phraseRule
 		return err
 	}
 	if r.On != "text" {
-		// A word may have been glued to the next: letters spaced out are joined.
+		// The space is optional: joining the letters of a spaced-out word can also join that word
+		// and the next.
 		pattern = strings.ReplaceAll(pattern, " ", " ?")
 		pattern = strings.ReplaceAll(pattern, " ??", " ?")
 	}
@@ -126,7 +127,7 @@ func writeRuleTableEntry(b *bytes.Buffer, macros map[string]string, r phraseRule
 			literals, begins = prefixes, fmt.Sprintf(", matchesBeginWithLiteral: true, matchesBeginAtWord: %t", word)
 		}
 	}
-	for _, lit := range r.Near {
+	for _, lit := range r.NearbyLiterals {
 		if len(lit) < prefilter.MinLiteralBytes {
 			return fmt.Errorf("%q in near is too short", lit)
 		}
@@ -135,9 +136,9 @@ func writeRuleTableEntry(b *bytes.Buffer, macros map[string]string, r phraseRule
 	if r.Kind != "" {
 		fmt.Fprintf(b, ", InstructionOrExfiltrationKind: %q, Severity: %q, OnlyInHiddenText: %t%s", r.Kind, r.Severity, r.Hidden, begins)
 	}
-	fmt.Fprintf(b, ", matchesRawText: %t, pattern: %s, literals: %#v", r.On == "text", quote(pattern), literals)
-	if len(r.Near) > 0 && r.Kind != "" {
-		fmt.Fprintf(b, ", nearbyLiterals: %#v", r.Near)
+	fmt.Fprintf(b, ", matchesRawText: %t, pattern: %s, literals: %#v", r.On == "text", quoteAsGoString(pattern), literals)
+	if len(r.NearbyLiterals) > 0 && r.Kind != "" {
+		fmt.Fprintf(b, ", nearbyLiterals: %#v", r.NearbyLiterals)
 	}
 	b.WriteString("},\n")
 	return nil
@@ -156,7 +157,7 @@ func expand(macros map[string]string, pattern string) (string, error) {
 	return pattern, nil
 }
 
-func quote(s string) string {
+func quoteAsGoString(s string) string {
 	if strings.Contains(s, "`") {
 		return fmt.Sprintf("%q", s)
 	}

@@ -39,7 +39,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%q on %q: %s, want %s", c.pattern, c.on, b.String(), c.want)
 		}
 	}
-	if got := quote("a`b"); got != "\"a`b\"" {
+	if got := quoteAsGoString("a`b"); got != "\"a`b\"" {
 		t.Errorf("quoted as %s", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestSources(t *testing.T) {
 		"rules: [{id: EV-1, to: agent, kind: instruction, pattern: x}]":                            "severity",
 		"rules: [{id: EV-1, to: agent, kind: instruction, severity: low, pattern: x, near: [ab]}]": "near",
 	} {
-		_, err := generate(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
+		_, err := generatePhraseRules(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
 		gentest.CheckErrorMentions(t, text, err, name, "a.yaml")
 	}
 	t.Chdir(gentest.WriteFolder(t, map[string]string{"rules/a.yaml": "rules: [{id: EV-1, name: n, pattern: ignore}]"}))

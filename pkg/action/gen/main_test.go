@@ -27,7 +27,7 @@ func TestRefuses(t *testing.T) {
 		"types: [a":                                                    "types",
 		"types: {a: [b, B, a]}\nfields: {x: [y]}\nrequired: {a: []}\n": "",
 	} {
-		src, err := generate([]byte(text))
+		src, err := generateNameTables([]byte(text))
 		if name != "" {
 			gentest.CheckErrorMentions(t, text, err, name)
 		} else if err != nil || !strings.Contains(string(src), "return nil, true") {

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	src, err := generate(policies.FS)
+	src, err := generateDangers(policies.FS)
 	if err == nil {
 		err = os.WriteFile("dangers_gen.go", src, 0o644)
 	}
@@ -45,9 +45,9 @@ var authorityConstants = map[string]string{
 	"never":     "AuthorityNeverAllowed",
 }
 
-func generate(files fs.FS) ([]byte, error) {
+func generateDangers(policyFiles fs.FS) ([]byte, error) {
 	const name = "dangers.yaml"
-	text, err := fs.ReadFile(files, name)
+	text, err := fs.ReadFile(policyFiles, name)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func generate(files fs.FS) ([]byte, error) {
 	return format.Source(bytes.ReplaceAll(b.Bytes(), []byte("(nil)"), []byte("{}")))
 }
 
-// conditionsGoSource returns facts as Go source.
+// conditionsGoSource returns effect conditions, such as "!name=value", as Go source.
 func conditionsGoSource(list []string) string {
 	var b strings.Builder
 	b.WriteString("[]effectCondition{")

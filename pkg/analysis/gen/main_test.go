@@ -26,10 +26,10 @@ func TestSources(t *testing.T) {
 		"unusual: [{who: evaluator, least: 0.5}]":                    "not read here",
 		"unusual: [{who: model, colour: red}]":                       "colour",
 	} {
-		_, err := generate(fstest.MapFS{"dangers.yaml": {Data: []byte(text)}})
+		_, err := generateDangers(fstest.MapFS{"dangers.yaml": {Data: []byte(text)}})
 		gentest.CheckErrorMentions(t, text, err, name)
 	}
-	if _, err := generate(fstest.MapFS{}); err == nil {
+	if _, err := generateDangers(fstest.MapFS{}); err == nil {
 		t.Error("a file that is missing gave no error")
 	}
 }

@@ -38,7 +38,7 @@ func generated(t *testing.T, rules ...string) (string, error) {
 	}
 	dir := gentest.WriteFolder(t, files)
 	out := filepath.Join(dir, "out.go")
-	if err := run(dir, out); err != nil {
+	if err := generateRulesFile(dir, out); err != nil {
 		return "", err
 	}
 	src, err := os.ReadFile(out)
@@ -114,8 +114,8 @@ func TestFingerprint(t *testing.T) {
 	if a, b := line("'@wallets'"), line("'@browser_data'"); a == b || !strings.HasPrefix(a, `"sha256:`) {
 		t.Errorf("%s and %s", a, b)
 	}
-	r := []rule{{Effects: []clause{{Path: list{"/x", "@wallets"}, Host: list{"@tunnels"}}}}}
-	if held := string(referencedListContents(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
+	r := []rule{{Effects: []clause{{Path: yamlStringList{"/x", "@wallets"}, Host: yamlStringList{"@tunnels"}}}}}
+	if held := string(referencedKnowledgeListContents(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
 		t.Errorf("lists: %s", held)
 	}
 }
@@ -155,18 +155,18 @@ func TestWordsOnly(t *testing.T) {
 		" push .* main$": false, " gc --prune=now": false, " checkout \\.$": false, " (?:stash drop|branch -D main)": false, " -n ?\\d": false, " push \\S+ \\S": false,
 		" frobnicate": false, " [$]x": false,
 	} {
-		c := clause{Program: list{"git"}, Args: args}
-		if got := c.commandTableExpressibleExample(); (got != "") != want {
+		c := clause{Program: yamlStringList{"git"}, Args: args}
+		if got := c.exampleCommandIfTableSuffices(); (got != "") != want {
 			t.Errorf("%s: %q, want %t", args, got, want)
 		}
 	}
 	for _, c := range []clause{
-		{Program: list{"frob"}},
-		{Program: list{"git"}, Args: " push -f", ExcludedArgsPattern: " feature/"},
-		{Program: list{"git"}, Args: " push -f", Path: list{"/x"}},
-		{Program: list{"git"}, Harm: list{"discards"}},
+		{Program: yamlStringList{"frob"}},
+		{Program: yamlStringList{"git"}, Args: " push -f", ExcludedArgsPattern: " feature/"},
+		{Program: yamlStringList{"git"}, Args: " push -f", Path: yamlStringList{"/x"}},
+		{Program: yamlStringList{"git"}, Harm: yamlStringList{"discards"}},
 	} {
-		if got := c.commandTableExpressibleExample(); got != "" {
+		if got := c.exampleCommandIfTableSuffices(); got != "" {
 			t.Errorf("%v: %q", c, got)
 		}
 	}

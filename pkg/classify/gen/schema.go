@@ -18,9 +18,9 @@ import (
 )
 
 // A list is a YAML list, or one string.
-type list []string
+type yamlStringList []string
 
-func (l *list) UnmarshalYAML(unmarshal func(any) error) error {
+func (l *yamlStringList) UnmarshalYAML(unmarshal func(any) error) error {
 	var many []string
 	if err := unmarshal(&many); err == nil {
 		*l = many
@@ -30,14 +30,14 @@ func (l *list) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&one); err != nil {
 		return err
 	}
-	*l = list{one}
+	*l = yamlStringList{one}
 	return nil
 }
 
 // Examples are commands, or actions as mappings, which become JSON.
-type examples []string
+type ruleExamples []string
 
-func (e *examples) UnmarshalYAML(unmarshal func(any) error) error {
+func (e *ruleExamples) UnmarshalYAML(unmarshal func(any) error) error {
 	var items []any
 	if err := unmarshal(&items); err != nil {
 		return err
@@ -74,42 +74,42 @@ func exampleJSON(action map[string]any) (string, error) {
 }
 
 type rule struct {
-	ID             string   `yaml:"id"`
-	Name           string   `yaml:"name"`
-	FormerNames    []string `yaml:"former_names"`
-	Category       string   `yaml:"category"`
-	Severity       string   `yaml:"severity"`
-	Outcome        string   `yaml:"outcome"`
-	Platform       string   `yaml:"platform"`
-	Description    string   `yaml:"description"`
-	Advice         string   `yaml:"advice"`
-	Types          []string `yaml:"types"`
-	Fields         []string `yaml:"fields"`
-	TextViewNames  []string `yaml:"views"`
-	MatchCondition string   `yaml:"needs"`
-	Patterns       []string `yaml:"patterns"`
-	Except         string   `yaml:"except"`
-	Effects        []clause `yaml:"effects"`
-	Requires       []clause `yaml:"requires"`
-	Unless         []clause `yaml:"unless"`
-	Match          examples `yaml:"match"`
-	Pass           examples `yaml:"pass"`
+	ID                  string       `yaml:"id"`
+	Name                string       `yaml:"name"`
+	FormerNames         []string     `yaml:"former_names"`
+	Category            string       `yaml:"category"`
+	Severity            string       `yaml:"severity"`
+	Outcome             string       `yaml:"outcome"`
+	Platform            string       `yaml:"platform"`
+	Description         string       `yaml:"description"`
+	Advice              string       `yaml:"advice"`
+	ActionTypes         []string     `yaml:"types"`
+	PayloadFields       []string     `yaml:"fields"`
+	TextViewNames       []string     `yaml:"views"`
+	MatchCondition      string       `yaml:"needs"`
+	Patterns            []string     `yaml:"patterns"`
+	ExcludedTextPattern string       `yaml:"except"`
+	Effects             []clause     `yaml:"effects"`
+	RequiredClauses     []clause     `yaml:"requires"`
+	ForbiddenClauses    []clause     `yaml:"unless"`
+	MatchingExamples    ruleExamples `yaml:"match"`
+	NonMatchingExamples ruleExamples `yaml:"pass"`
 }
 
 type clause struct {
-	Kind                list   `yaml:"kind"`
-	Program             list   `yaml:"program"`
-	ProgramClasses      list   `yaml:"class"`
-	Args                string `yaml:"args"`
-	ExcludedArgsPattern string `yaml:"not"`
-	Path                list   `yaml:"path"`
-	NotPath             list   `yaml:"not_path"`
-	Host                list   `yaml:"host"`
-	EffectCauses        list   `yaml:"cause"`
-	Harm                list   `yaml:"harm"`
-	Recursive           bool   `yaml:"recursive"`
-	MustBeNonRecursive  bool   `yaml:"single"`
-	Unrestorable        bool   `yaml:"lost"`
+	Kind                yamlStringList `yaml:"kind"`
+	Program             yamlStringList `yaml:"program"`
+	ProgramClasses      yamlStringList `yaml:"class"`
+	Args                string         `yaml:"args"`
+	ExcludedArgsPattern string         `yaml:"not"`
+	Path                yamlStringList `yaml:"path"`
+	NotPath             yamlStringList `yaml:"not_path"`
+	Host                yamlStringList `yaml:"host"`
+	EffectCauses        yamlStringList `yaml:"cause"`
+	Harm                yamlStringList `yaml:"harm"`
+	Recursive           bool           `yaml:"recursive"`
+	MustBeNonRecursive  bool           `yaml:"single"`
+	Unrestorable        bool           `yaml:"lost"`
 }
 
 // load reads and checks all rules and returns them in the order of their ids.
@@ -126,7 +126,7 @@ func load(files []string) ([]rule, error) {
 			return nil, fmt.Errorf("%s: %s", name, yaml.FormatError(err, false, true))
 		}
 		for i := range rules {
-			if err := rules[i].check(); err != nil {
+			if err := rules[i].validateFields(); err != nil {
 				errs = append(errs, fmt.Errorf("%s: rule %s: %w", name, rules[i].ID, err))
 			}
 		}
@@ -150,7 +150,7 @@ func load(files []string) ([]rule, error) {
 
 var idPattern = regexp.MustCompile(`^(PI|PT|DE|SD|EE|SP|GEN|EM|MS|XP|UX|WIN)-\d{3}$`)
 
-func (r *rule) check() error {
+func (r *rule) validateFields() error {
 	var errs []error
 	demand := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -164,33 +164,33 @@ func (r *rule) check() error {
 	demand(slices.Contains([]string{"block", "escalate", "always_block"}, r.Outcome), "outcome %q is unknown", r.Outcome)
 	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q is unknown", r.Platform)
 	demand(slices.Contains([]string{"", "code", "reader", "request"}, r.MatchCondition), "needs %q is unknown", r.MatchCondition)
-	demand(len(r.Match) >= 3 && len(r.Pass) >= 3, "fewer than three match or pass examples")
+	demand(len(r.MatchingExamples) >= 3 && len(r.NonMatchingExamples) >= 3, "fewer than three match or pass examples")
 	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
-	demand(len(r.Fields) == 0 || len(r.Types) > 0, "fields are only allowed together with types")
+	demand(len(r.PayloadFields) == 0 || len(r.ActionTypes) > 0, "fields are only allowed together with types")
 	for _, p := range r.Patterns {
 		lits, err := prefilter.RequiredLiterals(p)
 		demand(err == nil, "pattern %q: %v", p, err)
-		demand(lits != nil || r.MatchCondition != "" || len(r.Fields) > 0,
+		demand(lits != nil || r.MatchCondition != "" || len(r.PayloadFields) > 0,
 			"pattern %q has no literal of at least three bytes that every match contains; add needs or fields", p)
 	}
-	if _, err := regexp.Compile(r.Except); err != nil {
+	if _, err := regexp.Compile(r.ExcludedTextPattern); err != nil {
 		errs = append(errs, err)
 	}
 	for i := range r.Effects {
 		demand(r.Effects[i].validateClause(true) == nil, "effects, entry %d: %v", i+1, r.Effects[i].validateClause(true))
 	}
-	for i := range r.Requires {
-		demand(r.Requires[i].validateClause(false) == nil, "requires, entry %d: %v", i+1, r.Requires[i].validateClause(false))
+	for i := range r.RequiredClauses {
+		demand(r.RequiredClauses[i].validateClause(false) == nil, "requires, entry %d: %v", i+1, r.RequiredClauses[i].validateClause(false))
 	}
-	for i := range r.Unless {
-		demand(r.Unless[i].validateClause(false) == nil, "unless, entry %d: %v", i+1, r.Unless[i].validateClause(false))
+	for i := range r.ForbiddenClauses {
+		demand(r.ForbiddenClauses[i].validateClause(false) == nil, "unless, entry %d: %v", i+1, r.ForbiddenClauses[i].validateClause(false))
 	}
 	return errors.Join(errs...)
 }
 
 // validateClause checks a clause. A clause that selects a rule needs a program or literals, otherwise it would be
 // compared with every command.
-func (c *clause) validateClause(selectsRule bool) error {
+func (c *clause) validateClause(mustBeSelective bool) error {
 	for _, expr := range []string{c.Args, c.ExcludedArgsPattern} {
 		if _, err := regexp.Compile(expr); err != nil {
 			return err
@@ -201,12 +201,12 @@ func (c *clause) validateClause(selectsRule bool) error {
 			return fmt.Errorf("program %q must be in lower case, without .exe", p)
 		}
 	}
-	if form := c.commandTableExpressibleExample(); form != "" && selectsRule {
+	if form := c.exampleCommandIfTableSuffices(); form != "" && mustBeSelective {
 		return fmt.Errorf("%q is only words and options: name the harm in the program's entry, and match {harm: NAME}", form)
 	}
 	for _, glob := range slices.Concat(c.Path, c.NotPath) {
 		name, listed := strings.CutPrefix(glob, "@")
-		if _, known := knowledge.Paths(name); listed && !known {
+		if _, known := knowledge.GlobsOfPathList(name); listed && !known {
 			return fmt.Errorf("no list %q; there are %q", glob, knowledge.PathListNames())
 		}
 	}
@@ -231,8 +231,8 @@ func (c *clause) validateClause(selectsRule bool) error {
 			c.ProgramClasses[i] = ""
 		}
 	}
-	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, list{"execute"})
-	if lits, _ := prefilter.RequiredLiterals(c.Args); selectsRule && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
+	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, yamlStringList{"execute"})
+	if lits, _ := prefilter.RequiredLiterals(c.Args); mustBeSelective && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
 		return errors.New("has neither a program, a harm nor arguments with a literal of at least three bytes")
 	}
 	if !execute && (len(c.Program)+len(c.Harm) > 0 || c.Args != "" || c.ExcludedArgsPattern != "" || len(c.ProgramClasses) > 0) {

@@ -8,21 +8,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Placeholders in the results of [matchedTexts]: anyTextPlaceholder stands for any text, oneCharacterPlaceholder for one
+// Placeholders in the results of [enumerateRegexpMatches]: anyTextPlaceholder stands for any text, oneCharacterPlaceholder for one
 // required character.
 const (
 	anyTextPlaceholder      = "\x00"
 	oneCharacterPlaceholder = "\x01"
 )
 
-// maxMatchedTexts is the maximum number of texts that [matchedTexts] returns for an expression.
-const maxMatchedTexts = 4096
+// maxEnumeratedMatches is the maximum number of texts that [enumerateRegexpMatches] returns for an expression.
+const maxEnumeratedMatches = 4096
 
-// commandTableExpressibleExample returns a program and arguments that a clause matches, if the clause tests only
+// exampleCommandIfTableSuffices returns a program and arguments that a clause matches, if the clause tests only
 // subcommands and options of programs that the command table describes; otherwise "". Such a clause
 // should be a harm in the program's table entry: the table parses the arguments, while the clause's
 // regular expression only guesses them.
-func (c *clause) commandTableExpressibleExample() (matchedCommand string) {
+func (c *clause) exampleCommandIfTableSuffices() (matchedCommand string) {
 	if len(c.Path)+len(c.NotPath)+len(c.Host)+len(c.ProgramClasses)+len(c.EffectCauses)+len(c.Harm) > 0 {
 		return ""
 	}
@@ -31,16 +31,16 @@ func (c *clause) commandTableExpressibleExample() (matchedCommand string) {
 			continue
 		}
 		says := func(form string) bool { return containsNonOptionWord(program, form) }
-		if c.ExcludedArgsPattern != "" && slices.ContainsFunc(matchedTexts(c.ExcludedArgsPattern), says) || slices.ContainsFunc(matchedTexts(c.Args), says) {
+		if c.ExcludedArgsPattern != "" && slices.ContainsFunc(enumerateRegexpMatches(c.ExcludedArgsPattern), says) || slices.ContainsFunc(enumerateRegexpMatches(c.Args), says) {
 			return ""
 		}
-		matchedCommand = program + strings.NewReplacer(anyTextPlaceholder, "", oneCharacterPlaceholder, "").Replace(matchedTexts(c.Args)[0])
+		matchedCommand = program + strings.NewReplacer(anyTextPlaceholder, "", oneCharacterPlaceholder, "").Replace(enumerateRegexpMatches(c.Args)[0])
 	}
 	return matchedCommand
 }
 
-// containsNonOptionWord reports whether form, a text from [matchedTexts], contains a word that is neither a
-// subcommand nor an option of a program.
+// containsNonOptionWord reports whether argumentsText, a text from [enumerateRegexpMatches], contains a word
+// that is neither a subcommand nor an option of a program.
 func containsNonOptionWord(program, argumentsText string) bool {
 	for word := range strings.FieldsSeq(argumentsText) {
 		text := strings.Trim(word, anyTextPlaceholder+`'"`)
@@ -60,16 +60,16 @@ func containsNonOptionWord(program, argumentsText string) bool {
 	return false
 }
 
-// matchedTexts returns the texts that an expression matches.
-func matchedTexts(expr string) []string {
+// enumerateRegexpMatches returns the texts that an expression matches.
+func enumerateRegexpMatches(expr string) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return []string{""} // check reports the error
+		return []string{""} // the generator reports the invalid expression elsewhere
 	}
-	return matchedTextsOf(re.Simplify())
+	return enumerateSyntaxTreeMatches(re.Simplify())
 }
 
-func matchedTextsOf(re *syntax.Regexp) []string {
+func enumerateSyntaxTreeMatches(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
 		text := string(re.Rune)
@@ -82,13 +82,13 @@ func matchedTextsOf(re *syntax.Regexp) []string {
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return []string{anyTextPlaceholder}
 	case syntax.OpCapture, syntax.OpPlus:
-		return matchedTextsOf(re.Sub[0])
+		return enumerateSyntaxTreeMatches(re.Sub[0])
 	case syntax.OpStar, syntax.OpQuest:
-		return append([]string{""}, matchedTextsOf(re.Sub[0])...)
+		return append([]string{""}, enumerateSyntaxTreeMatches(re.Sub[0])...)
 	case syntax.OpAlternate:
 		var out []string
 		for _, sub := range re.Sub {
-			out = append(out, matchedTextsOf(sub)...)
+			out = append(out, enumerateSyntaxTreeMatches(sub)...)
 		}
 		return out
 	case syntax.OpConcat:
@@ -96,8 +96,8 @@ func matchedTextsOf(re *syntax.Regexp) []string {
 		for _, sub := range re.Sub {
 			var next []string
 			for _, a := range out {
-				for _, b := range matchedTextsOf(sub) {
-					if next = append(next, a+b); len(next) == maxMatchedTexts {
+				for _, b := range enumerateSyntaxTreeMatches(sub) {
+					if next = append(next, a+b); len(next) == maxEnumeratedMatches {
 						return next
 					}
 				}

@@ -13,22 +13,22 @@ import (
 
 var outcomeConstants = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
 var severityConstants = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
-var conditionConstants = map[string]string{"code": "matchConditionTextIsExecuted", "reader": "matchConditionTextIsRead", "request": "matchConditionTextInRequest"}
+var matchConditionGoNameByKeyword = map[string]string{"code": "matchConditionTextIsExecuted", "reader": "matchConditionTextIsRead", "request": "matchConditionTextInRequest"}
 
-func writeTable(b *bytes.Buffer, rules []rule) error {
+func writeRuleTableSource(b *bytes.Buffer, rules []rule) error {
 	fmt.Fprintf(b, "var ruleTable = [...]Rule{\n")
 	for _, r := range rules {
 		fmt.Fprintf(b, "{\nID: %q, Name: %q, Category: %q, Severity: %s, Outcome: %s, Platform: %q,\n",
 			r.ID, r.Name, r.Category, severityConstants[r.Severity], outcomeConstants[r.Outcome], r.Platform)
 		fmt.Fprintf(b, "Description: %q,\nAdvice: %q,\n", r.Description, r.Advice)
 		writeList(b, "FormerNames", r.FormerNames)
-		writeList(b, "MatchingExamples", r.Match)
-		writeList(b, "NonMatchingExamples", r.Pass)
-		writeList(b, "types", r.Types)
-		writeList(b, "fields", r.Fields)
+		writeList(b, "MatchingExamples", r.MatchingExamples)
+		writeList(b, "NonMatchingExamples", r.NonMatchingExamples)
+		writeList(b, "types", r.ActionTypes)
+		writeList(b, "fields", r.PayloadFields)
 		writeList(b, "textViewNames", r.TextViewNames)
 		if r.MatchCondition != "" {
-			fmt.Fprintf(b, "needs: %s,\n", conditionConstants[r.MatchCondition])
+			fmt.Fprintf(b, "needs: %s,\n", matchConditionGoNameByKeyword[r.MatchCondition])
 		}
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
@@ -39,10 +39,10 @@ func writeTable(b *bytes.Buffer, rules []rule) error {
 			}
 			fmt.Fprintf(b, "},\n")
 		}
-		writePattern(b, "except", r.Except)
+		writePattern(b, "except", r.ExcludedTextPattern)
 		writeClauses(b, "clauses", r.Effects)
-		writeClauses(b, "requires", r.Requires)
-		writeClauses(b, "unless", r.Unless)
+		writeClauses(b, "requires", r.RequiredClauses)
+		writeClauses(b, "unless", r.ForbiddenClauses)
 		fmt.Fprintf(b, "},\n")
 	}
 	fmt.Fprintf(b, "}\n")
@@ -145,9 +145,9 @@ func alternatives(expr string) []string {
 	return out
 }
 
-// patternGoSource returns a pattern as Go source. further adds the literals required besides the first, for
-// patterns whose additional literals the engine checks.
-func patternGoSource(expr string, withFurtherLiterals bool) string {
+// patternGoSource returns a pattern as Go source. withFurtherLiterals adds the literals required
+// besides the first, for patterns whose additional literals the engine checks.
+func patternGoSource(expr string, withSecondaryLiteralSets bool) string {
 	lits, err := prefilter.RequiredLiterals(expr)
 	if err != nil {
 		panic(err) // cannot fail: check has compiled it
@@ -156,7 +156,7 @@ func patternGoSource(expr string, withFurtherLiterals bool) string {
 	if err != nil {
 		panic(err)
 	}
-	needs, err := prefilter.NeedsOf(expr)
+	needs, err := prefilter.RequiredTextFeaturesOf(expr)
 	if err != nil {
 		panic(err)
 	}
@@ -164,7 +164,7 @@ func patternGoSource(expr string, withFurtherLiterals bool) string {
 	if lits != nil {
 		out += fmt.Sprintf(", lits: %#v", lits)
 	}
-	if withFurtherLiterals && len(also) > 0 {
+	if withSecondaryLiteralSets && len(also) > 0 {
 		out += fmt.Sprintf(", furtherRequiredLiterals: %#v", also)
 	}
 	if marks := strings.Map(dropLettersAndSpaces, needs.RequiredBytes); marks != "" {

@@ -11,29 +11,29 @@ import (
 // badAnswerScenarios put a bad answer into a good response.
 func badAnswerScenarios() []Scenario {
 	var list []Scenario
-	say := func(name string, want Outcome, text func(canary string) string) {
+	say := func(name string, want EvaluationOutcome, text func(canary string) string) {
 		list = append(list, Scenario{"answer: " + name, func(w http.ResponseWriter, hr *http.Request, r Request) {
 			Say(text(r.Canary))(w, hr, r)
 		}, want})
 	}
-	with := func(name string, want Outcome, field, value string) {
-		say(name, want, func(canary string) string { return answer(canary, field, value) })
+	with := func(name string, want EvaluationOutcome, field, value string) {
+		say(name, want, func(canary string) string { return answerJSONReplacingField(canary, field, value) })
 	}
 	addWrongCanaryScenarios(say)
 	for _, d := range []string{`"allow"`, `"Allow"`} {
-		with("decision "+d, Honest, "decision", d)
+		with("decision "+d, OutcomeGoodAnswer, "decision", d)
 	}
 	for _, d := range []string{`"ALLOWED"`, `" ALLOW"`, `"ALLOW "`, `"ALLOW\n"`, `""`, `"АLLOW"`, `"MAYBE"`, `"ALLOW|BLOCK"`} {
-		with("decision "+d, Unreachable, "decision", d) // an unknown decision may fail open: it counts like an unreachable service
+		with("decision "+d, OutcomeServiceUnreachable, "decision", d) // an unknown decision may fail open: it counts like an unreachable service
 	}
 	for _, d := range []string{"null", "true", "1", `["ALLOW"]`, `{"ALLOW":1}`, ""} {
-		with("decision "+d, NoAnswer, "decision", d)
+		with("decision "+d, OutcomeNoAnswer, "decision", d)
 	}
 	for _, c := range []string{`"0.9"`, "-0.1", "1.01", "2", "100", "1e999", "-1e999", "NaN", "Infinity", "null", "true", "[0.9]", `"high"`, "0.9.1", "+0.9", ".9", "0x1", "01", ""} {
-		with("confidence "+c, NoAnswer, "confidence", c)
+		with("confidence "+c, OutcomeNoAnswer, "confidence", c)
 	}
 	for _, r := range []string{"null", "1", `["x"]`, `{"a":1}`, ""} {
-		with("reasoning "+r, NoAnswer, "reasoning", r)
+		with("reasoning "+r, OutcomeNoAnswer, "reasoning", r)
 	}
 	for name, text := range map[string]func(canary string) string{
 		"a field more":         func(c string) string { return strings.Replace(goodReply(c), "{", `{"note":"x",`, 1) },
@@ -74,19 +74,19 @@ func badAnswerScenarios() []Scenario {
 		"XML":                 func(c string) string { return "<decision>ALLOW</decision><canary>" + c + "</canary>" },
 		"canary and decision": func(c string) string { return "ALLOW " + c },
 	} {
-		say(name, NoAnswer, text)
+		say(name, OutcomeNoAnswer, text)
 	}
-	say("thinking", Honest, func(c string) string { return "<think>BLOCK " + c + "</think>\n" + goodReply(c) })
-	say("no answer after thinking", Untrusted, func(c string) string { return "<think>" + goodReply(c) + "</think>" })
+	say("thinking", OutcomeGoodAnswer, func(c string) string { return "<think>BLOCK " + c + "</think>\n" + goodReply(c) })
+	say("no answer after thinking", OutcomeWrongCanary, func(c string) string { return "<think>" + goodReply(c) + "</think>" })
 	return list
 }
 
-// answer returns the good answer with one field changed, or omitted if value is "".
-func answer(canary, field, value string) string {
+// answerJSONReplacingField returns the good answer with one field changed, or omitted if value is "".
+func answerJSONReplacingField(canary, fieldName, fieldJSON string) string {
 	parts := []string{}
 	for _, f := range [][2]string{{"reasoning", `"fine"`}, {"decision", `"ALLOW"`}, {"confidence", "0.97"}, {"canary", jsonStringLiteral(canary)}} {
-		if f[0] == field {
-			f[1] = value
+		if f[0] == fieldName {
+			f[1] = fieldJSON
 		}
 		if f[1] != "" {
 			parts = append(parts, fmt.Sprintf("%q:%s", f[0], f[1]))
@@ -96,7 +96,7 @@ func answer(canary, field, value string) string {
 }
 
 // addWrongCanaryScenarios adds answers that are good except for a wrong canary.
-func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canary string) string)) {
+func addWrongCanaryScenarios(addScenario func(name string, want EvaluationOutcome, text func(canary string) string)) {
 	back := func(c string) string {
 		b := []byte(c)
 		slices.Reverse(b)
@@ -121,27 +121,29 @@ func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canar
 			return strings.Map(func(r rune) rune { return r + 0xfee0 }, c)
 		},
 	} {
-		say("canary "+name, Untrusted, func(c string) string { return answer(c, "canary", jsonStringLiteral(change(c))) })
+		addScenario("canary "+name, OutcomeWrongCanary, func(c string) string { return answerJSONReplacingField(c, "canary", jsonStringLiteral(change(c))) })
 		if name != "of zeros" && name != "empty" && name != "the place of it" && name != "said to be there" {
-			say("canary in the reasoning as well, "+name, Untrusted, func(c string) string { return answer(c, "reasoning", jsonStringLiteral("It is "+change(c)+".")) })
+			addScenario("canary in the reasoning as well, "+name, OutcomeWrongCanary, func(c string) string {
+				return answerJSONReplacingField(c, "reasoning", jsonStringLiteral("It is "+change(c)+"."))
+			})
 		}
 	}
 	for _, value := range []string{"null", "true", "1", ""} {
-		say("canary "+value, Untrusted, func(c string) string { return answer(c, "canary", value) })
+		addScenario("canary "+value, OutcomeWrongCanary, func(c string) string { return answerJSONReplacingField(c, "canary", value) })
 	}
 	for name, text := range map[string]func(canary string) string{
-		"in a list":         func(c string) string { return answer(c, "canary", `["`+c+`"]`) },
-		"in an object":      func(c string) string { return answer(c, "canary", `{"canary":"`+c+`"}`) },
-		"as the decision":   func(c string) string { return answer(c, "decision", jsonStringLiteral(c)) },
+		"in a list":         func(c string) string { return answerJSONReplacingField(c, "canary", `["`+c+`"]`) },
+		"in an object":      func(c string) string { return answerJSONReplacingField(c, "canary", `{"canary":"`+c+`"}`) },
+		"as the decision":   func(c string) string { return answerJSONReplacingField(c, "decision", jsonStringLiteral(c)) },
 		"in a field more":   func(c string) string { return strings.Replace(goodReply(c), "{", `{"note":"`+c+`",`, 1) },
 		"in a title's case": func(c string) string { return strings.Replace(goodReply(c), `"canary"`, `"Canary"`, 1) },
 		"in the reasoning": func(c string) string {
-			return strings.Replace(answer(c, "reasoning", jsonStringLiteral(c)), `,"canary"`, `,"token"`, 1)
+			return strings.Replace(answerJSONReplacingField(c, "reasoning", jsonStringLiteral(c)), `,"canary"`, `,"token"`, 1)
 		},
 		"nowhere, ALLOW alone": func(string) string { return "ALLOW" },
 		"nowhere, no text":     func(string) string { return "" },
 		"nowhere, prose":       func(string) string { return "The action is safe, so the verdict is ALLOW." },
 	} {
-		say("canary "+name, Untrusted, text)
+		addScenario("canary "+name, OutcomeWrongCanary, text)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// behaviours maps the names of models to what the server does for them.
-func behaviours() map[string]Behaviour {
+// behavioursByModelName maps the names of models to what the server does for them.
+func behavioursByModelName() map[string]Behaviour {
 	return map[string]Behaviour{
 		"allow":    Verdict("ALLOW", "0.98"),
 		"obey":     Verdict("ALLOW", "1.0"), // does what every attack asks for, and returns the right canary
@@ -43,11 +43,11 @@ func behaviours() map[string]Behaviour {
 
 		"slow":           Slow(2 * time.Second),
 		"429":            Status(http.StatusTooManyRequests, "", "slow down"),
-		"429-once":       once(Status(http.StatusTooManyRequests, "1", "slow down")),
+		"429-once":       onceThenAllow(Status(http.StatusTooManyRequests, "1", "slow down")),
 		"429-retry-1":    Status(http.StatusTooManyRequests, "1", "slow down"),
 		"429-retry-long": Status(http.StatusTooManyRequests, "86400", "slow down"),
 		"500":            Status(http.StatusInternalServerError, "", "overloaded"),
-		"500-twice":      firstRequests(2, Status(http.StatusInternalServerError, "", "overloaded")),
+		"500-twice":      firstRequestsThenAllow(2, Status(http.StatusInternalServerError, "", "overloaded")),
 		"400":            Status(http.StatusBadRequest, "", "content refused by filter"),
 		"401":            unauthorized,
 		"redirect": func(w http.ResponseWriter, _ *http.Request, _ Request) {
@@ -60,9 +60,9 @@ func behaviours() map[string]Behaviour {
 		"content-type": replyWithWrongContentType,
 		"not-json":     fixedBody("application/json", "ALLOW"),
 		"no-choice":    fixedBody("application/json", `{"id":"x","choices":[]}`),
-		"no-schema":    refusing("response_format", "json_schema"),
-		"no-format":    refusing("response_format", "json_schema", "json_object"),
-		"no-temp":      withoutTemperature,
+		"no-schema":    rejectParameterTypes("response_format", "json_schema"),
+		"no-format":    rejectParameterTypes("response_format", "json_schema", "json_object"),
+		"no-temp":      rejectTemperature,
 	}
 }
 
@@ -128,10 +128,10 @@ func Slow(d time.Duration) Behaviour {
 	}
 }
 
-// firstRequests runs b for the first n requests of a model and then answers ALLOW.
-func firstRequests(n int, b Behaviour) Behaviour {
+// firstRequestsThenAllow runs b for the first n requests of a model and then answers ALLOW.
+func firstRequestsThenAllow(requestCount int, b Behaviour) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
-		if r.SequenceWithinModel <= n {
+		if r.SequenceWithinModel <= requestCount {
 			b(w, hr, r)
 			return
 		}
@@ -139,15 +139,15 @@ func firstRequests(n int, b Behaviour) Behaviour {
 	}
 }
 
-func once(b Behaviour) Behaviour { return firstRequests(1, b) }
+func onceThenAllow(b Behaviour) Behaviour { return firstRequestsThenAllow(1, b) }
 
-// refusing rejects the given types of a parameter with status 400.
-func refusing(parameter string, types ...string) Behaviour {
+// rejectParameterTypes rejects the given types of a parameter with status 400.
+func rejectParameterTypes(parameterName string, rejectedTypes ...string) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
-		format, _ := r.Body[parameter].(map[string]any)
-		for _, t := range types {
+		format, _ := r.Body[parameterName].(map[string]any)
+		for _, t := range rejectedTypes {
 			if format["type"] == t {
-				Status(http.StatusBadRequest, "", "Invalid parameter: '"+parameter+"' of type '"+t+"' is not supported with this model.")(w, hr, r)
+				Status(http.StatusBadRequest, "", "Invalid parameter: '"+parameterName+"' of type '"+t+"' is not supported with this model.")(w, hr, r)
 				return
 			}
 		}
@@ -155,7 +155,7 @@ func refusing(parameter string, types ...string) Behaviour {
 	}
 }
 
-func withoutTemperature(w http.ResponseWriter, hr *http.Request, r Request) {
+func rejectTemperature(w http.ResponseWriter, hr *http.Request, r Request) {
 	if _, ok := r.Body["temperature"]; ok {
 		Status(http.StatusBadRequest, "", "Unsupported value: 'temperature' does not support 0 with this model.")(w, hr, r)
 		return
@@ -205,12 +205,12 @@ func fixedBody(contentType, text string) Behaviour {
 
 // replyWithWrongContentType sends a good reply with a content type other than JSON.
 func replyWithWrongContentType(w http.ResponseWriter, hr *http.Request, r Request) {
-	Verdict("ALLOW", "0.9")(&plainTextWriter{w}, hr, r)
+	Verdict("ALLOW", "0.9")(&textPlainContentTypeWriter{w}, hr, r)
 }
 
-type plainTextWriter struct{ http.ResponseWriter }
+type textPlainContentTypeWriter struct{ http.ResponseWriter }
 
-func (t *plainTextWriter) Write(b []byte) (int, error) {
+func (t *textPlainContentTypeWriter) Write(b []byte) (int, error) {
 	t.Header().Set("Content-Type", "text/plain")
 	return t.ResponseWriter.Write(b)
 }

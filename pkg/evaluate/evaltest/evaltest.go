@@ -45,7 +45,7 @@ type Server struct {
 	requestCountByModel map[string]int
 	behavioursByModel   map[string]Behaviour
 	previousCanary      string // canary of the previous request
-	onStall             func()
+	onResponseStall     func()
 }
 
 // NewServer starts a server. The caller must close it.
@@ -63,18 +63,18 @@ func start(run func(http.Handler) *httptest.Server) *Server {
 // BaseURL returns the URL for the setting base_url.
 func (s *Server) BaseURL() string { return s.URL + "/v1" }
 
-// On adds a behaviour under a model's name.
-func (s *Server) On(model string, b Behaviour) {
+// SetModelBehaviour adds a behaviour under a model's name.
+func (s *Server) SetModelBehaviour(model string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behavioursByModel[model] = b
 }
 
-// OnStall registers f, which [Stall] calls when it begins to wait.
+// OnStall registers f, which [StallAfterText] calls when it begins to wait.
 func (s *Server) OnStall(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.onStall = f
+	s.onResponseStall = f
 }
 
 // Requests returns all requests received so far.
@@ -85,7 +85,7 @@ func (s *Server) Requests() []Request {
 }
 
 // ModelNames returns the names of the models that the server knows.
-func ModelNames() []string { return slices.Sorted(maps.Keys(behaviours())) }
+func ModelNames() []string { return slices.Sorted(maps.Keys(behavioursByModelName())) }
 
 var canaryLine = regexp.MustCompile(`VERIFICATION TOKEN: (\S+)`)
 
@@ -123,7 +123,7 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 	r.SequenceWithinModel = s.requestCountByModel[r.Model]
 	r.Sequence = len(s.requests) + 1
 	s.requests = append(s.requests, r)
-	r.onStall = s.onStall
+	r.onStall = s.onResponseStall
 	b := s.behavioursByModel[r.Model]
 	foreign := s.previousCanary
 	s.previousCanary = r.Canary
@@ -136,7 +136,7 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 		}
 		b = Say(reply("ALLOW", "0.99", foreign))
 	default:
-		if b = behaviours()[r.Model]; b == nil {
+		if b = behavioursByModelName()[r.Model]; b == nil {
 			b = Status(http.StatusNotFound, "", fmt.Sprintf("model %q not found", r.Model))
 		}
 	}

@@ -58,14 +58,14 @@ func TestRoles(t *testing.T) {
 	s := NewServer()
 	defer s.Close()
 	s.Config.ErrorLog = nil
-	s.On("plain", func(w http.ResponseWriter, _ *http.Request, r Request) {
+	s.SetModelBehaviour("plain", func(w http.ResponseWriter, _ *http.Request, r Request) {
 		writeBody(w, http.StatusOK, "application/json", fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))))
 	})
 	plain := ask(t.Context(), t, s, "plain", "")
 	if !strings.Contains(inner(plain), canary) {
 		t.Fatalf("the good response is %s", plain)
 	}
-	names, wants := map[string]bool{}, map[Outcome]int{}
+	names, wants := map[string]bool{}, map[EvaluationOutcome]int{}
 	for _, role := range Scenarios() {
 		if names[role.Name] {
 			t.Errorf("two roles are called %s", role.Name)
@@ -74,17 +74,17 @@ func TestRoles(t *testing.T) {
 		wants[role.Want]++
 		ctx, cancel := context.WithCancel(t.Context())
 		s.OnStall(cancel)
-		s.On(role.Name, role.Do)
+		s.SetModelBehaviour(role.Name, role.Do)
 		got := ask(ctx, t, s, role.Name, "")
 		cancel()
-		if role.Want != Honest && got == plain {
+		if role.Want != OutcomeGoodAnswer && got == plain {
 			t.Errorf("%s is the good response", role.Name)
 		}
-		if role.Want == Honest && (!strings.HasPrefix(got, "200 ") || !strings.Contains(strings.ToUpper(inner(got)), `"DECISION":"ALLOW"`) || !strings.Contains(inner(got), canary)) {
+		if role.Want == OutcomeGoodAnswer && (!strings.HasPrefix(got, "200 ") || !strings.Contains(strings.ToUpper(inner(got)), `"DECISION":"ALLOW"`) || !strings.Contains(inner(got), canary)) {
 			t.Errorf("%s: %s", role.Name, got)
 		}
 	}
-	if len(names) < 200 || wants[Honest] < 10 || wants[Unreachable] < 10 || wants[NoAnswer] < 50 || wants[Untrusted] < 5 {
+	if len(names) < 200 || wants[OutcomeGoodAnswer] < 10 || wants[OutcomeServiceUnreachable] < 10 || wants[OutcomeNoAnswer] < 50 || wants[OutcomeWrongCanary] < 5 {
 		t.Errorf("%d roles: %v", len(names), wants)
 	}
 }
@@ -175,7 +175,7 @@ func TestRequests(t *testing.T) {
 	resp.Body.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.OnStall(cancel)
-	s.On("stall", Stall("{"))
+	s.SetModelBehaviour("stall", StallAfterText("{"))
 	if got := ask(ctx, t, s, "stall", ""); !strings.Contains(got, context.Canceled.Error()) || errors.Is(t.Context().Err(), context.Canceled) {
 		t.Errorf("a stalled server answers %s", got)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleForbiddenObjectName() {
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}}
 	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"git push --delete origin release-2"}}`))
 	if err != nil {
 		fmt.Println(err)

@@ -15,30 +15,30 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Need is an object of an action that the user must have named.
+// An ObjectUserMustName is an object of an action that the user must have named.
 type ObjectUserMustName struct {
-	Operations      grounding.Operations
-	Names           []string // canonical names, one of which must be named
-	Nouns           []string // nouns that the user may have used for it; "" for none
-	IsMentionEnough bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
+	Operations             grounding.ObjectOperationSet
+	AlternativeNames       []string // canonical names, one of which must be named
+	Nouns                  []string // nouns that the user may have used for it; "" for none
+	IsMentionAsPlaceEnough bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
-// Limits of the comparison.
+// Limits of the comparison of an action's objects with the names in the user's prompt.
 const (
-	maxNeeds                  = 16
+	maxObjectsUserMustName    = 16
 	maxNamesPerRequiredObject = 16
 )
 
-// UserNamingNeeds returns the objects of an action that the user must have named. met(i) reports whether
-// effect i of the action needs approval. An error says why naming objects is not enough to show
-// what the action does.
-func UserNamingNeeds(c *analysis.ActionCase, asksAboutEffect func(i int) bool) (needs []ObjectUserMustName, err error) {
+// ObjectsUserMustName returns the objects of an action that the user must have named.
+// asksAboutEffect(i) reports whether effect i of the action needs approval. An error says why
+// naming objects is not enough to show what the action does.
+func ObjectsUserMustName(c *analysis.ActionCase, asksAboutEffect func(i int) bool) (needs []ObjectUserMustName, err error) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !asksAboutEffect(i) && !c.HasDoubtfulOrUnusualDangerLevel(e) || c.Effects[i].Kind == effect.WriteFile && writesIntoOperand(c, i) {
+		if !asksAboutEffect(i) && !c.HasDoubtfulOrUnusualDangerLevel(e) || c.Effects[i].Kind == effect.WriteFile && writesBelowOperandFolder(c, i) {
 			continue
 		}
-		more, err := effectNeeds(c, i)
+		more, err := effectObjectsUserMustName(c, i)
 		if err != nil {
 			return nil, err
 		}
@@ -47,29 +47,29 @@ func UserNamingNeeds(c *analysis.ActionCase, asksAboutEffect func(i int) bool) (
 				needs = append(needs, n)
 			}
 		}
-		if len(needs) > maxNeeds {
+		if len(needs) > maxObjectsUserMustName {
 			return nil, errors.New("the command affects too many objects")
 		}
 	}
 	return needs, nil
 }
 
-// writesIntoOperand reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
+// writesBelowOperandFolder reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
 // b/a.
-func writesIntoOperand(c *analysis.ActionCase, i int) bool {
-	e := &c.Effects[i]
+func writesBelowOperandFolder(c *analysis.ActionCase, effectIndex int) bool {
+	e := &c.Effects[effectIndex]
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == e.Kind && o.Span == e.Span && o.Path == path.Dir(e.Path) }) &&
 		slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 			return (o.Kind == effect.MoveFile || o.Kind == effect.ReadFile) && path.Base(o.Path) == path.Base(e.Path)
 		})
 }
 
-// NamedObjectsUserMustName returns the objects of an action that have a name, at most maxNeeds.
+// NamedObjectsUserMustName returns the objects of an action that have a name, at most maxObjectsUserMustName.
 func NamedObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustName) {
 	for i := range c.Effects {
-		more, _ := effectNeeds(c, i) // effects without a name are skipped
+		more, _ := effectObjectsUserMustName(c, i) // effects without a name are skipped
 		for _, n := range more {
-			if len(needs) < maxNeeds && !slices.ContainsFunc(needs, n.equal) {
+			if len(needs) < maxObjectsUserMustName && !slices.ContainsFunc(needs, n.equal) {
 				needs = append(needs, n)
 			}
 		}
@@ -78,7 +78,7 @@ func NamedObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustNam
 }
 
 func (n *ObjectUserMustName) equal(o ObjectUserMustName) bool {
-	return n.Operations == o.Operations && n.IsMentionEnough == o.IsMentionEnough && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
+	return n.Operations == o.Operations && n.IsMentionAsPlaceEnough == o.IsMentionAsPlaceEnough && slices.Equal(n.AlternativeNames, o.AlternativeNames) && slices.Equal(n.Nouns, o.Nouns)
 }
 
 var (
@@ -87,10 +87,10 @@ var (
 	hostNouns  = []string{"", "host", "resource", "bucket", "database", "cluster", "repository", "remote", "person"}
 )
 
-// effectNeeds returns the objects of one effect.
-func effectNeeds(c *analysis.ActionCase, i int) ([]ObjectUserMustName, error) {
-	e := &c.Effects[i]
-	if e.HasHarm(effect.LeaksSecrets) || e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) {
+// effectObjectsUserMustName returns the objects of one effect.
+func effectObjectsUserMustName(c *analysis.ActionCase, effectIndex int) ([]ObjectUserMustName, error) {
+	e := &c.Effects[effectIndex]
+	if e.HasHarm(effect.LeaksSecrets) || e.HasLabel(effect.LabelFromCredentialLocation) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPersonalData) {
 		return nil, errors.New("the command sends a credential or private data")
 	}
 	if e.Certainty == effect.Unknown {
@@ -101,48 +101,48 @@ func effectNeeds(c *analysis.ActionCase, i int) ([]ObjectUserMustName, error) {
 		if e.Class == effect.UnknownClass || e.Class == effect.Privileged {
 			return nil, errors.New("the effects of the program are unknown")
 		}
-		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.DestroysResources && h != effect.RewritesHistory }) {
+		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.DestroysResources && h != effect.RewritesPublishedCommits }) {
 			return nil, errors.New("the command does harm without a named object")
 		}
-		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, i) {
+		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, effectIndex) {
 			return nil, nil
 		}
-		return operandNeeds(c, i, grounding.Delete)
+		return operandsUserMustName(c, effectIndex, grounding.Delete)
 	case effect.ReadFile, effect.ListDirectory, effect.CreateDirectory:
 		if !c.HasDoubtfulOrUnusualDangerLevel(e) {
 			return nil, nil
 		}
-		return pathNeed(c, e, grounding.Fetch|grounding.Change)
+		return pathUserMustName(c, e, grounding.Fetch|grounding.Change)
 	case effect.WriteFile, effect.MoveFile, effect.ChangePermissions:
-		return pathNeed(c, e, grounding.Change)
+		return pathUserMustName(c, e, grounding.Change)
 	case effect.DeleteFile, effect.DeleteDirectory:
-		return pathNeed(c, e, grounding.Delete)
+		return pathUserMustName(c, e, grounding.Delete)
 	case effect.HTTPRequest, effect.Connect:
 		does := grounding.Fetch | grounding.Send | grounding.Change
-		if e.Verb != "" {
+		if e.RemoteOperationVerb != "" {
 			does = grounding.Send | grounding.Change
 		}
-		return hostNeed(e, does)
+		return hostUserMustName(e, does)
 	case effect.SendData, effect.SendMessage:
 		if e.Kind == effect.SendData && e.Host != "" {
-			return hostNeed(e, grounding.Send)
+			return hostUserMustName(e, grounding.Send)
 		}
-		if e.RemoteTargetName != "" && !e.Trusted {
-			return []ObjectUserMustName{{Operations: grounding.Send, Names: canonicalNames(e.RemoteTargetName), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
+		if e.RemoteTargetName != "" && !e.IsTargetTrusted {
+			return []ObjectUserMustName{{Operations: grounding.Send, AlternativeNames: canonicalNames(e.RemoteTargetName), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
 		}
-		if e.Trusted {
+		if e.IsTargetTrusted {
 			return nil, nil
 		}
-		return sentFileNeeds(c, i)
+		return sentFilesUserMustName(c, effectIndex)
 	case effect.ChangeRemoteSystem, effect.DestroyData:
 		does := grounding.Change
-		if e.Kind == effect.DestroyData || e.DestroysRemoteResource() || e.Verb == "delete" {
+		if e.Kind == effect.DestroyData || e.DestroysRemoteResource() || e.RemoteOperationVerb == "delete" {
 			does = grounding.Delete
 		}
 		if e.CauseOrFirstHarm() != "" && !e.DestroysRemoteResource() && e.Kind == effect.ChangeRemoteSystem {
 			return nil, errors.New("the command grants, exposes, weakens, redirects or runs something")
 		}
-		return operandNeeds(c, i, does)
+		return operandsUserMustName(c, effectIndex, does)
 	}
 	return nil, errors.New("the command has effects that no object name covers")
 }
@@ -156,8 +156,8 @@ func canonicalNames(names ...string) (out []string) {
 	return out
 }
 
-// pathNeed returns the need for a file or folder.
-func pathNeed(c *analysis.ActionCase, e *effect.Effect, does grounding.Operations) ([]ObjectUserMustName, error) {
+// pathUserMustName returns the need for a file or folder.
+func pathUserMustName(c *analysis.ActionCase, e *effect.Effect, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
 	if e.PathIsPattern || !strings.HasPrefix(e.Path, "/") {
 		return nil, errUnnamed
 	}
@@ -167,7 +167,7 @@ func pathNeed(c *analysis.ActionCase, e *effect.Effect, does grounding.Operation
 		names = append(names, "~/"+rest)
 	}
 	inside := false
-	for _, base := range append(slices.Clone(place.Roots), place.CWD) {
+	for _, base := range append(slices.Clone(place.WorkspaceRoots), place.CWD) {
 		if rest, ok := strings.CutPrefix(e.Path, base+"/"); ok && base != "" {
 			names, inside = append(names, rest), true
 		}
@@ -178,44 +178,44 @@ func pathNeed(c *analysis.ActionCase, e *effect.Effect, does grounding.Operation
 	if names = canonicalNames(names...); len(names) == 0 {
 		return nil, errUnnamed
 	}
-	return []ObjectUserMustName{{Operations: does, Names: names, Nouns: pathNouns}}, nil
+	return []ObjectUserMustName{{Operations: does, AlternativeNames: names, Nouns: pathNouns}}, nil
 }
 
-// hostNeed returns the need for a machine.
-func hostNeed(e *effect.Effect, does grounding.Operations) ([]ObjectUserMustName, error) {
-	if e.Trusted || e.Host != "" && effect.Loopback(e.Host) {
+// hostUserMustName returns the need for a machine.
+func hostUserMustName(e *effect.Effect, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
+	if e.IsTargetTrusted || e.Host != "" && effect.Loopback(e.Host) {
 		return nil, nil
 	}
 	names := canonicalNames(e.Host)
 	if len(names) == 0 || e.PathIsPattern {
 		return nil, errUnnamed
 	}
-	return []ObjectUserMustName{{Operations: does, Names: names, Nouns: hostNouns}}, nil
+	return []ObjectUserMustName{{Operations: does, AlternativeNames: names, Nouns: hostNouns}}, nil
 }
 
-// sentFileNeeds returns the needs for files that a program sends to its usual destination.
-func sentFileNeeds(c *analysis.ActionCase, i int) (needs []ObjectUserMustName, err error) {
-	e := &c.Effects[i]
+// sentFilesUserMustName returns the needs for files that a program sends to its usual destination.
+func sentFilesUserMustName(c *analysis.ActionCase, effectIndex int) (needs []ObjectUserMustName, err error) {
+	e := &c.Effects[effectIndex]
 	for k := range c.Effects {
 		f := &c.Effects[k]
 		if f.Kind != effect.ReadFile || f.Span.Start < e.Span.Start && f.Span.End > e.Span.End || !c.ExecutionContext().IsInsideRoots(f.Path, f.PathIsPattern, f.DoubleStarExcludesDotDot) && !c.HasDoubtfulOrUnusualDangerLevel(f) {
 			continue
 		}
-		need, err := pathNeed(c, f, grounding.Send)
+		need, err := pathUserMustName(c, f, grounding.Send)
 		if err != nil {
 			return nil, err
 		}
 		needs = append(needs, need...)
 	}
 	if len(needs) == 0 {
-		return operandNeeds(c, i, grounding.Send)
+		return operandsUserMustName(c, effectIndex, grounding.Send)
 	}
 	return needs, nil
 }
 
-// impliedOperands are operands that the user need not name: default objects (origin, HEAD,
+// operandsUserNeedNotName are operands that the user need not name: default objects (origin, HEAD,
 // $DATABASE_URL), and Redis commands that affect a whole database.
-var impliedOperands = wordSet("origin head database_url flushall flushdb")
+var operandsUserNeedNotName = wordSet("origin head database_url flushall flushdb")
 
 // programsWithShortTargetLocationOptions are programs whose short options name a place.
 var programsWithShortTargetLocationOptions = wordSet("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
@@ -238,9 +238,9 @@ func wordSet(text string) map[string]bool {
 	return out
 }
 
-// operandNeeds returns the objects in the words of a command: each must be named.
-func operandNeeds(c *analysis.ActionCase, i int, does grounding.Operations) ([]ObjectUserMustName, error) {
-	e := &c.Effects[i]
+// operandsUserMustName returns the objects in the words of a command: each must be named.
+func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
+	e := &c.Effects[effectIndex]
 	run := e
 	for k := range c.Effects { // find the innermost program of the effect
 		x := &c.Effects[k]
@@ -253,14 +253,14 @@ func operandNeeds(c *analysis.ActionCase, i int, does grounding.Operations) ([]O
 		if e.RemoteTargetName == "" {
 			return nil, errUnnamed
 		}
-		return []ObjectUserMustName{{Operations: does, Names: canonicalNames(e.RemoteTargetName), Nouns: nouns}}, nil
+		return []ObjectUserMustName{{Operations: does, AlternativeNames: canonicalNames(e.RemoteTargetName), Nouns: nouns}}, nil
 	}
 	if run.Program == "git" && command.ParseGit(run.Args).HasOption("fdD", "--force", "--force-with-lease", "--force-if-includes", "--delete") {
 		does |= grounding.Delete
 	}
 	var needs []ObjectUserMustName
 	add := func(n ObjectUserMustName) {
-		if len(n.Names) > 0 && !slices.ContainsFunc(needs, n.equal) {
+		if len(n.AlternativeNames) > 0 && !slices.ContainsFunc(needs, n.equal) {
 			needs = append(needs, n)
 		}
 	}
@@ -292,12 +292,12 @@ func operandNeeds(c *analysis.ActionCase, i int, does grounding.Operations) ([]O
 			}
 			name, where = value, says
 		}
-		if verb, table := sqltext.Destroys(name); verb != "" && strings.Contains(name, " ") {
+		if verb, table := sqltext.FindDestructiveStatement(name); verb != "" && strings.Contains(name, " ") {
 			if _, rest := sqltext.NextStatement(name); table == "" || strings.Trim(rest, "; \t\n") != "" {
 				return nil, errUnnamed
 			}
 			object = true
-			add(ObjectUserMustName{Operations: does, Names: canonicalNames(table), Nouns: nouns})
+			add(ObjectUserMustName{Operations: does, AlternativeNames: canonicalNames(table), Nouns: nouns})
 			continue
 		}
 		if strings.ContainsAny(name, "$`*?{}[] \t\n") {
@@ -313,7 +313,7 @@ func operandNeeds(c *analysis.ActionCase, i int, does grounding.Operations) ([]O
 				}
 			}
 		}
-		if impliedOperands[strings.ToLower(name)] || readsWorkspaceFile(c, run, name) {
+		if operandsUserNeedNotName[strings.ToLower(name)] || readsWorkspaceFile(c, run, name) {
 			continue
 		}
 		if !object && !where && run.Program != "git" && !(deed && kind) && learn(name) {
@@ -350,11 +350,11 @@ func operandNeeds(c *analysis.ActionCase, i int, does grounding.Operations) ([]O
 			return nil, errUnnamed
 		}
 		object = object || !where
-		add(ObjectUserMustName{Operations: does, Names: names, Nouns: nouns, IsMentionEnough: where})
+		add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns, IsMentionAsPlaceEnough: where})
 	}
 	if !object { // no object: the operation affects everything at the place
 		for k := range needs {
-			needs[k].IsMentionEnough = false
+			needs[k].IsMentionAsPlaceEnough = false
 		}
 	}
 	if len(needs) == 0 {
@@ -391,22 +391,22 @@ func readsWorkspaceFile(c *analysis.ActionCase, run *effect.Effect, name string)
 	if strings.Contains(strings.TrimPrefix(name, "@"), "@") {
 		return false // a package with its version
 	}
-	at, pattern := c.ExecutionContext().Path(strings.TrimPrefix(name, "@"), false)
+	at, pattern := c.ExecutionContext().CanonicalPath(strings.TrimPrefix(name, "@"), false)
 	return !pattern && slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Kind == effect.ReadFile && e.Path == at && e.Span.Start >= run.Span.Start && e.Span.End <= run.Span.End && c.ExecutionContext().IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && len(e.Labels) == 0
+		return e.Kind == effect.ReadFile && e.Path == at && e.Span.Start >= run.Span.Start && e.Span.End <= run.Span.End && c.ExecutionContext().IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && len(e.DataLabels) == 0
 	})
 }
 
 // MatchedName returns the name by which the user has named the needed object; "" if none. key converts names to the
 // form in which they are stored.
-func (n *ObjectUserMustName) MatchedName(named []grounding.NamedObject, key func(string) string) string {
+func (n *ObjectUserMustName) MatchedName(named []grounding.PromptNamedObject, toStoredName func(string) string) string {
 	for i := range named {
 		x := &named[i]
-		if x.Forbidden || n.Operations&grounding.Delete != 0 && x.Operations&grounding.Delete == 0 || x.Operations&n.Operations == 0 || !slices.Contains(n.Nouns, x.Noun) {
+		if x.AreOperationsForbidden || n.Operations&grounding.Delete != 0 && x.WantedOrForbiddenOperations&grounding.Delete == 0 || x.WantedOrForbiddenOperations&n.Operations == 0 || !slices.Contains(n.Nouns, x.ObjectKindNoun) {
 			continue
 		}
-		if at := slices.IndexFunc(n.Names, func(name string) bool { return key(name) == x.Name }); at >= 0 {
-			return n.Names[at]
+		if at := slices.IndexFunc(n.AlternativeNames, func(name string) bool { return toStoredName(name) == x.Name }); at >= 0 {
+			return n.AlternativeNames[at]
 		}
 	}
 	return ""
@@ -414,19 +414,19 @@ func (n *ObjectUserMustName) MatchedName(named []grounding.NamedObject, key func
 
 // ForbiddenObjectName returns the name of an object of an action for which the user has forbidden the operation; "" if
 // there is none. All effects are checked.
-func ForbiddenObjectName(c *analysis.ActionCase, named []grounding.NamedObject, key func(string) string) string {
-	if !slices.ContainsFunc(named, func(n grounding.NamedObject) bool { return n.Forbidden }) {
+func ForbiddenObjectName(c *analysis.ActionCase, named []grounding.PromptNamedObject, toStoredName func(string) string) string {
+	if !slices.ContainsFunc(named, func(n grounding.PromptNamedObject) bool { return n.AreOperationsForbidden }) {
 		return ""
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		names, does := touchedNames(c, e)
+		names, does := namesOfEffectObjects(c, e)
 		for k := range named {
 			n := &named[k]
-			if !n.Forbidden || does&n.Operations == 0 {
+			if !n.AreOperationsForbidden || does&n.WantedOrForbiddenOperations == 0 {
 				continue
 			}
-			if at := slices.IndexFunc(names, func(name string) bool { return key(name) == n.Name }); at >= 0 {
+			if at := slices.IndexFunc(names, func(name string) bool { return toStoredName(name) == n.Name }); at >= 0 {
 				return names[at]
 			}
 		}
@@ -434,8 +434,8 @@ func ForbiddenObjectName(c *analysis.ActionCase, named []grounding.NamedObject, 
 	return ""
 }
 
-// touchedNames returns all names of the objects of an effect, and the operation on them.
-func touchedNames(c *analysis.ActionCase, e *effect.Effect) (names []string, does grounding.Operations) {
+// namesOfEffectObjects returns all names of the objects of an effect, and the operation on them.
+func namesOfEffectObjects(c *analysis.ActionCase, e *effect.Effect) (names []string, does grounding.ObjectOperationSet) {
 	add := func(list ...string) { names = append(names, canonicalNames(list...)...) }
 	switch e.Kind {
 	case effect.Execute:
@@ -465,8 +465,8 @@ func touchedNames(c *analysis.ActionCase, e *effect.Effect) (names []string, doe
 	if e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory {
 		does = grounding.Delete | grounding.Change
 	}
-	if need, err := pathNeed(c, &effect.Effect{Kind: e.Kind, Path: e.Path}, does); err == nil {
-		names = append(names, need[0].Names...)
+	if need, err := pathUserMustName(c, &effect.Effect{Kind: e.Kind, Path: e.Path}, does); err == nil {
+		names = append(names, need[0].AlternativeNames...)
 		add(path.Base(e.Path))
 	}
 	return names, does

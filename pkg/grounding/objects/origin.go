@@ -30,7 +30,7 @@ var fetchingSubcommands = map[string][]string{
 // ExternalResources returns what an action fetches, installs or sends to, except what the settings trust.
 func ExternalResources(c *analysis.ActionCase) (parts []ExternalResource) {
 	add := func(host string, names ...string) {
-		if names = canonicalNames(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p ExternalResource) bool { return slices.Equal(p.CanonicalNames, names) }) {
+		if names = canonicalNames(names...); len(names) > 0 && len(parts) < maxObjectsUserMustName && !slices.ContainsFunc(parts, func(p ExternalResource) bool { return slices.Equal(p.CanonicalNames, names) }) {
 			parts = append(parts, ExternalResource{names, host})
 		}
 	}
@@ -44,13 +44,13 @@ func ExternalResources(c *analysis.ActionCase) (parts []ExternalResource) {
 			if e.Class == effect.UnknownClass && e.Program != "" && !command.IsProgramWithKnownSyntax(e.Program) {
 				add("", e.Program)
 			}
-		case e.Trusted || e.Host != "" && effect.Loopback(e.Host):
+		case e.IsTargetTrusted || e.Host != "" && effect.Loopback(e.Host):
 		case e.Kind == effect.HTTPRequest, e.Kind == effect.Connect, e.Kind == effect.SendData, e.Kind == effect.SendMessage, e.Kind == effect.ChangeRemoteSystem && e.Host != "":
 			host := ""
-			if e.Kind == effect.HTTPRequest && e.Verb == "" {
+			if e.Kind == effect.HTTPRequest && e.RemoteOperationVerb == "" {
 				host = e.Host
 			}
-			if shared := publicHostPath(e); shared != "" {
+			if shared := publicHostAndPathPrefix(e); shared != "" {
 				add("", shared, strings.TrimPrefix(shared, e.Host+"/"))
 			} else if e.Host != "" {
 				add(host, e.Host)
@@ -63,9 +63,9 @@ func ExternalResources(c *analysis.ActionCase) (parts []ExternalResource) {
 	return parts
 }
 
-// publicHostPath returns the host and the first two path segments of a URL on a host where anybody can publish; ""
+// publicHostAndPathPrefix returns the host and the first two path segments of a URL on a host where anybody can publish; ""
 // for other hosts.
-func publicHostPath(e *effect.Effect) string {
+func publicHostAndPathPrefix(e *effect.Effect) string {
 	if !command.CodeHosts[e.Host] && !command.Installers[e.Host] {
 		return ""
 	}

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// A Kind describes a kind of action by facts and findings. It covers every action whose facts and findings
-// are a subset of its own.
+// An ActionKind describes a kind of action by facts and findings. It covers every action whose
+// facts and findings are a subset of its own.
 type ActionKind struct {
-	ActionFactTexts []string `json:"facts" yaml:"facts"`       // sorted
-	Findings        []string `json:"findings" yaml:"findings"` // IDs of rules and classifiers that matched; sorted
+	ActionFactTexts             []string `json:"facts" yaml:"facts"`       // sorted
+	MatchedRuleAndClassifierIDs []string `json:"findings" yaml:"findings"` // IDs of rules and classifiers that matched; sorted
 }
 
 // Covers reports whether every action of kind o is also of kind k.
 func (k *ActionKind) Covers(o *ActionKind) bool {
-	return len(o.ActionFactTexts) > 0 && isSubset(o.ActionFactTexts, k.ActionFactTexts) && isSubset(o.Findings, k.Findings)
+	return len(o.ActionFactTexts) > 0 && isSubset(o.ActionFactTexts, k.ActionFactTexts) && isSubset(o.MatchedRuleAndClassifierIDs, k.MatchedRuleAndClassifierIDs)
 }
 
 func isSubset(some, of []string) bool {
@@ -33,7 +33,7 @@ func isSubset(some, of []string) bool {
 // Key returns a text that identifies a kind.
 func (k *ActionKind) Key() string {
 	h := sha256.New()
-	for _, list := range [][]string{k.ActionFactTexts, k.Findings} {
+	for _, list := range [][]string{k.ActionFactTexts, k.MatchedRuleAndClassifierIDs} {
 		fmt.Fprintf(h, "%d", len(list))
 		for _, s := range list {
 			fmt.Fprintf(h, " %d:%s", len(s), s)

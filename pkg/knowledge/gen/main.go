@@ -34,7 +34,7 @@ var generatedFiles = map[string]func(dir string) ([]byte, error){
 	"owners_gen.go":      credentialOwnersTable,
 	"running_gen.go":     codeRunningVariablesTable,
 	"services_gen.go":    servicesTable,
-	"settings_gen.go":    settingsTable,
+	"settings_gen.go":    codeRunningSettingsTable,
 	"sources_gen.go":     packageSourcesTable,
 	"verbs_gen.go":       verbsTable,
 }
@@ -62,7 +62,7 @@ func secretTables(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secrets.yaml: %w", err)
 	}
-	taken, err := importGitleaks(filepath.Join(dir, "gitleaks", "gitleaks.toml"), own.ExclusionReasonByRule)
+	taken, err := importGitleaksSecretForms(filepath.Join(dir, "gitleaks", "gitleaks.toml"), own.ExclusionReasonByRule)
 	if err != nil {
 		return nil, fmt.Errorf("gitleaks.toml: %w", err)
 	}
@@ -142,12 +142,12 @@ type secretsYAML struct {
 
 // A secretRule is a form of credentials defined in secrets.yaml.
 type secretRule struct {
-	ID               string   `yaml:"id"`
-	Keywords         []string `yaml:"keywords"`
-	Pattern          string   `yaml:"pattern"`
-	Entropy          float64  `yaml:"entropy"`
-	SecretExamples   []string `yaml:"match"`
-	HarmlessExamples []string `yaml:"pass"`
+	ID                    string   `yaml:"id"`
+	Keywords              []string `yaml:"keywords"`
+	Pattern               string   `yaml:"pattern"`
+	MinEntropyBitsPerByte float64  `yaml:"entropy"`
+	SecretExamples        []string `yaml:"match"`
+	HarmlessExamples      []string `yaml:"pass"`
 }
 
 func (s *secretsYAML) compileSecretRules() ([]knowledge.SecretForm, error) {
@@ -156,7 +156,7 @@ func (s *secretsYAML) compileSecretRules() ([]knowledge.SecretForm, error) {
 		if r.ID == "" || len(r.SecretExamples) == 0 || len(r.HarmlessExamples) == 0 {
 			return nil, fmt.Errorf("rule %q needs id, match and pass", r.ID)
 		}
-		f, err := newSecretForm(r.ID, r.Pattern, r.Keywords, r.Entropy)
+		f, err := newSecretForm(r.ID, r.Pattern, r.Keywords, r.MinEntropyBitsPerByte)
 		if err != nil {
 			return nil, fmt.Errorf("rule %q: %w", r.ID, err)
 		}
@@ -187,7 +187,7 @@ func newSecretForm(id, pattern string, keywords []string, entropy float64) (know
 	if len(literals) == 0 {
 		return knowledge.SecretForm{}, errors.New("the pattern needs keywords: no literal is in every match")
 	}
-	needs, err := prefilter.NeedsOf(pattern)
+	needs, err := prefilter.RequiredTextFeaturesOf(pattern)
 	if err != nil {
 		return knowledge.SecretForm{}, err
 	}
@@ -232,16 +232,17 @@ var (
 	secretEndPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 
-// importGitleaks returns the forms of gitleaks, except those in leaveOut, which maps their IDs to the reason.
-func importGitleaks(name string, leaveOut map[string]string) ([]knowledge.SecretForm, error) {
+// importGitleaksSecretForms returns the patterns of secrets in the rules file of gitleaks, except those whose
+// IDs are in leaveOut, which maps an ID to the reason.
+func importGitleaksSecretForms(tomlFile string, omissionReasonByID map[string]string) ([]knowledge.SecretForm, error) {
 	var up gitleaksRules
-	if _, err := toml.DecodeFile(name, &up); err != nil {
+	if _, err := toml.DecodeFile(tomlFile, &up); err != nil {
 		return nil, err
 	}
 	var forms []knowledge.SecretForm
 	left := 0
 	for _, r := range up.Rules {
-		if leaveOut[r.ID] != "" {
+		if omissionReasonByID[r.ID] != "" {
 			left++
 			continue
 		}
@@ -273,8 +274,8 @@ func importGitleaks(name string, leaveOut map[string]string) ([]knowledge.Secret
 		}
 		forms = append(forms, f)
 	}
-	if left != len(leaveOut) {
-		return nil, fmt.Errorf("%d rules are listed to be left out, but only %d of them exist", len(leaveOut), left)
+	if left != len(omissionReasonByID) {
+		return nil, fmt.Errorf("%d rules are listed to be left out, but only %d of them exist", len(omissionReasonByID), left)
 	}
 	return forms, nil
 }

@@ -22,7 +22,7 @@ func TestFresh(t *testing.T) {
 // letters, and an expression that the engine takes without its parts for source
 // files.
 func TestImported(t *testing.T) {
-	forms, err := importGitleaks("../gitleaks/gitleaks.toml", nil)
+	forms, err := importGitleaksSecretForms("../gitleaks/gitleaks.toml", nil)
 	if err == nil {
 		t.Fatalf("%d rules were taken over although some cannot be", len(forms))
 	}
@@ -71,12 +71,12 @@ func TestRefuses(t *testing.T) {
 		{servicesTable, "services.yaml", "a: [7]", "7", "", ""},
 		{servicesTable, "services.yaml", "a: []", "no hosts", "", ""},
 		{servicesTable, "services.yaml", "a: [", "services.yaml", "", ""},
-		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=h], pass: [a, r=b]}", "", "", ""},
-		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=h', only: h, match: [r=h], pass: [a]}", "one group", "", ""},
-		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: '(', match: [r=h], pass: [a]}", "missing closing", "", ""},
-		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', match: [r=h], pass: [a]}", "only, match or pass is missing", "", ""},
-		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=b], pass: [a]}", "but runs nothing", "", ""},
-		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, harmless: h, match: [r=hh], pass: [r=hi]}", "but runs hi", "", ""},
+		{codeRunningSettingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=h], pass: [a, r=b]}", "", "", ""},
+		{codeRunningSettingsTable, "settings.yaml", "- {files: x, setting: 'r=h', only: h, match: [r=h], pass: [a]}", "one group", "", ""},
+		{codeRunningSettingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: '(', match: [r=h], pass: [a]}", "missing closing", "", ""},
+		{codeRunningSettingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', match: [r=h], pass: [a]}", "only, match or pass is missing", "", ""},
+		{codeRunningSettingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=b], pass: [a]}", "but runs nothing", "", ""},
+		{codeRunningSettingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, harmless: h, match: [r=hh], pass: [r=hi]}", "but runs hi", "", ""},
 		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h.x], pass: [a]}", "", "", ""},
 		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
 		{packageSourcesTable, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},

@@ -63,7 +63,7 @@ func generatePresetsSource(files fs.FS) ([]byte, error) {
 		default:
 			return nil, fmt.Errorf("policies/%s.yaml extends %q, not base", name, f.Extends)
 		}
-		set, err := orderRules(core.PolicyRuleLists, base.PolicyRuleLists, own)
+		set, err := orderCoreBaseAndPresetRules(core.PolicyRuleLists, base.PolicyRuleLists, own)
 		if err != nil {
 			return nil, fmt.Errorf("policies/%s.yaml: %w", name, err)
 		}
@@ -89,15 +89,15 @@ func generatePresetsSource(files fs.FS) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// orderRules puts the rules of the policies core and base and of a preset in order. The preset's
+// orderCoreBaseAndPresetRules puts the rules of the policies core and base and of a preset in order. The preset's
 // verify rules for tier 3 come before the verify rules of base, which ask for a lower tier; its
 // other verify rules come after them, because the reasons in base are more specific. A preset rule
 // that has only exceptions adds them to the base rule of the same name.
-func orderRules(core, base, own rulefile.PolicyRuleLists) (rulefile.PolicyRuleLists, error) {
+func orderCoreBaseAndPresetRules(core, base, presetRules rulefile.PolicyRuleLists) (rulefile.PolicyRuleLists, error) {
 	var before, after, amends []rulefile.Rule
-	for _, r := range own.Verify {
+	for _, r := range presetRules.Verify {
 		switch {
-		case r.AddsExceptions:
+		case r.OnlyAddsExceptionsToPreset:
 			amends = append(amends, r)
 		case r.Tier == 3:
 			before = append(before, r)
@@ -110,9 +110,9 @@ func orderRules(core, base, own rulefile.PolicyRuleLists) (rulefile.PolicyRuleLi
 		return rulefile.PolicyRuleLists{}, err
 	}
 	return rulefile.PolicyRuleLists{
-		Deny:   slices.Concat(core.Deny, own.Deny, base.Deny),
+		Deny:   slices.Concat(core.Deny, presetRules.Deny, base.Deny),
 		Verify: slices.Concat(before, base.Verify, after),
-		Allow:  slices.Concat(base.Allow, own.Allow),
+		Allow:  slices.Concat(base.Allow, presetRules.Allow),
 	}, nil
 }
 
@@ -121,7 +121,7 @@ func load(files fs.FS, name string) (*rulefile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rulefile.Parse(name+".yaml", data, rulefile.Checks{})
+	return rulefile.Parse(name+".yaml", data, rulefile.ValueChecks{})
 }
 
 // ruleIndexesLiteral returns the indices of rules as a Go literal.
@@ -162,7 +162,7 @@ func writeRule(out *bytes.Buffer, r *rulefile.Rule) {
 func expandBraces(globs []string) []string {
 	var out []string
 	for _, g := range globs {
-		out = append(out, rulefile.Expand(g)...)
+		out = append(out, rulefile.ExpandGlobBraces(g)...)
 	}
 	return out
 }
@@ -201,8 +201,8 @@ func criteriaLiteral(c *rulefile.Criteria) string {
 	if s := &c.Session; !s.Empty() {
 		fmt.Fprintf(&b, "Session: %#v,\n", *s)
 	}
-	if c.When != "" {
-		fmt.Fprintf(&b, "When: %q,\n", c.When)
+	if c.ConditionJQ != "" {
+		fmt.Fprintf(&b, "When: %q,\n", c.ConditionJQ)
 	}
 	b.WriteString("}")
 	return b.String()

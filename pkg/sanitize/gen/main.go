@@ -23,7 +23,7 @@ type hiddenTextRulesFile struct {
 }
 
 func main() {
-	src, err := generateHidingRules("rules/hidden.yaml")
+	src, err := generateHiddenTextRules("rules/hidden.yaml")
 	if err == nil {
 		err = os.WriteFile("hidden_gen.go", src, 0o644)
 	}
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-func generateHidingRules(yamlPath string) ([]byte, error) {
+func generateHiddenTextRules(yamlPath string) ([]byte, error) {
 	text, err := os.ReadFile(yamlPath)
 	if err != nil {
 		return nil, err

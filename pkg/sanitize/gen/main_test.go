@@ -21,10 +21,10 @@ func TestSources(t *testing.T) {
 		"styles: [{name: anything, pattern: '.*'}]":             "anything",
 		"styles: [{name: coloured, pattern: abc, colour: red}]": "colour",
 	} {
-		_, err := generateHidingRules(filepath.Join(gentest.WriteFolder(t, map[string]string{"a.yaml": text}), "a.yaml"))
+		_, err := generateHiddenTextRules(filepath.Join(gentest.WriteFolder(t, map[string]string{"a.yaml": text}), "a.yaml"))
 		gentest.CheckErrorMentions(t, text, err, name, "a.yaml")
 	}
-	if _, err := generateHidingRules("nowhere.yaml"); err == nil {
+	if _, err := generateHiddenTextRules("nowhere.yaml"); err == nil {
 		t.Error("a file that is missing gave no error")
 	}
 }

@@ -9,23 +9,23 @@ import "github.com/shieldcli/shield/pkg/effect"
 
 // A Word is one argument, as far as it is known without running anything.
 type Word struct {
-	Text                     string      // resolved text; a pattern as in effect.Overlap if Pattern
-	IsGlobPattern            bool        // part of Text is unknown or a glob
-	DoubleStarExcludesDotDot bool        // ** in the pattern represents folders that were searched
-	IsJobID                  bool        // ID of a background job of the shell
-	Span                     effect.Span // position in the command line
+	Text                     string                 // resolved text; a pattern as in effect.PatternsOverlap if IsGlobPattern
+	IsGlobPattern            bool                   // part of Text is unknown or a glob
+	DoubleStarExcludesDotDot bool                   // ** in the pattern represents folders that were searched
+	IsJobID                  bool                   // ID of a background job of the shell
+	Span                     effect.CommandTextSpan // position in the command line
 }
 
 // An Interpretation is the effect of running a program with certain arguments.
 type Interpretation struct {
 	Understood                     bool                  // the program is listed and its arguments were understood
-	DataLossesBesideOperandEffects effect.Loss           // losses besides the effects in OperandEffects
+	DataLossesBesideOperandEffects effect.FileLossSet    // losses besides the effects in OperandEffects
 	LossFolder                     Word                  // if DataLossesBesideOperandEffects is set: the folder that the program works in
-	Class                          effect.ProgramClass   // class without the effects of Nested; UnknownClass if the program is not listed or runs unknown code
+	Class                          effect.ProgramClass   // class without the effects of NestedCommandsAndCode; UnknownClass if the program is not listed or runs unknown code
 	OperandEffects                 []OperandEffect       // operands with an effect
 	NestedCommandsAndCode          []NestedCommandOrCode // operands that are commands or code
 	Effects                        []effect.Kind         // effects without an operand, such as ChangeSystem
-	OperandFiles                   []Word                // files that list further operands
+	OperandListFiles               []Word                // files that list further operands
 	Unrecognized                   []UnrecognizedWord    // option values and operands that the program's entry does not explain; judged by their text
 	FreeTexts                      []Word                // option values that are free text for the program, such as a commit message
 	Env                            []Word                // NAME=VALUE settings made for the nested command, as by env
@@ -35,25 +35,25 @@ type Interpretation struct {
 	Stdout                         StreamContentKind     // kind of data on standard output
 	WhyNotUnderstood               string                // why Understood is false
 
-	EffectsDescription           string        // description of Effects, after the program's name; may be empty
-	Language                     string        // language of code on standard input, as in Nested; "" if only the program itself reads it
-	IsWindowsProgram             bool          // a Windows program: paths may contain globs and backslashes
-	WritesDecoded                bool          // written files contain decoded input
-	RegistryKeys                 []RegistryKey // registry keys
-	SendsArguments               bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
-	VariableArgIsDatabaseAddress bool          // database client: an argument that consists of one variable is the address of the database
-	GitRemotes                   []GitRemote
-	Packages                     []Package // packages that are installed, or whose programs run
-	InstallsByName               bool      // packages are installed or upgraded by name only
-	Servers                      []Word    // proxies, and servers that replace the named hosts
-	Signals                      []Signal
-	BuiltSources                 []Word // source packages or folders that are built, and run or installed
-	Harms                        []effect.Harm
-	RemoteServiceChange          RemoteChange // details of the ChangeRemote among Effects
-	RemoteDatabaseHostOrURL      string       // remote database that gets statements; "" if it is local, for tests, or unknown
-	targetHostsAndDatabases      []Word       // hosts, databases, clusters and accounts that the command works on
+	EffectsDescription                string        // description of Effects, after the program's name; may be empty
+	StdinCodeLanguage                 string        // language of code on standard input, as in NestedCommandOrCode.Language; "" if only the program itself reads it
+	IsWindowsProgram                  bool          // a Windows program: paths may contain globs and backslashes
+	WritesDecoded                     bool          // written files contain decoded input
+	RegistryKeys                      []RegistryKey // registry keys
+	SendsArguments                    bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
+	ShellVariableArgIsDatabaseAddress bool          // database client: an argument that consists of one variable is the address of the database
+	GitRemotes                        []GitRemote
+	Packages                          []Package // packages that are installed, or whose programs run
+	InstallsByName                    bool      // packages are installed or upgraded by name only
+	ProxiesAndReplacementServers      []Word    // proxies, and servers that replace the named hosts
+	Signals                           []Signal
+	BuiltSources                      []Word // source packages or folders that are built, and run or installed
+	Harms                             []effect.Harm
+	RemoteServiceChange               RemoteChange // details of the ChangeRemote among Effects
+	RemoteDatabaseHostOrURL           string       // remote database that gets statements; "" if it is local, for tests, or unknown
+	targetHostsAndDatabases           []Word       // hosts, databases, clusters and accounts that the command works on
 
-	dropsTestDatabase bool // a test database is dropped, which loses no data unless one of targets is in production use
+	dropsTestDatabase bool // a test database is dropped, which loses no data unless one of targetHostsAndDatabases is in production use
 }
 
 // A Package is the name of a package and its registry: npm, jsr, pypi, go, crates, gems or another
@@ -86,7 +86,7 @@ type OperandEffect struct {
 	Kind                           effect.Kind
 	Word                           Word // the path, URL or host, without the option in forms like --file=PATH
 	Recursive                      bool
-	Sent                           bool // for ReadFile: the content is sent to another machine
+	IsFileContentSent              bool // for ReadFile: the content is sent to another machine
 	KeepsContent                   bool // for WriteFile: the content is changed only by a repair, or by the program in a container, if at all
 	IsBackupCopy                   bool // for WriteFile: a backup copy of another file that is written
 	RefusesDeletingUnversionedData bool // for DeleteFile: the program refuses if data is not in version control
@@ -103,14 +103,14 @@ type ProcessSelection uint8
 
 // Ways to select processes.
 const (
-	ProcessByID          ProcessSelection = iota // process ID or name
-	ProcessByName                                // name, or path of the program
-	ProcessByNamePattern                         // regular expression that matches a part of the name
-	ProcessByCommandLine                         // regular expression that matches a part of the command line
-	ProcessByWholeName                           // regular expression that matches the whole name
-	ProcessByGroup                               // user, group, session or terminal
-	ProcessByParent                              // ID of the parent process
-	ProcessByOpenFile                            // file that the process uses
+	ProcessByID                 ProcessSelection = iota // process ID or name
+	ProcessByName                                       // name, or path of the program
+	ProcessByNamePattern                                // regular expression that matches a part of the name
+	ProcessByCommandLine                                // regular expression that matches a part of the command line
+	ProcessByWholeName                                  // regular expression that matches the whole name
+	ProcessByUserGroupOrSession                         // user, group, session or terminal
+	ProcessByParent                                     // ID of the parent process
+	ProcessByOpenFile                                   // file that the process uses
 )
 
 // A GitRemote is a remote name for a URL in git's configuration. Name is empty if every URL is rewritten to this
@@ -126,23 +126,24 @@ type RegistryKey struct {
 	Write bool
 }
 
-// A Nested operand holds commands or code that the program runs.
+// A NestedCommandOrCode is an operand that holds commands or code that the program runs.
 //
-// SQL text and sed scripts are analysed in this package and never appear as Nested, but their commands and files
-// do.
+// SQL text and sed scripts are analysed in this package and are never a NestedCommandOrCode, but
+// their commands and files are.
 type NestedCommandOrCode struct {
 	Language            string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
-	FileLanguage        string // for "file": its language, named as above; "" if the file's name or first line says it
-	VariableHoldingCode string // environment variable with the code, "-" for an option; Language then has more values, see [VariableCode]
+	ScriptFileLanguage  string // for "file": its language, named as above; "" if the file's name or first line says it
+	VariableHoldingCode string // environment variable with the code, "-" for an option; Language then has more values, see [CodeRunByEnvVariable]
 	Words               []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
 	Remote              bool   // runs on another machine or in a container
 	ArgsFromStdin       bool   // arguments are added from standard input, as by xargs
 }
 
-// A Stream says how a program uses its standard input, or what its standard output contains.
+// A StreamContentKind says how a program uses its standard input, or what its standard output
+// contains.
 type StreamContentKind string
 
-// The values of a Stream. The zero value is plain data.
+// The values of StreamContentKind. The zero value is plain data.
 const (
 	StreamPlainData     StreamContentKind = ""
 	StreamExecutedCode  StreamContentKind = "code"     // stdin is executed

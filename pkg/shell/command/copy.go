@@ -15,8 +15,8 @@ const (
 )
 
 // addCopyWrites records the writes of a command that copies or moves the operands parsed so far to
-// dst. tree means that folders are copied; folder means that dst is a folder. If dst may be a
-// folder, files are written below it: copying authorized_keys to ~/.ssh writes
+// dst. isRecursive means that folders are copied; isIntoFolder means that dst is a folder. If dst
+// may be a folder, files are written below it: copying authorized_keys to ~/.ssh writes
 // ~/.ssh/authorized_keys.
 func (r *argParser) addCopyWrites(dst Word, isRecursive, isIntoFolder bool) {
 	sources := r.sourceIndexes()
@@ -93,7 +93,7 @@ func joinPath(dir Word, name string) Word {
 }
 
 // foundFilesPattern returns the files that find finds below a start folder, as a pattern with the name if one is given.
-func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree bool) {
+func (r *argParser) foundFilesPattern(start Word, name string) (w Word, withDescendants bool) {
 	meta := !start.IsGlobPattern && strings.ContainsAny(start.Text, `*?[]{}\`)
 	if meta || len(start.Text)+len(name) > maxCopyPathBytes || name == "" && r.activeActionFlags&actionFlagFindFiltersIneffective != 0 {
 		return start, true
@@ -111,8 +111,8 @@ func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree boo
 	return w, name == ""
 }
 
-// findStartFolders returns the start folders of find.
-func (r *argParser) findStartFolders() []Word {
+// startFoldersOfFindCommand returns the start folders of find.
+func (r *argParser) startFoldersOfFindCommand() []Word {
 	var ws []Word
 	for _, i := range r.operandArgIndexes {
 		ws = append(ws, r.args[i])
@@ -135,12 +135,12 @@ func (r *argParser) deleteFoundFiles() {
 		}
 	}
 	names := fileNamesReachingFindActions(r.args, places...)
-	for _, start := range r.findStartFolders() {
+	for _, start := range r.startFoldersOfFindCommand() {
 		if names == nil {
 			r.addOperandEffect(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
-			if name == emptyFoldersMarker { // deleting empty folders loses nothing
+			if name == emptyFoldersFileNameMarker { // deleting empty folders loses nothing
 				r.raiseClass(localWriteClassRank)
 				continue
 			}
@@ -162,12 +162,12 @@ func (r *argParser) fillPlaceholders(role argRole, words []Word) [][]Word {
 	names := []string{""}
 	for i := 1; i < len(r.args); i++ {
 		if &r.args[i] == &words[0] {
-			if list := fileNamesReachingFindActions(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyFoldersMarker) {
+			if list := fileNamesReachingFindActions(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyFoldersFileNameMarker) {
 				names = list
 			}
 		}
 	}
-	starts := r.findStartFolders()
+	starts := r.startFoldersOfFindCommand()
 	var out [][]Word
 	for _, start := range starts {
 		for _, name := range names {

@@ -15,7 +15,7 @@ func (r *argParser) remoteDatabaseHost() string {
 	if r.activeActionFlags&actionFlagTargetIsRemote != 0 {
 		return r.programName()
 	}
-	r.addTargetOptions()
+	r.addTargetsNamedByOptions()
 	places := r.targetHostsAndDatabases
 	for _, w := range r.args[1:] {
 		if strings.Contains(w.Text, "://") && !strings.ContainsAny(w.Text, " \n") {

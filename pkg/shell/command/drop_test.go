@@ -41,7 +41,7 @@ func TestDropDatabase(t *testing.T) {
 		}
 	}
 	use := Interpret([]Word{{Text: "psql"}, {Text: "-c"}, {Text: "DROP DATABASE app_test"}})
-	if use.AddTargets(Word{Text: "db.prod.example.com"}); !slices.Contains(use.Effects, effect.DestroyData) || !use.RemoteServiceChange.Destroys {
+	if use.AddRemoteChangeTargets(Word{Text: "db.prod.example.com"}); !slices.Contains(use.Effects, effect.DestroyData) || !use.RemoteServiceChange.Destroys {
 		t.Errorf("on a host in use: %+v", use)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// sharedServiceVerbsEntryName is the entry with the verbs and texts that all services share.
-const sharedServiceVerbsEntryName = "any:service"
+// sharedServiceVerbsProgramName is the entry with the verbs and texts that all services share.
+const sharedServiceVerbsProgramName = "any:service"
 
 // verbsBySeverity lists the verbs for remote changes, most severe first.
 var verbsBySeverity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
@@ -36,8 +36,8 @@ func (r *argParser) programName() string {
 	return name
 }
 
-// noRemoteChangeServiceName marks subcommands that change only this machine.
-const noRemoteChangeServiceName = "here"
+// localOnlySubcommandMarker marks subcommands that change only this machine.
+const localOnlySubcommandMarker = "here"
 
 // remoteService returns the remote service that the program changes, according to its innermost subcommand with one; ""
 // for none.
@@ -45,7 +45,7 @@ func (r *argParser) remoteService() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		switch s := r.levels[d].service; s {
 		case "":
-		case noRemoteChangeServiceName:
+		case localOnlySubcommandMarker:
 			return ""
 		default:
 			return s
@@ -63,7 +63,7 @@ func (r *argParser) setRemoteChange() {
 	r.addHTTPRequestChanges()
 	service := r.remoteService()
 	if service != "" && r.class != readOnlyClassRank && (r.activeActionFlags&actionFlagHTTPReadByDefault == 0 || slices.Contains(r.result.Effects, effect.ChangeRemoteSystem)) {
-		lexicon := findEntry(programs[:], sharedServiceVerbsEntryName)
+		lexicon := findEntry(programs[:], sharedServiceVerbsProgramName)
 		if verb := firstVerbAction(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
 			if verb != nil && r.remoteVerb == "" {
 				r.applyAction(verb)
@@ -84,12 +84,12 @@ func (r *argParser) setRemoteChange() {
 	r.recordRemoteChangeVerb("change")
 	r.result.RemoteServiceChange = RemoteChange{Service: service, Verb: r.remoteVerb}
 	switch {
-	case r.controlledService != "":
-		r.result.RemoteServiceChange.Service = r.controlledService
+	case r.controlPlaneService != "":
+		r.result.RemoteServiceChange.Service = r.controlPlaneService
 	case service == "":
 		r.result.RemoteServiceChange.Service = r.programName()
 	}
-	r.addTargetOptions()
+	r.addTargetsNamedByOptions()
 	r.result.targetHostsAndDatabases = r.targetHostsAndDatabases
 	r.result.setRemoteChangeTarget(service != "")
 }
@@ -109,8 +109,8 @@ func (r *argParser) addEffectsOfServiceVerbs() {
 	}
 }
 
-// AddTargets records places that a program works on but its arguments do not name, such as the value of a variable.
-func (u *Interpretation) AddTargets(places ...Word) {
+// AddRemoteChangeTargets records places that a program works on but its arguments do not name, such as the value of a variable.
+func (u *Interpretation) AddRemoteChangeTargets(places ...Word) {
 	if len(places) > 0 && u.RemoteServiceChange.Service != "" {
 		u.targetHostsAndDatabases = slices.Concat(u.targetHostsAndDatabases, places)
 		u.setRemoteChangeTarget(true)
@@ -228,8 +228,8 @@ func joinWordsExceptFreeText(words []Word) Word {
 	return joinWords(plain)
 }
 
-// addTargetOptions adds the places in options that all programs share.
-func (r *argParser) addTargetOptions() {
+// addTargetsNamedByOptions adds the places in options that all programs share.
+func (r *argParser) addTargetsNamedByOptions() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}
 		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
@@ -299,9 +299,11 @@ func targetKindOf(s string) targetKind {
 }
 
 // EnvVariablesNamingTargets returns the environment variables that name the places on which a program works.
-func EnvVariablesNamingTargets(program string) []string { return targetVariables()[program] }
+func EnvVariablesNamingTargets(program string) []string {
+	return targetEnvVariablesByProgram()[program]
+}
 
-var targetVariables = sync.OnceValue(func() map[string][]string {
+var targetEnvVariablesByProgram = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, word := range sorted.Keys(PlaceVariables) {
 		program, variable, _ := strings.Cut(word, "/")

@@ -12,12 +12,12 @@ func (r *argParser) resolveInBaseFolder(w Word) Word {
 	return w
 }
 
-// enterFoldersBefore makes the folder of each option such as tar -C before an operand the base
-// folder, relative to the previous base folder. If the folder is unknown, it records a recursive
-// read of it instead.
-func (r *argParser) enterFoldersBefore(operand int) {
-	for ; r.folderCheckedValueCount < len(r.values) && r.values[r.folderCheckedValueCount].operandsBefore <= operand; r.folderCheckedValueCount++ {
-		v := r.values[r.folderCheckedValueCount]
+// applyChdirOptionsBefore applies the options that change the working folder, such as tar -C, as far as
+// they precede an operand: their folder, relative to the base folder so far, becomes the base
+// folder. If the folder is unknown, it records a recursive read of it instead.
+func (r *argParser) applyChdirOptionsBefore(operandIndex int) {
+	for ; r.chdirCheckedValueCount < len(r.values) && r.values[r.chdirCheckedValueCount].operandsBefore <= operandIndex; r.chdirCheckedValueCount++ {
+		v := r.values[r.chdirCheckedValueCount]
 		switch {
 		case r.roleAfterOptionChanges(v.role) != argRoleChdirForLaterOperands:
 		case v.word.IsGlobPattern:

@@ -8,12 +8,12 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// VariableCode returns the command or code that programs run because an
+// CodeRunByEnvVariable returns the command or code that programs run because an
 // environment variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND.
 // Four languages occur only here: "place" is files or folders, separated by ":", from which programs load settings
 // or code; "output" is a file that they write; "source" is URLs of package sources; "check" disables a check.
 // setting has the form NAME=VALUE.
-func VariableCode(setting Word) (n NestedCommandOrCode, ok bool) {
+func CodeRunByEnvVariable(setting Word) (n NestedCommandOrCode, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
 	if i <= 0 || i == len(setting.Text)-1 {
 		return NestedCommandOrCode{}, false
@@ -30,7 +30,7 @@ func VariableCode(setting Word) (n NestedCommandOrCode, ok bool) {
 		if language == "" {
 			language = r.PathAddressOptionOrSwitchKind
 		}
-		return NestedCommandOrCode{Language: language, FileLanguage: r.FileLanguage, VariableHoldingCode: setting.Text[:i], Words: []Word{value}}, true
+		return NestedCommandOrCode{Language: language, ScriptFileLanguage: r.FileLanguage, VariableHoldingCode: setting.Text[:i], Words: []Word{value}}, true
 	}
 	return NestedCommandOrCode{}, false
 }
@@ -38,7 +38,7 @@ func VariableCode(setting Word) (n NestedCommandOrCode, ok bool) {
 // IsPublicHost reports whether an address is that of a public machine: neither this machine nor in a private
 // network.
 func IsPublicHost(address string) bool {
-	_, ok := VariableCode(Word{Text: "ALL_PROXY=http://" + address})
+	_, ok := CodeRunByEnvVariable(Word{Text: "ALL_PROXY=http://" + address})
 	return ok
 }
 
@@ -48,10 +48,10 @@ func EnvVariablesAddingOptions(program string) []string {
 	if entry == nil {
 		return nil
 	}
-	return optionVariables()[entry]
+	return envVariablesAddingOptionsByProgram()[entry]
 }
 
-var optionVariables = sync.OnceValue(func() map[*syntax][]string {
+var envVariablesAddingOptionsByProgram = sync.OnceValue(func() map[*syntax][]string {
 	out := map[*syntax][]string{}
 	for _, g := range knowledge.RunningGroups {
 		if g.PathAddressOptionOrSwitchKind != "options" {
@@ -80,7 +80,7 @@ func VariableMayRunCode(name string) bool {
 
 // addVariableCode records the code that NAME=VALUE makes programs run.
 func (r *argParser) addVariableCode(w Word) {
-	if n, ok := VariableCode(w); ok {
+	if n, ok := CodeRunByEnvVariable(w); ok {
 		r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// fileNamesReachingFindActions returns the file names for which find reaches the actions, such as -exec or
-// -delete, at the argument indexes places, according to its -name tests; nil if any name is
-// possible.
+// fileNamesReachingFindActions returns the names of the files on which find runs the actions, such
+// as -exec or -delete, at the indexes actionArgIndexes of args, according to its -name tests; nil
+// if any name is possible.
 //
-// The constant emptyFoldersMarker represents empty folders of any name. Only tests that always apply
-// count: "-name a -o -name b" gives both names, "! -name a" none.
+// The constant emptyFoldersFileNameMarker represents empty folders of any name. Only tests that always
+// apply count: "-name a -o -name b" gives both names, "! -name a" none.
 func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string {
 	x, _, ok := parseFindExpression(args)
 	if !ok {
@@ -20,7 +20,7 @@ func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string
 	}
 	var out []string
 	for _, place := range actionArgIndexes {
-		names := x.actionNames[place]
+		names := x.fileNamesByActionArgIndex[place]
 		if names == nil {
 			return nil
 		}
@@ -33,27 +33,27 @@ func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string
 // parseFindExpression parses the expression of find and returns it, with the names for which it is true; nil for any
 // name. ok is false if it cannot be parsed.
 func parseFindExpression(args []Word) (x findExpression, names []string, ok bool) {
-	x = findExpression{args: args, actionNames: map[int][]string{}}
+	x = findExpression{args: args, fileNamesByActionArgIndex: map[int][]string{}}
 	for x.next = 1; x.next < len(args) && !args[x.next].IsGlobPattern && !beginsFindExpression(args[x.next].Text); x.next++ {
 	}
 	names = x.parseAlternatives(nil, 0)
 	return x, names, !x.failed && x.next == len(args)
 }
 
-// FindPrintedNames returns the file names that find prints, as far as its arguments tell; nil if any name is possible.
-func FindPrintedNames(args []Word) []string {
+// FileNamesPrintedByFind returns the file names that find prints, as far as its arguments tell; nil if any name is possible.
+func FileNamesPrintedByFind(args []Word) []string {
 	x, names, ok := parseFindExpression(args)
 	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
-		names = x.actionNames[i]
+		names = x.fileNamesByActionArgIndex[i]
 	}
-	if !ok || slices.Contains(names, emptyFoldersMarker) {
+	if !ok || slices.Contains(names, emptyFoldersFileNameMarker) {
 		return nil
 	}
 	return names
 }
 
-// emptyFoldersMarker represents empty folders, of any name, in a list of names.
-const emptyFoldersMarker = "\x00"
+// emptyFoldersFileNameMarker represents empty folders, of any name, in a list of names.
+const emptyFoldersFileNameMarker = "\x00"
 
 // findsOnlyFolders reports whether find finds only folders.
 func (x *findExpression) findsOnlyFolders() bool {
@@ -76,10 +76,10 @@ func beginsFindExpression(word string) bool {
 
 // A findExpression is a find expression that is being parsed.
 type findExpression struct {
-	args        []Word
-	next        int
-	actionNames map[int][]string // names for which an action is reached, by its argument index
-	failed      bool             // the expression cannot be parsed
+	args                      []Word
+	next                      int
+	fileNamesByActionArgIndex map[int][]string // names for which an action is reached, by its argument index
+	failed                    bool             // the expression cannot be parsed
 }
 
 // maxBracketDepth is the maximum nesting of brackets in an expression, and maxFoundNames the maximum number of names.
@@ -156,12 +156,12 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 		return []string{x.args[x.next-1].Text}
 	case "-empty":
 		if x.findsOnlyFolders() {
-			return []string{emptyFoldersMarker}
+			return []string{emptyFoldersFileNameMarker}
 		}
 	case "-delete", "-print", "-print0":
-		x.actionNames[at] = given
+		x.fileNamesByActionArgIndex[at] = given
 	case "-exec", "-execdir", "-ok", "-okdir":
-		x.actionNames[at] = given
+		x.fileNamesByActionArgIndex[at] = given
 		for ; x.next < len(x.args); x.next++ {
 			if text := x.args[x.next].Text; text == ";" || text == "+" && x.args[x.next-1].Text == "{}" {
 				x.next++

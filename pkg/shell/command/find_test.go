@@ -81,7 +81,7 @@ func TestFoundNames(t *testing.T) {
 		for _, w := range strings.Fields(text) {
 			args = append(args, Word{Text: w})
 		}
-		if got := strings.Join(FindPrintedNames(args), " "); got != want {
+		if got := strings.Join(FileNamesPrintedByFind(args), " "); got != want {
 			t.Errorf("%s: writes %q, want %q", text, got, want)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 
 // A GitLine is the parsed arguments of git.
 type GitLine struct {
-	Folder          string   // folder in -C, as written; "" for the working folder
-	OtherRepository bool     // an option such as --git-dir names another repository
-	Subcommand      string   // the subcommand; "" if there is none
-	Args            []string // arguments after the subcommand
+	Folder              string   // folder in -C, as written; "" for the working folder
+	HasRepositoryOption bool     // an option such as --git-dir names another repository
+	Subcommand          string   // the subcommand; "" if there is none
+	Args                []string // arguments after the subcommand
 }
 
 // ParseGit parses the arguments of git.
@@ -27,7 +27,7 @@ func ParseGit(args []string) (l GitLine) {
 			}
 			continue
 		case "--git-dir", "--work-tree":
-			l.OtherRepository = true
+			l.HasRepositoryOption = true
 		case "-c", "--namespace", "--super-prefix", "--config-env", "--attr-source", "--list-cmds", "--shallow-file":
 		default:
 			if strings.HasPrefix(name, "-") {

@@ -17,13 +17,13 @@ func TestGit(t *testing.T) {
 		"-C a -c user.name=push -C b commit": {Folder: "a/b", Subcommand: "commit"},
 		"-C a -C /b status":                  {Folder: "/b", Subcommand: "status"},
 		"-c push commit -C HEAD":             {Subcommand: "commit", Args: []string{"-C", "HEAD"}},
-		"--git-dir push commit":              {OtherRepository: true, Subcommand: "commit"},
-		"--work-tree=push add":               {OtherRepository: true, Subcommand: "add"},
+		"--git-dir push commit":              {HasRepositoryOption: true, Subcommand: "commit"},
+		"--work-tree=push add":               {HasRepositoryOption: true, Subcommand: "add"},
 		"--namespace x --no-pager push":      {Subcommand: "push"},
 		"--exec-path=/x push":                {Subcommand: "push"},
 	} {
 		got := ParseGit(strings.Fields(line))
-		if got.Folder != want.Folder || got.OtherRepository != want.OtherRepository || got.Subcommand != want.Subcommand || !slices.Equal(got.Args, want.Args) {
+		if got.Folder != want.Folder || got.HasRepositoryOption != want.HasRepositoryOption || got.Subcommand != want.Subcommand || !slices.Equal(got.Args, want.Args) {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
 	}

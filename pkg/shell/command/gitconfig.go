@@ -133,6 +133,6 @@ func gitHost(address string) string {
 		host, _, _ := splitRemotePath(Word{Text: address})
 		return effect.CanonicalHost(host.Text)
 	}
-	_, host := effect.URL(address)
+	_, host := effect.NormalizeURL(address)
 	return host
 }

@@ -65,8 +65,8 @@ func (r *argParser) addHarmsOfBundledOptions(optionWord string) {
 	}
 }
 
-// IsSubcommandOrOption reports whether a word is a subcommand or option of a program, at any depth; listed is false for programs
-// without an entry.
+// IsSubcommandOrOption reports whether a word is a subcommand or option of a program, at any depth;
+// isProgramListed is false for programs without an entry.
 func IsSubcommandOrOption(program, word string) (isWordListed, isProgramListed bool) {
 	g := lookupProgram(program)
 	return g != nil && g.hasWord(word, maxSubcommandDepth), g != nil

@@ -10,21 +10,21 @@ import (
 func TestHarm(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]effect.Harm{
-		"git reset --hard HEAD~3":                      effect.DiscardsWork,
-		"git -C sub -c x=y reset --har":                effect.DiscardsWork,
-		"git clean -xfd":                               effect.DiscardsWork,
+		"git reset --hard HEAD~3":                      effect.DiscardsUnpublishedWork,
+		"git -C sub -c x=y reset --har":                effect.DiscardsUnpublishedWork,
+		"git clean -xfd":                               effect.DiscardsUnpublishedWork,
 		"git clean -nfd":                               "",
-		"git clean -nfd --frob":                        effect.DiscardsWork, // not understood
-		"git --frob x reset --hard":                    effect.DiscardsWork,
-		"git --frob x clean -xfd":                      effect.DiscardsWork,
-		"git checkout-index -qaf":                      effect.DiscardsWork,
+		"git clean -nfd --frob":                        effect.DiscardsUnpublishedWork, // not understood
+		"git --frob x reset --hard":                    effect.DiscardsUnpublishedWork,
+		"git --frob x clean -xfd":                      effect.DiscardsUnpublishedWork,
+		"git checkout-index -qaf":                      effect.DiscardsUnpublishedWork,
 		"git reset --soft HEAD~3":                      "",
 		"git commit -m 'reset --hard'":                 "",
 		"git commit -m reset --hard":                   "",
 		"git prune -n":                                 "",
-		"GIT reset --hard":                             effect.DiscardsWork,
-		"/usr/bin/git reset --hard":                    effect.DiscardsWork,
-		"./git reset --hard":                           effect.DiscardsWork,
+		"GIT reset --hard":                             effect.DiscardsUnpublishedWork,
+		"/usr/bin/git reset --hard":                    effect.DiscardsUnpublishedWork,
+		"./git reset --hard":                           effect.DiscardsUnpublishedWork,
 		"docker system prune -af":                      effect.DestroysResources,
 		"docker system prune -f --filter label=my-app": "",
 		"docker --context x system prune --volumes":    effect.DestroysResources,
@@ -42,7 +42,7 @@ func TestHarm(t *testing.T) {
 		"usermod --help":                               "",
 		"tcpdump -i eth0":                              effect.RecordsUser,
 		"tcpdump -r a.pcap":                            "",
-		"schtasks /CREATE /tn x /tr y":                 effect.RegistersTasks,
+		"schtasks /CREATE /tn x /tr y":                 effect.RegistersWindowsTasksOrServices,
 		"schtasks -query":                              "",
 	} {
 		got := effect.Harm("")

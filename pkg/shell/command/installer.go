@@ -17,9 +17,9 @@ type Installer struct {
 // An Installation is one installation that a command asks for.
 type Installation struct {
 	*Installer
-	Folders      []Word // target folders; none for the default
-	Sources      []Word // packages or paths that are installed
-	ProgramNames []Word // names of the installed programs
+	TargetFolders []Word // target folders; none for the default
+	Sources       []Word // packages or paths that are installed
+	ProgramNames  []Word // names of the installed programs
 }
 
 // FindInstallations returns the installations that an installer's arguments ask for.
@@ -60,9 +60,9 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 			ended = true
 			continue
 		}
-		list := l.optionList(name)
+		list := l.valueOptionListStartingAt(name)
 		if list == nil && !attached && len(name) > 2 && name[1] != '-' { // a short option with its value: -t~/x
-			if short := l.optionList(name[:2]); short != nil {
+			if short := l.valueOptionListStartingAt(name[:2]); short != nil {
 				list, value, attached = short, skipBytes(w, 2), true
 			}
 		}
@@ -104,20 +104,20 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// optionList returns the option list that contains an option with a value, from that option on.
-func (l *Installer) optionList(name string) []string {
+// valueOptionListStartingAt returns the option list that contains an option with a value, from that option on.
+func (l *Installer) valueOptionListStartingAt(optionName string) []string {
 	for _, list := range [...][]string{l.binFolderOptions, l.installPrefixOptions, l.packageSourceOptions, l.programNameOptions, l.optionsWithIgnoredValue} {
-		if i := slices.Index(list, name); i >= 0 {
+		if i := slices.Index(list, optionName); i >= 0 {
 			return list[i:]
 		}
 	}
 	return nil
 }
 
-// addTargetFolder records w as the target folder, or with below its subfolder bin.
+// addTargetFolder records w as the target folder or, if isInstallPrefix is true, its subfolder bin.
 func (in *Installation) addTargetFolder(w Word, isInstallPrefix bool) {
 	if isInstallPrefix {
 		w.Text = strings.TrimSuffix(w.Text, "/") + "/bin"
 	}
-	in.Folders = append(in.Folders, w)
+	in.TargetFolders = append(in.TargetFolders, w)
 }

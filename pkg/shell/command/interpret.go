@@ -14,9 +14,9 @@ const maxSubcommandDepth = 8
 
 // Interpret returns the effect of running args[0] with the other args. It takes time linear in the
 // size of args and never panics. listed are further operands: those read from the files in
-// Interpretation.OperandFiles of an earlier call, or from its standard input if that is Listed; nil
-// if they are unknown.
-func Interpret(args []Word, listed ...Word) Interpretation {
+// Interpretation.OperandListFiles of an earlier call, or from its standard input if that is a
+// StreamOperandList; nil if they are unknown.
+func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	if len(args) == 0 {
 		return Interpretation{WhyNotUnderstood: "no program"}
 	}
@@ -38,7 +38,7 @@ func Interpret(args []Word, listed ...Word) Interpretation {
 	r.args = args
 	r.enterSyntax(g)
 	r.parseArgs()
-	r.operandsFromFileOrStdin = listed
+	r.operandsFromFileOrStdin = operandsFromFileOrStdin
 	if onlyPrintsHelp(g, args) {
 		r.activeActionFlags = r.activeActionFlags&^actionFlagCancelsDryRun | actionFlagDryRun
 	}
@@ -56,14 +56,14 @@ func Interpret(args []Word, listed ...Word) Interpretation {
 	}
 	r.result.Understood = r.result.WhyNotUnderstood == ""
 	r.result.StdinKnown = r.result.StdinKnown || r.result.Stdin != StreamPlainData || r.result.Stdout == StreamFilteredStdin || r.result.Stdout == StreamDecodedStdin || r.activeActionFlags&actionFlagDryRun != 0
-	r.result.Language = g.language
+	r.result.StdinCodeLanguage = g.language
 	if g.stdinRole != 0 {
-		r.result.Language = queryLanguagePrefix + name
+		r.result.StdinCodeLanguage = queryLanguagePrefix + name
 	}
 	r.result.IsWindowsProgram = g.argStyle&argStyleWindowsSlashOptions != 0
 	r.result.WritesDecoded = r.activeActionFlags&actionFlagWritesDecoded != 0
-	r.result.SendsArguments, r.result.VariableArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagShellVariableIsDatabaseAddress != 0
-	if r.activeActionFlags&actionFlagRemoteDestination == 0 || r.activeActionFlags&(actionFlagColonPrefixNamesContainer|actionFlagDryRun) != 0 {
+	r.result.SendsArguments, r.result.ShellVariableArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagShellVariableIsDatabaseAddress != 0
+	if r.activeActionFlags&actionFlagDestinationIsRemote == 0 || r.activeActionFlags&(actionFlagColonPrefixNamesContainer|actionFlagDryRun) != 0 {
 		r.markCopiesNotSent()
 	}
 	r.result.InstallsByName = r.result.Understood && r.operandRoles.middleRole == argRolePackage && len(r.result.OperandEffects) == 0
@@ -118,7 +118,7 @@ type argParser struct {
 	activeActionFlags                 actionFlags
 
 	values                  []valueWithRole
-	folderCheckedValueCount int    // number of entries of values that were already checked for folder options such as tar -C
+	chdirCheckedValueCount  int    // number of entries of values that were already checked for folder options such as tar -C
 	operandArgIndexes       []int  // indices in args
 	operandsFromFileOrStdin []Word // further operands from files or standard input
 	baseFolder              string // base folder of relative paths, "" for the working folder
@@ -132,7 +132,7 @@ type argParser struct {
 	remoteVerb              string // verb of a remote change: the most severe one, see verbsBySeverity
 	targetHostsAndDatabases []Word // hosts, databases, clusters and accounts that the command works on
 	requestMethod           string // method of a request that changes something, in capitals
-	controlledService       string // the service whose control socket is used
+	controlPlaneService     string // the service whose control socket is used
 }
 
 // A valueWithRole is a word with its role. Roles are applied after all options are parsed, since a later option may change
@@ -144,10 +144,10 @@ type valueWithRole struct {
 	runsBeforeMainScript bool // its code runs before the main program, which is given by other arguments: perl -MFILE, bash --rcfile FILE
 }
 
-// valueRunsFirst reports whether the code in an option's value runs before the main program, as in
+// valueRunsBeforeMainScript reports whether the code in an option's value runs before the main program, as in
 // perl -MFILE, and is not the main program itself. An option that gives the main program also
 // changes the meaning of the operands.
-func (a *optionOrCommandAction) valueRunsFirst() bool {
+func (a *optionOrCommandAction) valueRunsBeforeMainScript() bool {
 	return a.operandRoles == nil && a.actionFlags&actionFlagEndsOptions == 0
 }
 
@@ -238,7 +238,7 @@ func (r *argParser) parseOperand(i int) int {
 	}
 	if r.innermostLevel.argStyle&argStyleLeadingAssignments != 0 && len(r.operandArgIndexes) == 0 && isEnvironmentAssignment(w.Text) {
 		r.addEnvSetting(w)
-		if n, ok := VariableCode(w); ok {
+		if n, ok := CodeRunByEnvVariable(w); ok {
 			r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 		}
 		return i + 1
@@ -302,7 +302,7 @@ func (g *syntax) isSkippableWord(name string) bool {
 func (r *argParser) applyOption(a *optionOrCommandAction, w Word) {
 	r.applyAction(a)
 	if len(a.valueRoles) > 0 {
-		r.values = append(r.values, valueWithRole{a.valueRoles[0], w, len(r.operandArgIndexes), a.valueRunsFirst()})
+		r.values = append(r.values, valueWithRole{a.valueRoles[0], w, len(r.operandArgIndexes), a.valueRunsBeforeMainScript()})
 	}
 }
 
@@ -348,7 +348,7 @@ func minClassRank(k effect.Kind) classRank {
 	case effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield:
 		return privilegedClassRank
 	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
-		effect.RunDownload, effect.RunDecoded, effect.RunOtherCommandOutput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.UnknownEffect:
+		effect.RunDownload, effect.RunDecodedText, effect.RunOtherCommandOutput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.UnknownEffect:
 	}
 	return readOnlyClassRank
 }
@@ -380,7 +380,7 @@ func (r *argParser) addScript(language string, w Word) {
 		}
 		return
 	}
-	r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: []Word{w}})
+	r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: language, Words: []Word{w}})
 }
 
 // isStdinPath reports whether a path means standard input.

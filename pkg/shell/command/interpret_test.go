@@ -67,7 +67,7 @@ func TestVariable(t *testing.T) {
 		{"=x", ""},
 		{"PAGER", ""},
 	} {
-		n, ok := VariableCode(Word{Text: tt.setting})
+		n, ok := CodeRunByEnvVariable(Word{Text: tt.setting})
 		got := ""
 		if ok {
 			got = strings.TrimPrefix(summary(Interpretation{Understood: true, Class: effect.ReadOnly, NestedCommandsAndCode: []NestedCommandOrCode{n}}), "readonly, ")
@@ -145,7 +145,7 @@ func FuzzInterpret(f *testing.F) {
 		if u.Understood && (u.WhyNotUnderstood != "" || u.Class == effect.UnknownClass && !u.IsWindowsProgram) || !u.Understood && u.WhyNotUnderstood == "" {
 			t.Fatalf("known %t, class %q, reason %q", u.Understood, u.Class, u.WhyNotUnderstood)
 		}
-		from := map[effect.Span]bool{}
+		from := map[effect.CommandTextSpan]bool{}
 		for _, w := range words {
 			from[w.Span] = true
 		}
@@ -174,7 +174,7 @@ func BenchmarkInterpret(b *testing.B) {
 
 func TestOfWindows(t *testing.T) {
 	for name, want := range map[string]string{"find": "cmd:find", "DEL": "cmd:del", "reg": "reg", "psexec64": "psexec64", "git": "", "nosuch": ""} {
-		if got, ok := WindowsProgramEntry(name); ok != (want != "") || ok && got != want {
+		if got, ok := WindowsProgramTableName(name); ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %q, %t", name, got, ok)
 		}
 	}

@@ -23,7 +23,7 @@ var runsNothing = map[string]string{
 // run a download, in each way to hand it one, and none that is a file of the project.
 func TestInterpretersOfDownloads(t *testing.T) {
 	t.Parallel()
-	place := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
+	place := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me", WorkspaceRoots: []string{"/home/me/app"}}
 	runs := func(text string) bool {
 		return slices.ContainsFunc(shell.Analyze(text, place).Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.RunDownload })
 	}

@@ -2,9 +2,9 @@ package command
 
 import "slices"
 
-// appendListedOperands adds the operands that are listed in files or on standard input.
-func (r *argParser) appendListedOperands() {
-	if len(r.result.OperandFiles) == 0 && r.result.Stdin != StreamOperandList {
+// appendOperandsFromFileOrStdin adds the operands that are listed in files or on standard input.
+func (r *argParser) appendOperandsFromFileOrStdin() {
+	if len(r.result.OperandListFiles) == 0 && r.result.Stdin != StreamOperandList {
 		return
 	}
 	if r.operandsFromFileOrStdin == nil {

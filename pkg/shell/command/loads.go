@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Loader describes the files that a program runs because they are in its working folder or its arguments; see
-// loads.yaml.
+// A CodeFileLoader describes the files that a program runs because they are in its working folder
+// or its arguments; see loads.yaml.
 type CodeFileLoader struct {
 	FileNameGlobs                 []string // globs of the file names
 	RequiredArgGlobs              []string // globs of arguments, one of which must be present; empty for none
@@ -19,7 +19,7 @@ type CodeFileLoader struct {
 	RecipeTextOptions             []string // options whose value is a part of the recipe
 	OptionsWithIgnoredValue       []string // other options with a value
 	GlobFilesMustBeInArgs         bool     // files that match a glob with a wildcard are loaded only if an argument names them
-	possibleLastBytes             string   // possible last bytes of names that match Names; "" for any
+	possibleLastBytes             string   // possible last bytes of names that match FileNameGlobs; "" for any
 }
 
 // CodeFileLoaders returns the loaders of a program that runs with args. They are entries of the table and must not be
@@ -59,7 +59,8 @@ func matchesAnyGlob(globs []string, name string) bool {
 	})
 }
 
-// A recipe is an entry of recipes.yaml.
+// A recipeFileFormat is an entry of recipes.yaml: a format of build and task files, such as
+// Makefiles.
 type recipeFileFormat struct {
 	formatName   string
 	pathGlobs    []string

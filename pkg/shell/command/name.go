@@ -74,8 +74,8 @@ var programsByPrefix = sync.OnceValue(func() []program {
 	return list
 })
 
-// InterpreterLanguage returns the language of the code that an interpreter reads, named as in [Nested]; "" if the name is not
-// a listed interpreter.
+// InterpreterLanguage returns the language of the code that an interpreter reads, named as in
+// [NestedCommandOrCode]; "" if the name is not a listed interpreter.
 func InterpreterLanguage(name string) string {
 	if g := lookupProgram(name); g != nil {
 		return g.language

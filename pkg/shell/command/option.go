@@ -105,8 +105,8 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 
 // Actions of options that nearly every program has, and of negated options.
 var (
-	helpOption    = optionOrCommandAction{streams: streamChanges{setsStdin: true}}
-	negatedOption = optionOrCommandAction{}
+	helpOption             = optionOrCommandAction{streams: streamChanges{setsStdin: true}}
+	noPrefixedOptionAction = optionOrCommandAction{}
 )
 
 // lookupAbbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
@@ -128,7 +128,7 @@ func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
 	}
 	if hasPrefix(name, "--no-") {
 		if a := r.lookupOption("--" + name[len("--no-"):]); a != nil && a.actionFlags&actionFlagUnjudgeable == 0 {
-			return &negatedOption
+			return &noPrefixedOptionAction
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
 			if hasPrefix(w.Text, o.name) {
 				r.applyOption(o.value, skipBytes(w, len(o.name)))
 				if len(o.value.valueRoles) == 1 && o.value.valueRoles[0] == argRoleTextOrPath && !strings.Contains(w.Text, "=") {
-					r.addPossibleValue(i)
+					r.addPossibleOptionValue(i)
 				}
 				if o.value.actionFlags&actionFlagUnjudgeable != 0 {
 					r.setNotUnderstood("option %s cannot be judged", w.Text)
@@ -197,7 +197,7 @@ func (r *argParser) parseBundledOptions(i int, letters string) int {
 			// An optional value is the rest of the word: sed -i.bak, sed -iE.
 			r.applyAction(a)
 			if rest.Text != "" {
-				r.values = append(r.values, valueWithRole{a.valueRoles[0], rest, len(r.operandArgIndexes), a.valueRunsFirst()})
+				r.values = append(r.values, valueWithRole{a.valueRoles[0], rest, len(r.operandArgIndexes), a.valueRunsBeforeMainScript()})
 			}
 			return i + 1
 		}
@@ -246,7 +246,7 @@ func (r *argParser) parseOptionValues(a *optionOrCommandAction, name string, i i
 			r.setNotUnderstood("option %s has no value", name)
 			return i
 		}
-		r.values = append(r.values, valueWithRole{role, r.args[i], len(r.operandArgIndexes), a.valueRunsFirst()})
+		r.values = append(r.values, valueWithRole{role, r.args[i], len(r.operandArgIndexes), a.valueRunsBeforeMainScript()})
 		i++
 	}
 	return i
@@ -281,22 +281,22 @@ func (r *argParser) addUnknownOption(i int) int {
 		r.values = append(r.values, valueWithRole{role: argRoleTextOrPath, word: skipBytes(w, eq+1)})
 		return i + 1
 	}
-	r.addUnrecognized(w, true)
-	r.addPossibleValue(i)
+	r.addUnrecognizedWord(w, true)
+	r.addPossibleOptionValue(i)
 	return i + 1
 }
 
-// addPossibleValue records the word after an unknown option, which may be its value. Devices are skipped: they are
+// addPossibleOptionValue records the word after an unknown option, which may be its value. Devices are skipped: they are
 // operands.
-func (r *argParser) addPossibleValue(i int) {
-	if i+1 < len(r.args) && !hasPrefix(r.args[i+1].Text, "-") && !hasPrefix(r.args[i+1].Text, "/dev/") {
-		r.addUnrecognized(r.args[i+1], true)
+func (r *argParser) addPossibleOptionValue(optionIndex int) {
+	if optionIndex+1 < len(r.args) && !hasPrefix(r.args[optionIndex+1].Text, "-") && !hasPrefix(r.args[optionIndex+1].Text, "/dev/") {
+		r.addUnrecognizedWord(r.args[optionIndex+1], true)
 	}
 }
 
-// addUnrecognized records a word without a meaning in any entry.
-func (r *argParser) addUnrecognized(w Word, option bool) {
-	r.result.Unrecognized = append(r.result.Unrecognized, UnrecognizedWord{w, option})
+// addUnrecognizedWord records a word without a meaning in any entry.
+func (r *argParser) addUnrecognizedWord(w Word, maybeOptionValue bool) {
+	r.result.Unrecognized = append(r.result.Unrecognized, UnrecognizedWord{w, maybeOptionValue})
 }
 
 // allowsUnlistedOptions reports whether unlisted options are allowed at this level; the program may do more than read.

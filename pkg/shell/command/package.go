@@ -58,8 +58,8 @@ func (r *argParser) addPackage(w Word) {
 	}
 }
 
-// registryByPrefix maps the prefixes of package names, as in deno and mise, to registries.
-var registryByPrefix = map[string]string{
+// packageRegistryByNamePrefix maps the prefixes of package names, as in deno and mise, to registries.
+var packageRegistryByNamePrefix = map[string]string{
 	"npm": "npm", "jsr": "jsr", "pypi": "pypi", "pipx": "pypi", "cargo": "crates", "gem": "gems", "go": "go", "nuget": "nuget", "dotnet": "nuget", "conda": "conda",
 	"ubi": "repository", "aqua": "repository", "spm": "repository",
 }
@@ -67,7 +67,7 @@ var registryByPrefix = map[string]string{
 // addPrefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
 func (r *argParser) addPrefixedPackage(w Word) bool {
 	prefix, name, ok := strings.Cut(w.Text, ":")
-	registry := registryByPrefix[prefix]
+	registry := packageRegistryByNamePrefix[prefix]
 	if !ok || registry == "" || name == "" || hasPrefix(name, "//") {
 		return false
 	}
@@ -171,8 +171,8 @@ func stripPackageVersionAndScope(words []Word) []Word {
 	return words
 }
 
-// addProjectCreator records the package that "npm create NAME" runs, or the repository that "bun create" copies.
-func (r *argParser) addProjectCreator(w Word) {
+// addNPMCreateTemplate records the package that "npm create NAME" runs, or the repository that "bun create" copies.
+func (r *argParser) addNPMCreateTemplate(w Word) {
 	name, version, _ := strings.Cut(w.Text, "@")
 	scope, rest, scoped := strings.Cut(version, "/")
 	switch {
@@ -193,8 +193,8 @@ func (r *argParser) addProjectCreator(w Word) {
 	r.addPrefixedPackage(w)
 }
 
-// addModulePath records a Go module, and its source if that is not a well-known code host.
-func (r *argParser) addModulePath(w Word) {
+// addGoModulePath records a Go module, and its source if that is not a well-known code host.
+func (r *argParser) addGoModulePath(w Word) {
 	w = skipBytes(w, strings.LastIndexByte(w.Text, '=')+1)
 	host, _, _ := strings.Cut(w.Text, "/")
 	if w.IsGlobPattern || !strings.Contains(host, ".") || strings.Trim(host, ".") == "" {
@@ -215,14 +215,14 @@ func (r *argParser) applyPackageRole(role argRole, w Word) {
 	case argRoleNPMPackage, argRolePackageProvidingProgram:
 		r.addNPMPackage(w)
 	case argRoleNPMCreateTemplate:
-		r.addProjectCreator(w)
+		r.addNPMCreateTemplate(w)
 	case argRoleTemplateRepository:
 		if r.addPlugin(w); FileLanguage(w.Text) != "" {
 			break
 		}
 		r.result.Packages = append(r.result.Packages, Package{w, "repository"})
 	case argRoleGoModulePath:
-		r.addModulePath(w)
+		r.addGoModulePath(w)
 	case argRoleGoProgram:
 		built := w
 		if strings.IndexByte("./~", (w.Text + " ")[0]) >= 0 || strings.HasSuffix(w.Text, ".go") {
@@ -230,7 +230,7 @@ func (r *argParser) applyPackageRole(role argRole, w Word) {
 		}
 		r.result.BuiltSources = append(r.result.BuiltSources, built)
 		if strings.Contains(w.Text, "@") {
-			r.addModulePath(w)
+			r.addGoModulePath(w)
 		} else if host, _, below := strings.Cut(w.Text, "/"); below && strings.Contains(strings.TrimLeft(host, "."), ".") && !w.IsGlobPattern {
 			r.result.Packages = append(r.result.Packages, Package{w, "go"})
 		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {

@@ -22,14 +22,14 @@ func ServiceAtURL(url string) (service string, ok bool) {
 	if i < 0 || !effect.ThisMachine(effect.CanonicalHost(authority[:i])) {
 		return "", false
 	}
-	return serviceAtPort(authority[i+1:])
+	return serviceAtPortOrSocketWord(authority[i+1:])
 }
 
-// serviceAtPort returns the service of a port, or of a word in a socket's name.
-func serviceAtPort(key string) (service string, ok bool) {
+// serviceAtPortOrSocketWord returns the service of a port, or of a word in a socket's name.
+func serviceAtPortOrSocketWord(portOrSocketWord string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
-		if at == key {
+		if at == portOrSocketWord {
 			return name, true
 		}
 	}
@@ -40,7 +40,7 @@ func serviceAtPort(key string) (service string, ok bool) {
 func serviceAtSocket(path string) (service string, ok bool) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {
-		if service, ok = serviceAtPort(part); ok {
+		if service, ok = serviceAtPortOrSocketWord(part); ok {
 			return service, true
 		}
 	}
@@ -57,10 +57,10 @@ func (r *argParser) setRequestMethod(name string) {
 	}
 }
 
-// setControlledService records that the command sends requests to a local service.
-func (r *argParser) setControlledService(service string, ok bool) {
+// setControlPlaneService records that the command sends requests to a local service.
+func (r *argParser) setControlPlaneService(service string, ok bool) {
 	if ok {
-		r.controlledService = service
+		r.controlPlaneService = service
 	}
 }
 
@@ -79,7 +79,7 @@ func urlDatabaseName(url Word) (name string, isTestDatabase bool) {
 // service.
 func (r *argParser) addHTTPRequestChanges() {
 	if r.requestMethod == "" {
-		r.controlledService = ""
+		r.controlPlaneService = ""
 		return
 	}
 	local, trial, index := true, true, ""
@@ -88,23 +88,23 @@ func (r *argParser) addHTTPRequestChanges() {
 		if t.Kind != effect.HTTPRequest {
 			continue
 		}
-		r.setControlledService(ServiceAtURL(t.Word.Text))
-		_, host := effect.URL(t.Word.Text)
+		r.setControlPlaneService(ServiceAtURL(t.Word.Text))
+		_, host := effect.NormalizeURL(t.Word.Text)
 		local = local && effect.Loopback(host)
 		name, ok := urlDatabaseName(t.Word)
 		index, trial = name, trial && ok && local
 	}
 	switch {
-	case r.controlledService != "" && r.requestMethod != "DELETE":
+	case r.controlPlaneService != "" && r.requestMethod != "DELETE":
 		r.recordRemoteChangeVerb("run")
 	case gone && !local:
 		r.recordRemoteChangeVerb("delete")
-	case r.requestMethod == "DELETE" && (r.controlledService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
+	case r.requestMethod == "DELETE" && (r.controlPlaneService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
 		r.recordRemoteChangeVerb("delete")
 	default:
 		return
 	}
-	if trial && index != "" && r.controlledService != "" && r.requestMethod == "DELETE" {
+	if trial && index != "" && r.controlPlaneService != "" && r.requestMethod == "DELETE" {
 		r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, Word{Text: index})
 	}
 	r.addEffect(effect.ChangeRemoteSystem)

@@ -28,24 +28,24 @@ func load(t testing.TB) []grammar.Program {
 func TestExamples(t *testing.T) {
 	fill, entries := map[string]map[string]string{}, map[string]string{}
 	for _, p := range load(t) {
-		entries[p.Name] = p.EntryName
+		entries[p.Name] = p.YAMLEntryName
 	}
 	for _, p := range load(t) {
 		for _, e := range p.Examples {
 			u := Interpret(split(e.Command))
 			got := summary(u)
 			if e.WantedEffects == "" && *update {
-				if fill[p.File] == nil {
-					fill[p.File] = map[string]string{}
+				if fill[p.YAMLFileName] == nil {
+					fill[p.YAMLFileName] = map[string]string{}
 				}
-				fill[p.File][e.Command] = got
+				fill[p.YAMLFileName][e.Command] = got
 				continue
 			}
 			if got != e.WantedEffects {
-				t.Errorf("%s: %s\n got %s (%s)\nwant %s", p.File, e.Command, got, u.WhyNotUnderstood, e.WantedEffects)
+				t.Errorf("%s: %s\n got %s (%s)\nwant %s", p.YAMLFileName, e.Command, got, u.WhyNotUnderstood, e.WantedEffects)
 			}
-			if _, name := splitProgramPath(split(e.Command)[0].Text); entries[name] != p.EntryName && lookupProgram(name) != lookupProgram(p.Name) {
-				t.Errorf("%s: the example %q is not about %s", p.File, e.Command, p.Name)
+			if _, name := splitProgramPath(split(e.Command)[0].Text); entries[name] != p.YAMLEntryName && lookupProgram(name) != lookupProgram(p.Name) {
+				t.Errorf("%s: the example %q is not about %s", p.YAMLFileName, e.Command, p.Name)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func fillExamples(t *testing.T, path string, wants map[string]string) {
 // can tell what runs.
 func TestDynamicSaysWhy(t *testing.T) {
 	for _, p := range load(t) {
-		silent(t, p.File+": "+p.Name, p.Grammar, "")
+		silent(t, p.YAMLFileName+": "+p.Name, p.Grammar, "")
 	}
 }
 
@@ -91,11 +91,11 @@ func silent(t *testing.T, name string, g *grammar.Grammar, why string) {
 	if g.EffectsDescription != "" {
 		why = g.EffectsDescription
 	}
-	actions := []grammar.Action{}
-	if g.BaseAction != nil {
-		actions = append(actions, *g.BaseAction)
+	actions := []grammar.OptionOrCommandAction{}
+	if g.UnconditionalAction != nil {
+		actions = append(actions, *g.UnconditionalAction)
 	}
-	for _, o := range slices.Concat(g.Options, g.Prefixes, g.KeyValueOperands, g.ArgTextPatterns) {
+	for _, o := range slices.Concat(g.Options, g.OptionPrefixes, g.KeyValueOperands, g.ArgTextPatterns) {
 		actions = append(actions, o.Action)
 	}
 	for _, a := range actions {

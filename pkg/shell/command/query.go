@@ -29,8 +29,8 @@ func RunsCommands(language string) bool {
 	return role == argRoleMakeRules || role == argRoleExEditorCommands
 }
 
-// OnlyWritesFiles reports whether code of a one-program language only changes the content of files, as a patch does.
-func OnlyWritesFiles(language string) bool {
+// HasOnlyFileWriteEffects reports whether code of a one-program language only changes the content of files, as a patch does.
+func HasOnlyFileWriteEffects(language string) bool {
 	return queryLanguageStdinRole(language) == argRoleDiffText
 }
 
@@ -54,17 +54,17 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 	return r.result, true
 }
 
-// applyInputRole applies the role of an operand that only few programs have: code and files in a
+// applyProgramSpecificRole applies the role of an operand that only few programs have: code and files in a
 // language that only one program reads, hosts and databases that the command works on, and plugins.
-func (r *argParser) applyInputRole(role argRole, w Word) {
+func (r *argParser) applyProgramSpecificRole(role argRole, w Word) {
 	switch role {
 	case argRoleSubcommandLines:
-		r.applyInputLines(w)
+		r.applySubcommandLines(w)
 	case argRoleTextToSearchForPatterns:
 		r.setStdinIsNotCode()
 		r.applyTextPatterns(r.levels[0].argTextPatterns, w)
 	case argRoleQueryLanguageFile:
-		r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
 	case argRoleTargetHostOrDatabase:
 		r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, w)
 	case argRoleHTTPMethod:
@@ -87,7 +87,7 @@ func (r *argParser) applyInputRole(role argRole, w Word) {
 		}
 	case argRoleOperandListFile:
 		r.addOperandEffect(effect.ReadFile, w, false)
-		r.result.OperandFiles = append(r.result.OperandFiles, w)
+		r.result.OperandListFiles = append(r.result.OperandListFiles, w)
 	case argRoleMakeRules:
 		r.addMakeRecipes(w)
 	case argRolePatchFile:
@@ -95,12 +95,12 @@ func (r *argParser) applyInputRole(role argRole, w Word) {
 			r.addOperandEffect(effect.ReadFile, w, false)
 			break
 		}
-		r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: queryLanguagePrefix + "patch", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: queryLanguagePrefix + "patch", Words: []Word{w}})
 	case argRoleSettingsPath:
 		r.addOperandEffect(effect.ReadFile, w, false)
 		r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, NestedCommandOrCode{Language: "place", VariableHoldingCode: "-", Words: []Word{w}})
 	case argRoleProxyOrServer:
-		r.addServer(w)
+		r.addContactedProxyOrServer(w)
 	case argRoleRequestBody:
 		if r.requestMethod == "" {
 			r.requestMethod = "POST"
@@ -110,7 +110,7 @@ func (r *argParser) applyInputRole(role argRole, w Word) {
 		r.addPatchedFiles(w)
 	case argRoleControlSocket:
 		r.addOperandEffect(effect.ReadFile, w, false)
-		r.setControlledService(serviceAtSocket(w.Text))
+		r.setControlPlaneService(serviceAtSocket(w.Text))
 	}
 }
 
@@ -142,8 +142,8 @@ func (r *argParser) addMakeRecipes(w Word) {
 	}
 }
 
-// applyInputLines handles input lines that are subcommands of the program.
-func (r *argParser) applyInputLines(w Word) {
+// applySubcommandLines handles input lines that are subcommands of the program.
+func (r *argParser) applySubcommandLines(w Word) {
 	r.setStdinIsNotCode()
 	n := 0
 	for line := range strings.Lines(w.Text) {
@@ -168,7 +168,7 @@ func (r *argParser) applyInputLines(w Word) {
 
 // addPatchedFiles records the files that a patch changes.
 func (r *argParser) addPatchedFiles(w Word) {
-	for i, f := range patch.Files(w.Text) {
+	for i, f := range patch.FindPatchedFiles(w.Text) {
 		kind := effect.WriteFile
 		if f.Op == patch.Delete {
 			kind = effect.DeleteFile

@@ -25,9 +25,9 @@ func (r *argParser) addURL(w Word) {
 	}
 }
 
-// addServer records a proxy, or a server that gets the requests in place of the URL's host: HOST, URL,
+// addContactedProxyOrServer records a proxy, or a server that gets the requests in place of the URL's host: HOST, URL,
 // HOST:PORT:ADDRESS, or HOST:PORT:HOST:PORT.
-func (r *argParser) addServer(w Word) {
+func (r *argParser) addContactedProxyOrServer(w Word) {
 	address := w.Text
 	if i := strings.LastIndex(address, "://"); i > 0 {
 		address = address[i+len("://"):]
@@ -36,7 +36,7 @@ func (r *argParser) addServer(w Word) {
 	}
 	w.Text = address
 	r.addHost(w)
-	r.result.Servers = append(r.result.Servers, w)
+	r.result.ProxiesAndReplacementServers = append(r.result.ProxiesAndReplacementServers, w)
 }
 
 // addDownloadedFile records the file to which a download is saved if no name is given.
@@ -95,12 +95,12 @@ func (r *argParser) addRequestData(role argRole, w Word) {
 			if hasPrefix(w.Text, prefix) && len(w.Text) > len(prefix) {
 				r.addOperandEffect(effect.ReadFile, skipBytes(w, len(prefix)), false)
 				if role == argRoleTextOrPath {
-					r.addUnrecognized(skipBytes(w, len(prefix)), true)
+					r.addUnrecognizedWord(skipBytes(w, len(prefix)), true)
 				}
 				return
 			}
 		}
-		r.addUnrecognized(w, role == argRoleTextOrPath)
+		r.addUnrecognizedWord(w, role == argRoleTextOrPath)
 	default:
 		if hasPrefix(w.Text, "@") {
 			r.addUpload(w, w.Text[1:])
@@ -281,7 +281,7 @@ func (r *argParser) addCopySource(w Word) {
 // setRemoteDestination records that the destination is another machine.
 func (r *argParser) setRemoteDestination() {
 	r.addEffect(effect.ChangeRemoteSystem)
-	r.activeActionFlags |= actionFlagRemoteDestination
+	r.activeActionFlags |= actionFlagDestinationIsRemote
 }
 
 // addCloudObject records a path in a cloud store, or a local path.
@@ -328,15 +328,15 @@ func isWellKnownKubernetesManifest(w Word) bool {
 	return false
 }
 
-// isVolumePath reports whether the source of a volume is a path; a bare name is a volume of the container engine.
-func isVolumePath(s string) bool {
-	return s != "" && (strings.ContainsAny(s, "/~") || s[0] == '.')
+// isVolumeSourceHostPath reports whether the source of a volume is a path; a bare name is a volume of the container engine.
+func isVolumeSourceHostPath(volumeSource string) bool {
+	return volumeSource != "" && (strings.ContainsAny(volumeSource, "/~") || volumeSource[0] == '.')
 }
 
 // addVolume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
 func (r *argParser) addVolume(w Word) {
 	src, rest, ok := strings.Cut(w.Text, ":")
-	if !ok || !isVolumePath(src) && !w.IsGlobPattern {
+	if !ok || !isVolumeSourceHostPath(src) && !w.IsGlobPattern {
 		return
 	}
 	i := strings.LastIndexByte(rest, ':')
@@ -360,7 +360,7 @@ func (r *argParser) addMount(w Word) {
 			onlyRead = v != "false" && v != "0"
 		}
 	}
-	if bind || isVolumePath(src) {
+	if bind || isVolumeSourceHostPath(src) {
 		r.addMountedFolder(w, src, onlyRead)
 	}
 }

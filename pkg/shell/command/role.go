@@ -11,11 +11,11 @@ import (
 // coversRemainingArgs reports whether a role covers all remaining words.
 func (r argRole) coversRemainingArgs() bool { return r >= argRoleArgv }
 
-// languages are the languages of the code roles, in their order.
-var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "ipython", "code"}
+// codeRoleLanguages are the languages of the code roles, in their order.
+var codeRoleLanguages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "ipython", "code"}
 
-// scriptLanguages are the languages of the script roles, in their order.
-var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
+// scriptFileRoleLanguages are the languages of the script roles, in their order.
+var scriptFileRoleLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
 // applyRoles applies the roles of values and operands after all arguments are parsed.
 func (r *argParser) applyRoles() {
@@ -38,7 +38,7 @@ func (r *argParser) applyRoles() {
 		r.applyRole(v.role, v.word, false)
 		r.stdinIsCode = codeRead && (v.runsBeforeMainScript || r.stdinIsCode)
 	}
-	r.appendListedOperands()
+	r.appendOperandsFromFileOrStdin()
 	r.applyOperandRolesByPosition()
 	if entry := r.containerEntryPointCommand(); len(entry) > 0 && !slices.ContainsFunc(r.result.NestedCommandsAndCode, func(n NestedCommandOrCode) bool { return n.Remote }) {
 		r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: entry, Remote: true})
@@ -118,7 +118,7 @@ func (r *argParser) applyOperandRolesByPosition() {
 		case k >= n-tail:
 			role = s.lastRoles[len(s.lastRoles)-(n-k)]
 		}
-		r.enterFoldersBefore(k)
+		r.applyChdirOptionsBefore(k)
 		r.applyRole(role, r.args[i], true)
 	}
 	r.baseFolder = entered
@@ -168,14 +168,14 @@ func (r *argParser) addSentFile(w Word, isRecursive bool) {
 	n := len(r.result.OperandEffects)
 	r.addOperandEffect(effect.ReadFile, w, isRecursive)
 	if len(r.result.OperandEffects) > n {
-		r.result.OperandEffects[n].Sent = true
+		r.result.OperandEffects[n].IsFileContentSent = true
 	}
 }
 
 // markCopiesNotSent records that copied files stay on this machine, because the destination is local.
 func (r *argParser) markCopiesNotSent() {
 	for _, i := range r.copyEffectIndexes {
-		r.result.OperandEffects[i].Sent = false
+		r.result.OperandEffects[i].IsFileContentSent = false
 	}
 }
 
@@ -190,14 +190,14 @@ func (r *argParser) addNestedCode(n NestedCommandOrCode) {
 }
 
 // applyRole applies a role to a word. operand is false for values of options.
-func (r *argParser) applyRole(role argRole, w Word, operand bool) {
+func (r *argParser) applyRole(role argRole, w Word, isOperand bool) {
 	role = r.roleAfterOptionChanges(role)
-	if operand && role == argRoleInertText && r.allowsUnlistedOptions() {
+	if isOperand && role == argRoleInertText && r.allowsUnlistedOptions() {
 		// The word can be the value of an option that the program's entry does not list.
 		role = argRoleTextOrFileReference
 	}
 	if role == argRoleTextOrSensitivePath {
-		r.addUnrecognized(w, false)
+		r.addUnrecognizedWord(w, false)
 		return
 	}
 	if role == argRoleNone || role == argRoleInertText || role == argRoleContainerEntryPoint || role == argRoleWorkingFolder || role == argRoleChdirForAllArgs || role == argRoleChdirForLaterOperands || role.coversRemainingArgs() {
@@ -207,12 +207,12 @@ func (r *argParser) applyRole(role argRole, w Word, operand bool) {
 		r.applyDash(role)
 		return
 	}
-	tree := operand && r.activeActionFlags&actionFlagRecursive != 0
+	tree := isOperand && r.activeActionFlags&actionFlagRecursive != 0
 	switch {
 	case role >= argRoleScriptFile:
-		r.addScript(scriptLanguages[role-argRoleScriptFile], w)
+		r.addScript(scriptFileRoleLanguages[role-argRoleScriptFile], w)
 	case role >= argRoleShellCode:
-		r.addNestedCode(NestedCommandOrCode{Language: languages[role-argRoleShellCode], Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: codeRoleLanguages[role-argRoleShellCode], Words: []Word{w}})
 	case role >= argRoleURL:
 		r.applyNonPathRole(role, w)
 	default:
@@ -421,12 +421,12 @@ func (r *argParser) applyEffectRole(role argRole, w Word) {
 		if isStdinPath(w.Text) || strings.HasPrefix(w.Text, "/dev/fd/") { // a process substitution
 			r.addScript("", w)
 		} else if language := FileLanguage(w.Text); language != "" {
-			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: []Word{w}})
+			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: language, Words: []Word{w}})
 		}
 	case argRoleUnjudgeable:
 		r.setNotUnderstood("operand %s cannot be judged", w.Text)
 	default:
-		r.applyInputRole(role, w)
+		r.applyProgramSpecificRole(role, w)
 	}
 }
 
@@ -475,7 +475,7 @@ func (r *argParser) addNestedWords(role argRole, words []Word) {
 		case words[0].Text == "-", isStdinPath(words[0].Text):
 			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 		case language != "" && !words[0].IsGlobPattern:
-			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: words})
+			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: language, Words: words})
 		default:
 			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words})
 		}
@@ -487,7 +487,7 @@ func (r *argParser) addNestedWords(role argRole, words []Word) {
 		} else if _, name := splitProgramPath(words[0].Text); !words[0].IsGlobPattern && lookupProgram(name) != nil && !packageScriptNameSet[name] {
 			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words})
 		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].IsGlobPattern {
-			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: words[:1]})
+			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: language, Words: words[:1]})
 		} else if r.levelCount == 1 && r.innermostLevel.language == "" {
 			r.setNotUnderstood("unknown subcommand %s", words[0].Text)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A role is the meaning of a word to a program.
+// An argRole is the meaning of an argument to a program.
 type argRole uint8
 
 const (

@@ -24,7 +24,7 @@ func (r *argParser) applySedScript(w Word) {
 		w.Text = f.name
 		r.addOperandEffect(f.kind, w, false)
 	}
-	for _, command := range s.commands {
+	for _, command := range s.shellCommands {
 		w.Text = command
 		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	}
@@ -40,7 +40,7 @@ type sedScript struct {
 	text               string
 	pos                int
 	readOrWrittenFiles []sedFile
-	commands           []string
+	shellCommands      []string
 	runsInputAsShell   bool
 }
 
@@ -183,7 +183,7 @@ func (s *sedScript) parseCommand(c byte) bool {
 	case 'w', 'W':
 		s.addFile(effect.WriteFile)
 	case 'e':
-		s.addCommand(s.readLine())
+		s.addShellCommand(s.readLine())
 	case 's':
 		return s.parseSubstitute()
 	case 'y':
@@ -210,7 +210,7 @@ func (s *sedScript) parseSubstitute() bool {
 		case 'e':
 			// The flag e runs the result of the substitution, which is unknown.
 			s.pos++
-			s.addCommand("")
+			s.addShellCommand("")
 		case 'w':
 			s.pos++
 			s.addFile(effect.WriteFile)
@@ -230,11 +230,11 @@ func (s *sedScript) addFile(k effect.Kind) {
 	}
 }
 
-// addCommand records a command that the script runs; "" is one that comes from the input.
-func (s *sedScript) addCommand(command string) {
-	if command == "" {
+// addShellCommand records a command that the script runs; "" is one that comes from the input.
+func (s *sedScript) addShellCommand(shellCommand string) {
+	if shellCommand == "" {
 		s.runsInputAsShell = true
 	} else {
-		s.commands = append(s.commands, command)
+		s.shellCommands = append(s.shellCommands, shellCommand)
 	}
 }

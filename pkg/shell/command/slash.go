@@ -6,12 +6,12 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// WindowsProgramEntry returns the entry of the program that Windows runs under a name, and whether it is a Windows program.
+// WindowsProgramTableName returns the entry of the program that Windows runs under a name, and whether it is a Windows program.
 // Some share their name with a program of other systems, such as find: they are listed as cmd:find.
-func WindowsProgramEntry(name string) (entryName string, isWindowsProgram bool) {
+func WindowsProgramTableName(name string) (programTableName string, isWindowsProgram bool) {
 	name = strings.ToLower(name)
-	if entryName = "cmd:" + name; findEntry(programs[:], entryName) != nil {
-		return entryName, true
+	if programTableName = "cmd:" + name; findEntry(programs[:], programTableName) != nil {
+		return programTableName, true
 	}
 	g := lookupProgram(name)
 	return name, g != nil && g.argStyle&argStyleWindowsSlashOptions != 0

@@ -39,7 +39,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 		return
 	}
 	if first[0] == '\\' || first[0] == '.' {
-		r.applyClientCommand(w, strings.TrimSpace(statement))
+		r.applySQLClientCommand(w, strings.TrimSpace(statement))
 		return
 	}
 	r.addPsqlOutputCommand(w, statement)
@@ -93,7 +93,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 		r.applyCopyStatement(w, statement, words)
 	case "do", "exec", "execute":
 		r.applyQueryStatement(words)
-		if first == "do" && words.HasWord("execute") || first != "do" && words.Count == 1 || words.HasWord("sp_executesql") {
+		if first == "do" && words.HasWord("execute") || first != "do" && words.StoredWordCount == 1 || words.HasWord("sp_executesql") {
 			r.addEffect(effect.ChangeRemoteSystem)
 			r.recordRemoteChangeVerb("run")
 		}
@@ -109,7 +109,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 
 // addSQLiteFiles records the files in an SQLite statement.
 func (r *argParser) addSQLiteFiles(w Word, text string) {
-	for _, m := range sqlFile().FindAllStringSubmatch(text, maxCopiedFiles) {
+	for _, m := range sqlFileAccessPattern().FindAllStringSubmatch(text, maxCopiedFiles) {
 		w.Text = m[2]
 		switch strings.ToLower(m[1][:1]) {
 		case "r":
@@ -123,12 +123,12 @@ func (r *argParser) addSQLiteFiles(w Word, text string) {
 	}
 }
 
-var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
+var sqlFileAccessPattern = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
 // addSQLStatementURLs records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
 // like a query only read.
 func (r *argParser) addSQLStatementURLs(w Word, statement, firstKeyword string) {
-	for _, m := range sqlURL().FindAllStringSubmatch(statement, maxCopiedFiles) {
+	for _, m := range sqlURLLiteralPattern().FindAllStringSubmatch(statement, maxCopiedFiles) {
 		w.Text = m[1]
 		r.addOperandEffect(effect.HTTPRequest, w, false)
 		switch firstKeyword {
@@ -145,10 +145,10 @@ func (r *argParser) addSQLStatementURLs(w Word, statement, firstKeyword string) 
 	}
 }
 
-// sqlURL matches a value that is a URL. insertIntoTableFunctionPattern matches an insert into a table function, such as ClickHouse's
+// sqlURLLiteralPattern matches a value that is a URL. insertIntoTableFunctionPattern matches an insert into a table function, such as ClickHouse's
 // url.
 var (
-	sqlURL                         = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
+	sqlURLLiteralPattern           = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
 	insertIntoTableFunctionPattern = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
 )
 
@@ -174,7 +174,7 @@ func (r *argParser) applyDropStatement(w Word, text string, words sqltext.Statem
 
 // applyQueryStatement records the effects, beyond reading, of a statement that starts like a query.
 func (r *argParser) applyQueryStatement(words sqltext.StatementWords) {
-	for i := range words.Count {
+	for i := range words.StoredWordCount {
 		switch words.Words[i] {
 		case "insert", "update", "merge":
 			if words.WordAt(0) == "with" {
@@ -205,7 +205,7 @@ func (r *argParser) applyQueryStatement(words sqltext.StatementWords) {
 
 // applyCreateStatement distinguishes creation of functions and users from that of tables.
 func (r *argParser) applyCreateStatement(words sqltext.StatementWords) {
-	for i := 1; i < words.Count && i < 5; i++ {
+	for i := 1; i < words.StoredWordCount && i < 5; i++ {
 		switch words.Words[i] {
 		case "function", "procedure", "extension", "language", "trigger", "event", "server":
 			r.addEffect(effect.ChangeSystem)
@@ -243,11 +243,11 @@ func (r *argParser) applyCopyStatement(w Word, text string, words sqltext.Statem
 	}
 }
 
-// applyClientCommand handles commands of a client, such as \! of psql and mysql, or .shell of sqlite3.
-func (r *argParser) applyClientCommand(w Word, text string) {
-	name, rest, _ := strings.Cut(text, " ")
-	if hasPrefix(text, `\!`) {
-		name, rest = `\!`, text[2:]
+// applySQLClientCommand handles commands of a client, such as \! of psql and mysql, or .shell of sqlite3.
+func (r *argParser) applySQLClientCommand(w Word, clientCommand string) {
+	name, rest, _ := strings.Cut(clientCommand, " ")
+	if hasPrefix(clientCommand, `\!`) {
+		name, rest = `\!`, clientCommand[2:]
 	}
 	w.Text = strings.TrimSpace(rest)
 	switch name {
@@ -255,7 +255,7 @@ func (r *argParser) applyClientCommand(w Word, text string) {
 		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	case `\i`, `\ir`, ".read", `\.`:
 		if !r.tryAddPipedCommandElseTrimFileName(&w) {
-			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
+			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
 		}
 	case ".import":
 		for hasPrefix(w.Text, "-") { // options: --csv, --skip 1
@@ -268,7 +268,7 @@ func (r *argParser) applyClientCommand(w Word, text string) {
 		}
 	case ".load":
 		r.tryAddPipedCommandElseTrimFileName(&w)
-		r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: "code", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: "code", Words: []Word{w}})
 	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump", ".trace":
 		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
 			w.Text = text

@@ -29,7 +29,7 @@ func split(command string) []Word {
 			}
 		}
 		text, pattern := strings.CutPrefix(b.String(), "%%")
-		words = append(words, Word{Text: text, IsGlobPattern: pattern, Span: effect.Span{Start: start, End: at}})
+		words = append(words, Word{Text: text, IsGlobPattern: pattern, Span: effect.CommandTextSpan{Start: start, End: at}})
 	}
 	return words
 }
@@ -66,7 +66,7 @@ func summary(u Interpretation) string {
 		if t.Recursive {
 			s += " +below"
 		}
-		if t.Sent {
+		if t.IsFileContentSent {
 			s += " sent"
 		}
 		items = append(items, s)
@@ -77,8 +77,8 @@ func summary(u Interpretation) string {
 			texts = append(texts, w.Text)
 		}
 		s := fmt.Sprintf("%s[%s]", n.Language, strings.Join(texts, "|"))
-		if n.FileLanguage != "" {
-			s = n.FileLanguage + " " + s
+		if n.ScriptFileLanguage != "" {
+			s = n.ScriptFileLanguage + " " + s
 		}
 		if n.Remote {
 			s = "remote " + s

@@ -30,7 +30,7 @@ type syntax struct {
 	unconditionalAction    *optionOrCommandAction
 }
 
-// A style is a set of conventions by which programs parse their arguments.
+// An argStyle is a set of conventions by which programs parse their arguments.
 type argStyle uint16
 
 const (
@@ -45,7 +45,7 @@ const (
 	argStyleAllowsUnlistedOptions                      // options that the entry does not list are accepted, but with them the program may do more than read
 	argStyleExcludesParentOptions                      // options of the parent are not valid after the subcommand
 	argStyleLeadingAssignments                         // operands NAME=VALUE in front are environment variables
-	argStyleBundledLetters                             // one-letter options may be bundled, even with style long; with style slash, as in /q/c
+	argStyleBundledLetters                             // one-letter options may be bundled, even if long options have one dash; with slash options, as in /q/c
 	argStyleWindowsSlashOptions                        // options begin with / or -, in any case, with the value after a colon or an equals sign
 	argStyleTrailingHelpWord                           // the last word help asks for help
 	argStyleBundledValueIsNextArg                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
@@ -54,7 +54,7 @@ const (
 // An option is a named argument: an option of a syntax, or the key of an operand.
 type option = programOrOptionTableEntry[optionOrCommandAction]
 
-// An action is the effect of an option, a subcommand or a program itself.
+// An optionOrCommandAction is the effect of an option, a subcommand or a program itself.
 type optionOrCommandAction struct {
 	valueRoles                     []argRole // roles of the words after the option
 	hasOptionalAttachedValue       bool      // the value is optional, and must be in the same word
@@ -64,14 +64,14 @@ type optionOrCommandAction struct {
 	operandRoles                   *operandRoles             // replaces the syntax's operands
 	roleChanges                    []argRoleOverrideByOption // changes of roles
 	workingFolderRole              argRole                   // role of the working folder
-	noOperandsRole                 argRole                   // role of the working folder if the command has no operand in the place of shape.middleRole
+	noOperandsRole                 argRole                   // role of the working folder if the command has no operand with operandRoles.middleRole
 	actionFlags                    actionFlags
 	remoteChangeVerb               string // verb of a remote change
 	harm                           effect.Harm
-	dataLossesBesideOperandEffects effect.Loss
+	dataLossesBesideOperandEffects effect.FileLossSet
 }
 
-// A turn changes the role of words.
+// An argRoleOverrideByOption is a change of the role of words that an option causes.
 type argRoleOverrideByOption struct{ oldRole, newRole argRole }
 
 // actionFlags are properties of an [optionOrCommandAction].
@@ -86,7 +86,7 @@ const (
 	actionFlagDeletesFoundFiles                                      // find: the files found are deleted
 	actionFlagDeletesExtraneousFiles                                 // files that the source lacks are deleted in the destination
 	actionFlagRemovesSourceFiles                                     // copied files are removed from the source
-	actionFlagPythonModule                                           // python -m
+	actionFlagRunsPythonModule                                       // python -m
 	actionFlagContactsURLsInArgs                                     // each URL in the arguments is contacted
 	actionFlagRunsURLResponses                                       // each URL in the arguments is contacted, and its response is run
 	actionFlagWritesDecoded                                          // written files contain decoded input
@@ -99,7 +99,7 @@ const (
 	actionFlagTargetIsRemote                                         // the command always works on another machine, even if no argument names one
 	actionFlagImportsReposChartsManifests                            // the named repositories, charts and manifests become part of a project or a cluster
 	actionFlagHTTPReadByDefault                                      // sends an HTTP request, which reads unless an option makes it change something
-	actionFlagRemoteDestination                                      // the destination is another machine: local operands are sent there
+	actionFlagDestinationIsRemote                                    // the destination is another machine: local operands are sent there
 )
 
 // streamChanges are the changes of standard input and output by an action.
@@ -108,7 +108,7 @@ type streamChanges struct {
 	setsStdin, setsStdout bool
 }
 
-// A shape gives the roles of operands by position.
+// An operandRoles value gives the roles of operands by position.
 type operandRoles struct {
 	firstRoles []argRole
 	middleRole argRole // role of the operands between head and tail; 0 if none are allowed
@@ -178,8 +178,8 @@ func findAbbreviated(table []option, name string) *optionOrCommandAction {
 	return found
 }
 
-// findLongestPrefix returns the syntax of the longest name ending in * whose prefix matches name and has at least least
-// bytes; nil if there is none.
+// findLongestPrefix returns the syntax of the longest name ending in * whose prefix matches name
+// and has at least minPrefixLen bytes; nil if there is none.
 func findLongestPrefix(table []program, name string, minPrefixLen int) *syntax {
 	var best *syntax
 	length := minPrefixLen - 1

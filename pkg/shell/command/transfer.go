@@ -18,7 +18,7 @@ func (r *argParser) addFTPUploads(w Word) {
 	}
 }
 
-// A Transfer is a file or folder that is sent.
+// An FTPUpload is a file or folder that is sent.
 type FTPUpload struct {
 	Path        string
 	IsRecursive bool

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/dialect"
 )
 
-func ExampleFromFish() {
-	fmt.Println(dialect.FromFish("set -x A b"))
+func ExampleConvertFishToPOSIXIfEquivalent() {
+	fmt.Println(dialect.ConvertFishToPOSIXIfEquivalent("set -x A b"))
 	// Output:
 	// export A=b true
 }

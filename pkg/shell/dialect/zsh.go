@@ -8,14 +8,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// maxEscapedHashes is the maximum number of # in one text that are escaped.
-const maxEscapedHashes = 64
+// maxEscapedHashSigns is the maximum number of # in one text that are escaped.
+const maxEscapedHashSigns = 64
 
-// FromZsh converts a zsh command in which every # is a literal character, such as the third
+// ConvertZshToBashIfEquivalent converts a zsh command in which every # is a literal character, such as the third
 // argument of the zsh hook preexec, to text with the same meaning for package shell. It returns
 // false if zsh and bash could interpret the text differently. The command must then be reviewed.
-func FromZsh(text string) (string, bool) {
-	for range maxEscapedHashes {
+func ConvertZshToBashIfEquivalent(text string) (string, bool) {
+	for range maxEscapedHashSigns {
 		if parse.ExceededLimitReason(text) != "" {
 			return "", false
 		}

@@ -23,7 +23,7 @@ type Host struct {
 	SentByThisHostJQ          string                       `yaml:"borrows"` // jq: a hook's input → whether this host certainly sent it, even if another host's hook received it; "" if this host runs no hooks of other hosts
 	BeforeToolEvents          []string                     `yaml:"before"`  // events before a tool runs; an event that names a tool and is not listed is an error
 	AfterToolEvents           []string                     `yaml:"after"`   // events after a tool has run
-	IrreplaceableResultEvents []string                     `yaml:"kept"`    // events in After whose results cannot be replaced
+	IrreplaceableResultEvents []string                     `yaml:"kept"`    // events after a tool has run whose results cannot be replaced
 	AgentStopEvents           []string                     `yaml:"end"`     // events at which the agent stops; they have no tool
 	Tools                     map[string]ToolActionMapping // tools, by the host's name
 	InternalTools             []string                     `yaml:"internal"` // tools that change nothing outside the host, or whose own calls are judged one by one
@@ -34,10 +34,10 @@ type Host struct {
 	Ask                        AskUserHook // how a hook makes the host ask its user
 	SessionHasNoUserJQ         string      `yaml:"headless"`   // jq: {env, process}, the hook's environment variables and the host's process → whether a session has no user; "" if unknown
 	NeutralResponseJQ          string      `yaml:"neutral"`    // jq: {event, id} → the response that leaves a call to the host's own permissions, or a result unchanged; "" prints nothing
-	ReadToolResultJQ           string      `yaml:"result"`     // jq: the input of an event in After → {result, files, agent}: the tool's result, the changed files, and the sub-agent; null if absent
+	ReadToolResultJQ           string      `yaml:"result"`     // jq: the input of an event after a tool has run → {result, files, agent}: the tool's result, the changed files, and the sub-agent; null if absent
 	ReplaceResultResponseJQ    string      `yaml:"replace"`    // jq: {event, id, tool, result, text, withheld} → the response that replaces a result for the agent; text is result as a string, withheld is the reason if the result is withheld. null if this result cannot be replaced; "" if none can
 	UnexaminedResultResponseJQ string      `yaml:"lost"`       // jq: {reason} → the response that keeps the agent from reading a result that could not be examined
-	ShowTextResponseJQ         string      `yaml:"said"`       // jq: {event, text} → the response that shows the user a text at an event in End
+	ShowTextResponseJQ         string      `yaml:"said"`       // jq: {event, text} → the response that shows the user a text at an event at which the agent stops
 	RunsHooksInUserShell       bool        `yaml:"userShell"`  // the host runs the command line in the user's own shell, which can be incompatible with sh
 	DenialMustExitZero         bool        `yaml:"zeroStatus"` // a denial exits with status 0: on others the host allows the call, or does not show the reason
 	RequiresEmptyHookStdout    bool        `yaml:"silent"`     // the hook must print nothing on standard output: the installed command discards it
@@ -50,28 +50,28 @@ type Host struct {
 	TimeoutUnit               string         `yaml:"unit"`     // unit of timeouts: s or ms
 	SettingsFiles             []SettingsFile `yaml:"places"`   // the settings files
 	AllowsJSONComments        bool           `yaml:"comments"` // the JSON files can contain comments
-	AllowsJSON5SettingsFiles  bool           `yaml:"json5"`    // its JSON files can be AllowsJSON5SettingsFiles; shield accepts only comments and trailing commas of that format
+	AllowsJSON5SettingsFiles  bool           `yaml:"json5"`    // the host's settings files can be JSON5; shield accepts only comments and trailing commas of that format
 	InspectSettingsFileJQ     string         `yaml:"inspect"`  // jq: {scope, file, path, doc, user} → how the host reads a settings file, as host.Inspection; "" if settings are not inspected
-	SampleDeniedEventJQ       string         `yaml:"sample"`   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
+	SampleDeniedEventJQ       string         `yaml:"sample"`   // jq: {cwd, event} → an event that must be denied; event is the first of BeforeToolEvents, or the permission event
 }
 
-// An Ask describes how a hook makes the host ask its user, for hosts that waited for the answer in
-// tests. The zero value is for hosts that did not wait: some run a call that a hook answers with
-// "ask".
+// An AskUserHook describes how a hook makes the host ask its user, for hosts that waited for the
+// answer in tests. The zero value is for hosts that did not wait: some run a call that a hook
+// answers with "ask".
 type AskUserHook struct {
 	AskResponseJQ                     string         `yaml:"answer"`    // jq: {event, id, reason} → the answer that makes the host ask
-	VersionAndModeEnvVariables        []string       `yaml:"variables"` // environment variables that Seen reads
+	VersionAndModeEnvVariables        []string       `yaml:"variables"` // environment variables that VersionAndModeJQ reads
 	VersionAndModeJQ                  string         `yaml:"seen"`      // jq: {input, env, process} → {version, mode}, null if the session has no user. process is {args, terminal, version} of the host, null if unknown
-	NPMPackageName                    string         `yaml:"package"`   // npm package of the host's program; its version is process.version in the field Seen
-	EnvAndHookFiles                   []SettingsFile `yaml:"sources"`   // files that can set the host's environment and hooks; shield only reads them, and they must not set any of Variables
-	HasAnsweringHookJQ                string         `yaml:"answered"`  // jq: {doc} → whether one of Sources has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
+	NPMPackageName                    string         `yaml:"package"`   // npm package of the host's program; VersionAndModeJQ gets its version as process.version
+	EnvAndHookFiles                   []SettingsFile `yaml:"sources"`   // files that can set the host's environment and hooks; shield only reads them, and they must not set any of VersionAndModeEnvVariables
+	HasAnsweringHookJQ                string         `yaml:"answered"`  // jq: {doc} → whether one of EnvAndHookFiles has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
 	FirstVersionAwaitingUserAnswer    string         `yaml:"from"`      // the first version that waited in tests; later ones of the same major version count. "" if shield's own plugin asks
 	VersionsNotAwaitingUserAnswer     []string       `yaml:"failed"`    // later versions that did not wait in tests
 	PermissionModesAwaitingUserAnswer []string       `yaml:"modes"`     // permission modes in which the host waited in tests
 }
 
-// A Permission is an event for hooks before the host shows its permission prompt. The zero value is
-// for hosts that have none.
+// A PermissionPromptHook is a hook event before the host shows its permission prompt. The zero
+// value is for hosts that have no such event.
 type PermissionPromptHook struct {
 	Event               string         // name of the event
 	AllowResponseJQ     string         `yaml:"allow"`   // jq: {} → the response that allows the call without asking the user
@@ -86,8 +86,8 @@ type PermissionPromptHook struct {
 	HasAskOrDenyRuleJQ string `yaml:"asked"`
 }
 
-// A Prompt is an event that reports the user's prompt. The zero value is for hosts that have none, or
-// whose event does not show who wrote the prompt.
+// A UserPromptHook is an event that reports the user's prompt. The zero value is for hosts that
+// have none, or whose event does not show who wrote the prompt.
 type UserPromptHook struct {
 	Event        string // name of the event
 	ReadPromptJQ string `yaml:"read"` // jq: the event → {text, id, session}; text is null if the user certainly did not write it
@@ -96,19 +96,19 @@ type UserPromptHook struct {
 	// who wrote the text.
 	TranscriptPathJQ          string `yaml:"transcript"` // jq: an event before a tool runs → the path of the transcript; "" if the event alone shows the author
 	TranscriptFolderBelowHome string `yaml:"folder"`     // folder of the transcripts, below the home folder
-	TranscriptFolderVariable  string `yaml:"variable"`   // environment variable with another folder in place of the first part of Folder
-	ReadTranscriptRowJQ       string `yaml:"row"`        // jq: {row, id}, a row of the transcript → {text, written}, null if it is not that of the prompt with the ID
+	TranscriptFolderVariable  string `yaml:"variable"`   // environment variable whose folder replaces the first part of TranscriptFolderBelowHome
+	ReadTranscriptRowJQ       string `yaml:"row"`        // jq: {row, id}, a row of the transcript and a prompt's ID → {text, written}; null if the row is not about that prompt
 }
 
-// A Tool maps a tool call to actions: one action for each output of Payload.
+// A ToolActionMapping maps a tool call to actions: one action for each output of ActionPayloadsJQ.
 type ToolActionMapping struct {
-	ActionType       string `yaml:"type"`    // type of the actions; "" if Payload gives {type, payload}
+	ActionType       string `yaml:"type"`    // type of the actions; "" if ActionPayloadsJQ gives {type, payload}
 	ActionPayloadsJQ string `yaml:"payload"` // jq: the tool's input → payloads
 	WorkingDirJQ     string `yaml:"folder"`  // jq: the tool's input → the folder it runs in, null for the host's own
 }
 
-// A Place is a settings file. At most one of Entries, Text and Block is set; without them the file is
-// only read.
+// A SettingsFile is a settings file of the host. At most one of ListEntries,
+// ShieldOwnedFileTemplate and AppendedLines is set; without them the file is only read.
 type SettingsFile struct {
 	Scope                   string              // user, project, managed, or another name for files that are only read
 	Folder                  string              // folder below the home folder, the project, or the root
@@ -117,19 +117,19 @@ type SettingsFile struct {
 	OnlyOnGOOS              string              `yaml:"system"`  // only on this system, as in GOOS; "" for every one
 	SearchesSubfolders      bool                `yaml:"below"`   // File is searched in all folders below Folder, too; only read
 	ListEntries             []SettingsListEntry `yaml:"entries"` // hook entries in lists of a JSON file
-	InitialJSON             string              `yaml:"start"`   // content of a JSON file that is created for Entries
+	InitialJSON             string              `yaml:"start"`   // content of a JSON file that is created to hold ListEntries
 	ShieldOwnedFileTemplate string              `yaml:"text"`    // content of a file that shield owns; the part between @[ and @] is missing in files of older versions
 	AppendedLines           string              `yaml:"block"`   // lines at the end of a file; the part between @[ and @] is missing in files of older versions
-	ObsoleteLines           []string            `yaml:"older"`   // lines that older versions installed in place of Block
+	ObsoleteLines           []string            `yaml:"older"`   // lines that older versions installed in place of AppendedLines
 	IsExecutable            bool                `yaml:"program"` // the file is made executable
 }
 
-// An Entry is an element of a list in a JSON file.
+// A SettingsListEntry is an element of a list in a JSON file.
 type SettingsListEntry struct {
 	ListKeyPath          []string `yaml:"path"` // keys that lead to the list, from the outermost
 	Value                string   // jq: {command, after, timeout} → the element; after is the command for events that tell what a tool returned
-	IsForPermissionEvent bool     `yaml:"permission"` // the entry is for the event of [Permission], installed only on request
-	IsForPromptEvent     bool     `yaml:"prompt"`     // the entry is for the event of [Prompt]
+	IsForPermissionEvent bool     `yaml:"permission"` // the entry is for the event of a [PermissionPromptHook], installed only on request
+	IsForPromptEvent     bool     `yaml:"prompt"`     // the entry is for the event of a [UserPromptHook]
 	IsObsolete           bool     `yaml:"older"`      // an entry of older versions, which is only removed
 }
 

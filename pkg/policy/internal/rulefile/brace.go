@@ -5,9 +5,9 @@ import "strings"
 // maxBraceExpansions is the maximum number of globs that one glob with braces expands to.
 const maxBraceExpansions = 64
 
-// Expand returns the globs that a glob with braces expands to: a/{b,c} becomes a/b and a/c. A glob with
+// ExpandGlobBraces returns the globs that a glob with braces expands to: a/{b,c} becomes a/b and a/c. A glob with
 // unbalanced braces, or with more than 64 expansions, is returned unchanged.
-func Expand(glob string) []string {
+func ExpandGlobBraces(glob string) []string {
 	if strings.IndexByte(glob, '{') < 0 {
 		return []string{glob}
 	}

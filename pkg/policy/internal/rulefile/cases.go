@@ -12,19 +12,19 @@ import (
 
 // DecisionTestCases is a table of actions and the decisions that a policy should make.
 type DecisionTestCases struct {
-	CWD, Home      string
-	WorkspaceRoots []string
-	FoldCase       bool
-	Vars           map[string][]string
-	Cases          []Case
+	CWD, Home           string
+	WorkspaceRoots      []string
+	FoldsPathLetterCase bool
+	Vars                map[string][]string
+	Cases               []Case
 }
 
 // A Case is one entry of a table.
 type Case struct {
 	Name string
 	Example
-	Want []Want
-	Rule string // name of the rule that must decide; "" for any rule
+	Want         []Want
+	ExpectedRule string // name of the rule that must decide; "" for any rule
 }
 
 // A Want is the decision that a policy should make.
@@ -125,9 +125,9 @@ func (t *DecisionTestCases) parseWorkspaceSettings(n ast.Node) error {
 		case "fold_case":
 			b, ok := f.Value.(*ast.BoolNode)
 			if !ok {
-				return yamlfile.At(f.Value).Errorf("expected true or false, found %s", yamlfile.KindOf(f.Value))
+				return yamlfile.PositionOf(f.Value).Errorf("expected true or false, found %s", yamlfile.KindOf(f.Value))
 			}
-			t.FoldCase = b.Value
+			t.FoldsPathLetterCase = b.Value
 		case "vars":
 			err = t.parseVars(f.Value)
 		}
@@ -153,12 +153,12 @@ func (t *DecisionTestCases) parseVars(n ast.Node) error {
 }
 
 func parseCase(n ast.Node) (c Case, err error) {
-	err = yamlfile.Mapping(n, []string{"name", "action", "want", "rule"}, func(f yamlfile.Field) (err error) {
+	err = yamlfile.VisitMappingFields(n, []string{"name", "action", "want", "rule"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
 			c.Name, err = yamlfile.Text(f.Value)
 		case "rule":
-			c.Rule, err = yamlfile.Text(f.Value)
+			c.ExpectedRule, err = yamlfile.Text(f.Value)
 		case "action":
 			c.Example, err = parseExample(f.Value)
 		case "want":
@@ -166,7 +166,7 @@ func parseCase(n ast.Node) (c Case, err error) {
 		}
 		return err
 	})
-	switch c.Pos = yamlfile.At(n); {
+	switch c.Pos = yamlfile.PositionOf(n); {
 	case err != nil:
 		return c, err
 	case c.Action == nil:
@@ -207,7 +207,7 @@ func parseWant(policy string, n ast.Node) (Want, error) {
 		return Want{}, err
 	}
 	if !slices.Contains(decisions, s) {
-		return Want{}, yamlfile.At(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.Quote(s), suggest.DidYouMeanSuffix(s, decisions))
+		return Want{}, yamlfile.PositionOf(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.Quote(s), suggest.DidYouMeanSuffix(s, decisions))
 	}
 	w := Want{PresetName: policy, Decision: s}
 	if tier, ok := bytes.CutPrefix([]byte(s), []byte("ESCALATE ")); ok {

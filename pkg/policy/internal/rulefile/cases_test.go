@@ -32,7 +32,7 @@ cases:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if table.CWD != "/a" || table.Home != "/h" || !slices.Equal(table.WorkspaceRoots, []string{"/a", "/b"}) || !table.FoldCase || !slices.Equal(table.Vars["X"], []string{"1.test", "2.test"}) || !slices.Equal(table.Vars["Y"], []string{"z"}) {
+	if table.CWD != "/a" || table.Home != "/h" || !slices.Equal(table.WorkspaceRoots, []string{"/a", "/b"}) || !table.FoldsPathLetterCase || !slices.Equal(table.Vars["X"], []string{"1.test", "2.test"}) || !slices.Equal(table.Vars["Y"], []string{"z"}) {
 		t.Errorf("place: %+v", table)
 	}
 	for i, want := range []string{
@@ -40,7 +40,7 @@ cases:
 		`{"type":"read_file","payload":{"path":"x"}} [{default ALLOW 0} {strict ESCALATE 0} {offline BLOCK 0}] "" 13:5`,
 	} {
 		c := table.Cases[i]
-		if got := fmt.Sprintf("%s %v %q %d:%d", c.Action, c.Want, c.Rule, c.Pos.Line, c.Pos.Column); got != want {
+		if got := fmt.Sprintf("%s %v %q %d:%d", c.Action, c.Want, c.ExpectedRule, c.Pos.Line, c.Pos.Column); got != want {
 			t.Errorf("case %d: %s\nwant %s", i, got, want)
 		}
 	}
@@ -120,7 +120,7 @@ deny:
   - {name: two, except: {paths: [/new]}}
 verify: [{name: mine, paths: [/z]}]
 allow: [{name: none, paths: [/w]}]
-`), Checks{})
+`), ValueChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ allow: [{name: none, paths: [/w]}]
 		t.Error("another set has the same fingerprint")
 	}
 	for _, name := range []string{"tow", "three", "own"} { // misspelled, of another list, not of the preset
-		wrong := PolicyRuleLists{Deny: []Rule{{Name: name, AddsExceptions: true, Pos: yamlfile.Pos{Line: 3, Column: 5}}}}
+		wrong := PolicyRuleLists{Deny: []Rule{{Name: name, OnlyAddsExceptionsToPreset: true, Pos: yamlfile.Pos{Line: 3, Column: 5}}}}
 		set, lost := wrong.MergeBeforeBase(base)
 		if len(lost) != 1 || !strings.Contains(lost.Error(), `"`+name+`" only has exceptions`) {
 			t.Errorf("exceptions to %s: %v", name, lost)
@@ -164,13 +164,13 @@ allow: [{name: none, paths: [/w]}]
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"true": "true", "false": "false"} {
-		f, err := Parse("f.yaml", []byte("deny: [{name: a, trusted: "+text+"}]"), Checks{})
+		f, err := Parse("f.yaml", []byte("deny: [{name: a, trusted: "+text+"}]"), ValueChecks{})
 		if err != nil || f.Deny[0].TrustedTrueFalseOrAny != want || f.Deny[0].Empty() {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}
 	for _, text := range []string{"yes", "'true'", "1", "[true]", "~"} {
-		f, err := Parse("f.yaml", []byte("deny: [{name: a, paths: [/x], trusted: "+text+"}]"), Checks{})
+		f, err := Parse("f.yaml", []byte("deny: [{name: a, paths: [/x], trusted: "+text+"}]"), ValueChecks{})
 		if err == nil || !strings.Contains(err.Error(), "write true or false") {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}

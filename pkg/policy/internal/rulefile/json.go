@@ -7,18 +7,18 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// maxEarlierActions is the maximum number of earlier actions in an example.
-const maxEarlierActions = 100
+// maxEarlierActionsInExample is the maximum number of earlier actions in an example.
+const maxEarlierActionsInExample = 100
 
 // parseExample reads an action, or a list of actions of one session, whose last is the example.
 func parseExample(n ast.Node) (e Example, err error) {
-	e.Pos = yamlfile.At(n)
+	e.Pos = yamlfile.PositionOf(n)
 	nodes := []ast.Node{n}
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		nodes = seq.Values
 	}
-	if len(nodes) == 0 || len(nodes) > maxEarlierActions+1 {
-		return e, e.Pos.Errorf("the list must have 1 to %d actions; split it", maxEarlierActions+1)
+	if len(nodes) == 0 || len(nodes) > maxEarlierActionsInExample+1 {
+		return e, e.Pos.Errorf("the list must have 1 to %d actions; split it", maxEarlierActionsInExample+1)
 	}
 	for i, n := range nodes {
 		b, err := appendAction(nil, n)
@@ -42,7 +42,7 @@ func appendAction(dst []byte, n ast.Node) ([]byte, error) {
 		return append(dst, "}}"...), err
 	}
 	if k := yamlfile.KindOf(n); k != "a mapping" {
-		return nil, yamlfile.At(n).Errorf("expected an action, or a command as text, found %s", k)
+		return nil, yamlfile.PositionOf(n).Errorf("expected an action, or a command as text, found %s", k)
 	}
 	return appendJSON(dst, n)
 }
@@ -60,7 +60,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		v := jsontext.Value(n.GetToken().Value)
 		if !v.IsValid() {
-			return nil, yamlfile.At(n).Errorf("the number %s is not valid in JSON; put it in quotes", yamlfile.Quote(string(v)))
+			return nil, yamlfile.PositionOf(n).Errorf("the number %s is not valid in JSON; put it in quotes", yamlfile.Quote(string(v)))
 		}
 		return append(dst, v...), nil
 	case *ast.SequenceNode:

@@ -16,19 +16,19 @@ import (
 
 // Limits of a policy file.
 const (
-	maxListRules        = 500   // in a list
+	maxListRules        = 500   // maximum number of rules in each list (deny, verify, allow)
 	maxCriterionEntries = 2_000 // maximum number of entries of one criterion
 	maxGlobBytes        = 1_000 // bytes of a glob
 	maxPatternBytes     = 4_000 // bytes of a regular expression or jq expression
 	maxReasonBytes      = 1_000 // bytes
 )
 
-// Checks validate values whose syntax [Parse] does not know. A nil function accepts everything.
-type Checks struct {
-	Glob func(glob string) error
-	Host func(pattern string) error
-	JQ   func(expr string) error
-	Fact func(name, entry string) error
+// ValueChecks validate values whose syntax [Parse] does not know. A nil function accepts everything.
+type ValueChecks struct {
+	Glob           func(glob string) error
+	Host           func(pattern string) error
+	JQ             func(expr string) error
+	EffectProperty func(name, entry string) error
 }
 
 var (
@@ -39,7 +39,7 @@ var (
 
 // Parse reads a policy file. An error has type [yamlfile.Errors], lists all faults and contains name. With an
 // error Parse also returns the readable part, for a report.
-func Parse(name string, data []byte, checks Checks) (*File, error) {
+func Parse(name string, data []byte, checks ValueChecks) (*File, error) {
 	p := fileParser{checks: checks, rulePositions: map[string]yamlfile.Pos{}}
 	f := p.parseFile(data)
 	return f, yamlfile.WithFile("policy", name, p.errs.Err())
@@ -47,7 +47,7 @@ func Parse(name string, data []byte, checks Checks) (*File, error) {
 
 // fileParser is the state of reading one file.
 type fileParser struct {
-	checks        Checks
+	checks        ValueChecks
 	rulePositions map[string]yamlfile.Pos // positions of names seen so far, by list and name
 	errs          yamlfile.Errors
 }
@@ -70,11 +70,11 @@ func (p *fileParser) parseFile(data []byte) *File {
 		case "extends":
 			f.Extends, err = yamlfile.Text(field.Value)
 			p.errs.Add(err)
-			f.ExtendsPos = yamlfile.At(field.Value)
+			f.ExtendsPos = yamlfile.PositionOf(field.Value)
 		case "own_channel":
 			f.RuleNamesPromptingThroughShield, err = yamlfile.List(field.Value, yamlfile.Text)
 			p.errs.Add(err)
-			f.RuleNamesPromptingThroughShieldPos = yamlfile.At(field.Value)
+			f.RuleNamesPromptingThroughShieldPos = yamlfile.PositionOf(field.Value)
 		case "deny":
 			f.Deny = p.parseList("deny", field.Value)
 		case "verify":
@@ -85,7 +85,7 @@ func (p *fileParser) parseFile(data []byte) *File {
 	}
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
-			if r.AddsExceptions && f.Extends == "" && !IsHeuristicID(r.Name) {
+			if r.OnlyAddsExceptionsToPreset && f.Extends == "" && !IsHeuristicID(r.Name) {
 				p.errs.Add(r.Pos.Errorf("rule %s has only exceptions, and the file does not extend a preset; add extends", yamlfile.Quote(r.Name)))
 			}
 		}
@@ -103,7 +103,7 @@ func (p *fileParser) parseList(list string, n ast.Node) []Rule {
 		return nil
 	}
 	if len(nodes) > maxListRules {
-		p.errs.Add(yamlfile.At(n).Errorf("the list has more than %d rules; combine some", maxListRules))
+		p.errs.Add(yamlfile.PositionOf(n).Errorf("the list has more than %d rules; combine some", maxListRules))
 		return nil
 	}
 	rules := make([]Rule, 0, len(nodes))
@@ -124,9 +124,9 @@ func (p *fileParser) parseList(list string, n ast.Node) []Rule {
 
 // parseRule reads one rule and reports whether it is valid.
 func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
-	r := Rule{Pos: yamlfile.At(n)}
+	r := Rule{Pos: yamlfile.PositionOf(n)}
 	before := len(p.errs)
-	p.errs.Add(yamlfile.Mapping(n, ruleKeys, func(f yamlfile.Field) (err error) {
+	p.errs.Add(yamlfile.VisitMappingFields(n, ruleKeys, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
 			r.Name, err = parseName(f.Value)
@@ -137,9 +137,9 @@ func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
 		case "except":
 			r.Except = p.parseExceptions(f.Value)
 		case "match":
-			r.Match, err = yamlfile.List(f.Value, parseExample)
+			r.MatchingExamples, err = yamlfile.List(f.Value, parseExample)
 		case "pass":
-			r.Pass, err = yamlfile.List(f.Value, parseExample)
+			r.NonMatchingExamples, err = yamlfile.List(f.Value, parseExample)
 		default:
 			err = p.parseCriterion(&r.Criteria, f)
 		}
@@ -148,13 +148,13 @@ func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
 	if len(p.errs) > before {
 		return r, false
 	}
-	r.AddsExceptions = r.Empty() && len(r.Except) > 0 && r.Tier == 0 && r.Reason == ""
+	r.OnlyAddsExceptionsToPreset = r.Empty() && len(r.Except) > 0 && r.Tier == 0 && r.Reason == ""
 	switch {
 	case r.Name == "":
 		p.errs.Add(r.Pos.Errorf("the rule has no name; add one"))
-	case list == "allow" && r.Empty() && !r.AddsExceptions:
+	case list == "allow" && r.Empty() && !r.OnlyAddsExceptionsToPreset:
 		p.errs.Add(r.Pos.Errorf("rule %s would allow everything; give it a criterion, such as action_types", yamlfile.Quote(r.Name)))
-	case list == "verify" && r.Tier == 0 && !r.AddsExceptions:
+	case list == "verify" && r.Tier == 0 && !r.OnlyAddsExceptionsToPreset:
 		r.Tier = 1
 	}
 	return r, len(p.errs) == before
@@ -169,7 +169,7 @@ func parseName(n ast.Node) (string, error) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
 		default:
-			return "", yamlfile.At(n).Errorf("name %s: use only letters, digits, '_', '-' and '.'", yamlfile.Quote(s))
+			return "", yamlfile.PositionOf(n).Errorf("name %s: use only letters, digits, '_', '-' and '.'", yamlfile.Quote(s))
 		}
 	}
 	return s, nil
@@ -184,7 +184,7 @@ func parseTier(list string, f yamlfile.Field) (int, error) {
 		return 0, err
 	}
 	if t < 1 || t > 3 {
-		return 0, yamlfile.At(f.Value).Errorf("tier_override must be 1, 2 or 3; correct it")
+		return 0, yamlfile.PositionOf(f.Value).Errorf("tier_override must be 1, 2 or 3; correct it")
 	}
 	return t, nil
 }
@@ -205,7 +205,7 @@ func (p *fileParser) parseExceptions(n ast.Node) []Criteria {
 			p.errs.Add(p.parseCriterion(&c, f))
 		}
 		if c.Empty() && len(p.errs) == before {
-			p.errs.Add(yamlfile.At(n).Errorf("an exception without criteria would disable the rule; give it a criterion, such as paths"))
+			p.errs.Add(yamlfile.PositionOf(n).Errorf("an exception without criteria would disable the rule; give it a criterion, such as paths"))
 		}
 		out = append(out, c)
 	}
@@ -217,7 +217,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 		c.Positions = map[string][]yamlfile.Pos{}
 	}
 	for _, n := range listEntries(f) {
-		c.Positions[f.Key] = append(c.Positions[f.Key], yamlfile.At(n))
+		c.Positions[f.Key] = append(c.Positions[f.Key], yamlfile.PositionOf(n))
 	}
 	switch f.Key {
 	case "action_types":
@@ -231,12 +231,12 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "content":
 		c.Content, err = parseStringOrStringList(f, maxPatternBytes, checkRegexp)
 	case "trusted":
-		c.TrustedTrueFalseOrAny, err = parseBool(f.Value)
+		c.TrustedTrueFalseOrAny, err = parseBoolAsText(f.Value)
 	case "restorable":
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
 			c.RestorableTrueFalseBackedUpOrAny = word.Value
-		} else if c.RestorableTrueFalseBackedUpOrAny, err = parseBool(f.Value); err != nil {
-			err = yamlfile.At(f.Value).Errorf("write true, false or kept")
+		} else if c.RestorableTrueFalseBackedUpOrAny, err = parseBoolAsText(f.Value); err != nil {
+			err = yamlfile.PositionOf(f.Value).Errorf("write true, false or kept")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
@@ -244,25 +244,25 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 			if f.Key == "args" {
 				return checkRegexp(entry)
 			}
-			if p.checks.Fact == nil {
+			if p.checks.EffectProperty == nil {
 				return nil
 			}
-			return p.checks.Fact(f.Key, strings.TrimPrefix(entry, "!"))
+			return p.checks.EffectProperty(f.Key, strings.TrimPrefix(entry, "!"))
 		})
 		c.Facts = append(c.Facts, EffectPropertyCriterion{f.Key, of})
 	case "session":
 		c.Session, err = parseSession(f.Value)
 	case "when":
-		c.When, err = parseText(f.Value, maxPatternBytes, p.checks.JQ)
+		c.ConditionJQ, err = parseText(f.Value, maxPatternBytes, p.checks.JQ)
 	}
 	return err
 }
 
-// parseBool reads a boolean and returns it as "true" or "false".
-func parseBool(n ast.Node) (string, error) {
+// parseBoolAsText reads a boolean and returns it as "true" or "false".
+func parseBoolAsText(n ast.Node) (string, error) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
-		return "", yamlfile.At(n).Errorf("write true or false")
+		return "", yamlfile.PositionOf(n).Errorf("write true or false")
 	}
 	return strconv.FormatBool(b.Value), nil
 }
@@ -272,7 +272,7 @@ func parseBool(n ast.Node) (string, error) {
 func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
 	written, err := parseStringOrStringList(f, maxGlobBytes, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
-		if _, known := knowledge.Paths(name); listed && !known {
+		if _, known := knowledge.GlobsOfPathList(name); listed && !known {
 			return fmt.Errorf("unknown list %q%s", s, suggest.DidYouMeanSuffix(name, knowledge.PathListNames()))
 		}
 		if listed || check == nil {
@@ -282,15 +282,15 @@ func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at 
 	})
 	for i, n := range listEntries(f) {
 		if err != nil {
-			at = append(at, yamlfile.At(n))
+			at = append(at, yamlfile.PositionOf(n))
 			continue
 		}
 		list := written[i : i+1]
 		if name, listed := strings.CutPrefix(written[i], "@"); listed {
-			list, _ = knowledge.Paths(name)
+			list, _ = knowledge.GlobsOfPathList(name)
 		}
 		for _, glob := range list {
-			globs, at = append(globs, glob), append(at, yamlfile.At(n))
+			globs, at = append(globs, glob), append(at, yamlfile.PositionOf(n))
 		}
 		if len(globs) > maxCriterionEntries {
 			return nil, nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
@@ -367,19 +367,19 @@ func parseStringOrStringList(f yamlfile.Field, maxBytes int, check func(string) 
 	return out, errs.Err()
 }
 
-func parseText(n ast.Node, most int, check func(string) error) (string, error) {
+func parseText(n ast.Node, maxBytes int, check func(string) error) (string, error) {
 	s, err := yamlfile.Text(n)
 	switch {
 	case err != nil:
 		return "", err
 	case s == "":
-		return "", yamlfile.At(n).Errorf("the text is empty; remove it")
-	case len(s) > most:
-		return "", yamlfile.At(n).Errorf("the text is longer than %d bytes; shorten it", most)
+		return "", yamlfile.PositionOf(n).Errorf("the text is empty; remove it")
+	case len(s) > maxBytes:
+		return "", yamlfile.PositionOf(n).Errorf("the text is longer than %d bytes; shorten it", maxBytes)
 	}
 	if check != nil {
 		if err := check(s); err != nil {
-			return "", yamlfile.At(n).Errorf("%v", err)
+			return "", yamlfile.PositionOf(n).Errorf("%v", err)
 		}
 	}
 	return s, nil

@@ -81,7 +81,7 @@ func TestParseErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Parse("f.yaml", []byte(test.yaml), Checks{})
+			_, err := Parse("f.yaml", []byte(test.yaml), ValueChecks{})
 			var e yamlfile.Errors
 			if !errors.As(err, &e) || len(e) == 0 || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("%q:\nerror %v\nwant one with %s", test.yaml, err, test.want)
@@ -110,7 +110,7 @@ deny:
 allow:
   - {name: f}
   - name
-`), Checks{})
+`), ValueChecks{})
 	var all yamlfile.Errors
 	if !errors.As(err, &all) {
 		t.Fatal(err)
@@ -157,19 +157,19 @@ verify:
   - {name: three, tier_override: 3, except: [{paths: [/y]}, {hosts: [b]}]}
   - {name: four, except: {paths: [/z]}}
 allow:
-`), Checks{})
+`), ValueChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	one := f.Deny[0]
-	if one.Reason != "folded text" || !slices.Equal(one.Paths, []string{"/x/**"}) || one.When != ".action" || one.Pos != (yamlfile.Pos{Line: 4, Column: 5}) {
+	if one.Reason != "folded text" || !slices.Equal(one.Paths, []string{"/x/**"}) || one.ConditionJQ != ".action" || one.Pos != (yamlfile.Pos{Line: 4, Column: 5}) {
 		t.Errorf("first rule %+v", one)
 	}
 	for i, want := range []string{
 		`{"type":"execute_command","payload":{"command":"ls -la"}}`,
 		`{"type":"a","payload":{"n":1.50,"t":true,"l":[null,"x\ty"]}}`,
 	} {
-		if got := string(one.Match[i].Action); got != want {
+		if got := string(one.MatchingExamples[i].Action); got != want {
 			t.Errorf("example %s, want %s", got, want)
 		}
 	}
@@ -177,7 +177,7 @@ allow:
 		tier, except int
 		amends       bool
 	}{{1, 0, false}, {3, 2, false}, {0, 1, true}} {
-		if r := f.Verify[i]; r.Tier != want.tier || len(r.Except) != want.except || (r.AddsExceptions != want.amends && i != 1) {
+		if r := f.Verify[i]; r.Tier != want.tier || len(r.Except) != want.except || (r.OnlyAddsExceptionsToPreset != want.amends && i != 1) {
 			t.Errorf("verify rule %d: %+v, want %+v", i, r, want)
 		}
 	}
@@ -227,11 +227,11 @@ func TestHostileFiles(t *testing.T) {
 	}
 	for name, file := range files {
 		t.Run(name, func(t *testing.T) {
-			if len(file) > yamlfile.MaxBytes && name != "10 MB" {
-				file = file[:yamlfile.MaxBytes]
+			if len(file) > yamlfile.MaxFileBytes && name != "10 MB" {
+				file = file[:yamlfile.MaxFileBytes]
 			}
 			var err error
-			n := allocated.Bytes(func() { _, err = Parse("f.yaml", []byte(file), Checks{}) })
+			n := allocated.Bytes(func() { _, err = Parse("f.yaml", []byte(file), ValueChecks{}) })
 			if err == nil {
 				t.Error("no error")
 			} else if len(err.Error()) > 1000 {
@@ -247,11 +247,11 @@ func TestHostileFiles(t *testing.T) {
 // TestLists holds that "@NAME" stands for a list, and each glob of it for the place of the name.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  paths: [/x, '@wallets', /y]\n"), Checks{})
+	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  paths: [/x, '@wallets', /y]\n"), ValueChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _ := knowledge.Paths("wallets")
+	list, _ := knowledge.GlobsOfPathList("wallets")
 	c := f.Deny[0].Criteria
 	if want := slices.Concat([]string{"/x"}, list, []string{"/y"}); !slices.Equal(c.Paths, want) {
 		t.Errorf("%q, want %q", c.Paths, want)
@@ -265,7 +265,7 @@ func TestLists(t *testing.T) {
 // address has none of, and that a name which is no list is refused.
 func TestHostLists(t *testing.T) {
 	t.Parallel()
-	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: [x.test, '@metadata_services']\n"), Checks{})
+	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: [x.test, '@metadata_services']\n"), ValueChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestHostLists(t *testing.T) {
 	if slices.Contains(got, "*.169.254.169.254") {
 		t.Error("something lies below an address")
 	}
-	if _, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: ['@metadata_service']\n"), Checks{}); err == nil || !strings.Contains(err.Error(), "metadata_services") {
+	if _, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: ['@metadata_service']\n"), ValueChecks{}); err == nil || !strings.Contains(err.Error(), "metadata_services") {
 		t.Errorf("a list that is not there: %v", err)
 	}
 }
@@ -295,7 +295,7 @@ func TestExpand(t *testing.T) {
 		"/a}":                       "/a}",
 		strings.Repeat("{a,b}", 12): strings.Repeat("{a,b}", 12),
 	} {
-		if got := strings.Join(Expand(glob), " "); got != want {
+		if got := strings.Join(ExpandGlobBraces(glob), " "); got != want {
 			t.Errorf("%s: %s, want %s", glob, got, want)
 		}
 	}
@@ -304,7 +304,7 @@ func TestExpand(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	parse := func(yaml string) string {
-		f, err := Parse("f", []byte(yaml), Checks{})
+		f, err := Parse("f", []byte(yaml), ValueChecks{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("extends: default\nverify:\n- name: b\n  except: {paths: [/y]}\n"))
 	f.Add([]byte("cases:\n- {action: ls, want: {a: ALLOW}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse("f", data, Checks{})
+		file, err := Parse("f", data, ValueChecks{})
 		if err == nil {
 			for _, r := range slices.Concat(file.Deny, file.Verify, file.Allow) {
 				if r.Name == "" {

@@ -14,10 +14,11 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A Set holds the three lists of rules of a policy, and its exceptions to heuristic rules.
+// A PolicyRuleLists value holds the three lists of rules of a policy, and its exceptions to
+// heuristic rules.
 type PolicyRuleLists struct {
 	Deny, Verify, Allow []Rule
-	Heuristic           []Rule // only exceptions; the name is the ID of the heuristic rule
+	HeuristicExceptions []Rule // only exceptions; the name is the ID of the heuristic rule
 }
 
 // A File is one policy file.
@@ -58,11 +59,11 @@ type Rule struct {
 	Tier   int        // of verify rules: lowest tier that may decide, 1–3
 	Except []Criteria // the rule does not apply to effects that match one of them
 
-	// AddsExceptions says that the entry only adds exceptions to the preset's rule with the same name.
-	AddsExceptions bool
+	// OnlyAddsExceptionsToPreset says that the entry only adds exceptions to the preset's rule with the same name.
+	OnlyAddsExceptionsToPreset bool
 
-	Match, Pass []Example // actions that the rule must, and must not, decide
-	Pos         yamlfile.Pos
+	MatchingExamples, NonMatchingExamples []Example // actions that the rule must, and must not, decide
+	Pos                                   yamlfile.Pos
 }
 
 // Criteria say what a rule matches. Every given criterion must match; one matching entry of a criterion is
@@ -74,8 +75,8 @@ type Criteria struct {
 	Commands                  []string                  // RE2
 	Content                   []string                  // RE2
 	TrustedTrueFalseOrAny     string                    // required trust of the effect's place: "true", "false", or "" for either
-	Facts                     []EffectPropertyCriterion // other properties of an effect
-	When                      string                    // jq expression over {action, effects}
+	Facts                     []EffectPropertyCriterion // criteria on effect properties such as labels, programs and verbs
+	ConditionJQ               string                    // jq expression over {action, effects}
 
 	RestorableTrueFalseBackedUpOrAny string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
 
@@ -84,9 +85,9 @@ type Criteria struct {
 	Positions map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
 }
 
-// A Fact is a criterion on one property of an effect: the property must equal one of the entries without "!",
-// if there are any, and none of the entries after "!". The entries of "args" are expressions, one of which must
-// match.
+// An EffectPropertyCriterion is a criterion on one property of an effect: the property must equal
+// one of the entries without "!", if there are any, and none of the entries after "!". The entries
+// of "args" are expressions, one of which must match.
 type EffectPropertyCriterion struct {
 	Name                     string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
 	AcceptedOrExcludedValues []string
@@ -95,7 +96,7 @@ type EffectPropertyCriterion struct {
 // Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
 	return len(c.ActionTypesAndEffectKinds) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.TrustedTrueFalseOrAny == "" && c.RestorableTrueFalseBackedUpOrAny == "" && len(c.Facts) == 0 && c.When == "" && c.Session.Empty()
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.TrustedTrueFalseOrAny == "" && c.RestorableTrueFalseBackedUpOrAny == "" && len(c.Facts) == 0 && c.ConditionJQ == "" && c.Session.Empty()
 }
 
 // An Example is an action given with a rule, as JSON. The actions in Before ran earlier in the same session.
@@ -129,7 +130,7 @@ func (s *PolicyRuleLists) Fingerprint() string {
 			texts('f', f.AcceptedOrExcludedValues)
 		}
 		b = append(b, 'w')
-		text(c.When)
+		text(c.ConditionJQ)
 		if s := &c.Session; !s.Empty() {
 			texts('l', s.Labels)
 			texts('a', s.EarlierActionTypesOrKinds)
@@ -138,7 +139,7 @@ func (s *PolicyRuleLists) Fingerprint() string {
 			text(s.SendsEarlierReadValueTrueFalseOrAny)
 		}
 	}
-	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow, s.Heuristic} {
+	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow, s.HeuristicExceptions} {
 		if i == 3 && len(list) == 0 {
 			continue
 		}
@@ -160,11 +161,11 @@ func (s *PolicyRuleLists) Fingerprint() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// MergeBeforeBase returns a set in which the rules of s precede those of base in each list. Entries of s that
-// amend a rule add their exceptions to that rule in base. lost are errors for entries that amend a
-// rule which base does not contain; these entries have no effect.
+// MergeBeforeBase returns a set in which the rules of s precede those of base in each list. Entries
+// of s that amend a rule add their exceptions to that rule in base. unmatchedExceptions are errors
+// for entries that amend a rule which base does not contain; these entries have no effect.
 func (s *PolicyRuleLists) MergeBeforeBase(base PolicyRuleLists) (out PolicyRuleLists, unmatchedExceptions yamlfile.Errors) {
-	out = PolicyRuleLists{Deny: mergeRulesBeforeBase(s.Deny, base.Deny, &unmatchedExceptions), Verify: mergeRulesBeforeBase(s.Verify, base.Verify, &unmatchedExceptions), Allow: mergeRulesBeforeBase(s.Allow, base.Allow, &unmatchedExceptions), Heuristic: s.Heuristic}
+	out = PolicyRuleLists{Deny: mergeRulesBeforeBase(s.Deny, base.Deny, &unmatchedExceptions), Verify: mergeRulesBeforeBase(s.Verify, base.Verify, &unmatchedExceptions), Allow: mergeRulesBeforeBase(s.Allow, base.Allow, &unmatchedExceptions), HeuristicExceptions: s.HeuristicExceptions}
 	return out, unmatchedExceptions
 }
 
@@ -172,7 +173,7 @@ func mergeRulesBeforeBase(own, base []Rule, unmatchedExceptions *yamlfile.Errors
 	merged := slices.Clone(base)
 	out := make([]Rule, 0, len(own)+len(base))
 	for _, r := range own {
-		if !r.AddsExceptions {
+		if !r.OnlyAddsExceptionsToPreset {
 			out = append(out, r)
 			continue
 		}
@@ -220,7 +221,7 @@ func (r *Rule) KeyValuePairs() [][2]string {
 		add(under+"content", c.Content...)
 		add(under+"trusted", c.TrustedTrueFalseOrAny)
 		add(under+"restorable", c.RestorableTrueFalseBackedUpOrAny)
-		add(under+"when", c.When)
+		add(under+"when", c.ConditionJQ)
 		add(under+"session", c.Session.String())
 	}
 	add("reason", r.Reason)

@@ -17,8 +17,8 @@ import (
 type Session struct {
 	Labels                              []string      // one of these must hold: a label, or several joined by "+"
 	EarlierActionTypesOrKinds           []string      // action types or kinds of effects, one of which an earlier action must have
-	Within                              time.Duration // of After: maximum age; 0 means any
-	MaxActionsAgo                       int           // of After: maximum number of actions ago; 0 means any
+	Within                              time.Duration // maximum age of the action that matches EarlierActionTypesOrKinds; 0 means any
+	MaxActionsAgo                       int           // how many actions ago the one that matches EarlierActionTypesOrKinds may be; 0 means any number
 	SendsEarlierReadValueTrueFalseOrAny string        // "true" or "false": an effect carries, or does not carry, a value that the session has seen; "": either
 }
 
@@ -72,7 +72,7 @@ func parseSession(n ast.Node) (s Session, err error) {
 			within = &fs[i]
 			err = s.parseWithin(f.Value)
 		case "value_flow":
-			s.SendsEarlierReadValueTrueFalseOrAny, err = parseBool(f.Value)
+			s.SendsEarlierReadValueTrueFalseOrAny, err = parseBoolAsText(f.Value)
 		}
 		if err != nil {
 			return s, err
@@ -80,7 +80,7 @@ func parseSession(n ast.Node) (s Session, err error) {
 	}
 	switch {
 	case s.Empty() && within == nil:
-		return s, yamlfile.At(n).Errorf("session has no criterion; add labels, after or value_flow")
+		return s, yamlfile.PositionOf(n).Errorf("session has no criterion; add labels, after or value_flow")
 	case within != nil && len(s.EarlierActionTypesOrKinds) == 0:
 		return s, within.Pos.Errorf("within needs after, whose actions it limits in time; add after, or remove within")
 	}
@@ -88,9 +88,9 @@ func parseSession(n ast.Node) (s Session, err error) {
 }
 
 const (
-	maxLabelBytes    = 60 // bytes of an entry
-	maxSessionWindow = 30 * 24 * time.Hour
-	maxActionsAgo    = 100_000
+	maxLabelBytes           = 60 // bytes of an entry
+	maxSessionWindow        = 30 * 24 * time.Hour
+	maxSessionWindowActions = 100_000
 )
 
 func checkLabels(entry string) error {
@@ -110,11 +110,11 @@ func (s *Session) parseWithin(n ast.Node) error {
 	}
 	if count, ok := strings.CutSuffix(t, " actions"); ok {
 		s.MaxActionsAgo, err = strconv.Atoi(count)
-		if err == nil && s.MaxActionsAgo >= 1 && s.MaxActionsAgo <= maxActionsAgo {
+		if err == nil && s.MaxActionsAgo >= 1 && s.MaxActionsAgo <= maxSessionWindowActions {
 			return nil
 		}
 	} else if s.Within, err = time.ParseDuration(t); err == nil && s.Within >= time.Second && s.Within <= maxSessionWindow {
 		return nil
 	}
-	return yamlfile.At(n).Errorf("within %s is neither a time, such as 30m, nor a number of actions, such as \"64 actions\"", yamlfile.Quote(t))
+	return yamlfile.PositionOf(n).Errorf("within %s is neither a time, such as 30m, nor a number of actions, such as \"64 actions\"", yamlfile.Quote(t))
 }

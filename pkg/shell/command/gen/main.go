@@ -42,7 +42,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if source, err = grammar.WriteInstallers(installers); err != nil {
+	if source, err = grammar.InstallersGoSource(installers); err != nil {
 		return fmt.Errorf("installers.yaml: %w", err)
 	}
 	if err := os.WriteFile("installers_gen.go", source, 0o644); err != nil {
@@ -56,7 +56,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if source, err = grammar.WriteLoaders(loads, recipes); err != nil {
+	if source, err = grammar.CodeFileLoadersGoSource(loads, recipes); err != nil {
 		return fmt.Errorf("loads.yaml, recipes.yaml: %w", err)
 	}
 	return os.WriteFile("loads_gen.go", source, 0o644)

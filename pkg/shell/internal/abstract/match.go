@@ -127,8 +127,8 @@ func cutFirstBracketRune(bracketExpr string) (r rune, rest string) {
 	return r, bracketExpr[size:]
 }
 
-// GlobPattern converts a shell glob to a pattern as in effect.Overlap.
-func GlobPattern(glob string) string {
+// OverlapPatternFromShellGlob converts a shell glob to a pattern as in effect.Overlap.
+func OverlapPatternFromShellGlob(glob string) string {
 	if !strings.Contains(glob, "[!") {
 		return glob
 	}
@@ -146,20 +146,20 @@ func JoinWithSpaces(vs []Value) Value {
 	return b.Value()
 }
 
-// WindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
-func WindowsGlob(v Value) Value {
+// OverlapPatternFromWindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
+func OverlapPatternFromWindowsGlob(v Value) Value {
 	switch {
 	case v.IsLiteral() && strings.ContainsAny(v.Text, "*?"):
 		v.IsGlobPattern, v.Display, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
 	case v.IsGlobPattern && strings.Contains(v.Text, `\`):
-		v.Text = windowsPattern(v.Text)
+		v.Text = patternWithForwardSlashes(v.Text)
 	}
 	return v
 }
 
-// windowsPattern replaces the backslashes of a pattern by slashes. It removes a backslash before a
+// patternWithForwardSlashes replaces the backslashes of a pattern by slashes. It removes a backslash before a
 // wildcard, which stays a wildcard: Windows file names cannot contain wildcard characters.
-func windowsPattern(pattern string) string {
+func patternWithForwardSlashes(pattern string) string {
 	out := []byte(pattern)[:0:0]
 	for i := 0; i < len(pattern); i++ {
 		c := pattern[i]

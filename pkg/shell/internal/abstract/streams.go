@@ -2,23 +2,23 @@ package abstract
 
 // Streams are the input and the output targets of a command.
 type Streams struct {
-	Stdin             Value
-	WrittenInputFile  string // file behind In, if the text wrote it
-	ExistingInputFile string // file behind In, if the text did not write it
-	InputRedirected   bool   // In is redirected: neither the pipe nor the terminal
-	Out               *OutputTarget
-	HasSocket         bool // a descriptor is a network connection
-	OutputDuplicated  bool // an output descriptor was duplicated, so output may have another target
-	IsHeredoc         bool // In is a here-document or here-string: part of the command
+	Stdin                          Value
+	InputFileWrittenByAnalyzedText string // file behind In, if the text wrote it
+	ExistingInputFile              string // file behind In, if the text did not write it
+	InputRedirected                bool   // In is redirected: neither the pipe nor the terminal
+	Out                            *OutputTarget
+	HasSocket                      bool // a descriptor is a network connection
+	HasDuplicatedOutputDescriptor  bool // an output descriptor was duplicated, so output may have another target
+	IsHeredoc                      bool // In is a here-document or here-string: part of the command
 }
 
-// A Target is the destination of output.
+// An OutputTarget is the destination of output.
 type OutputTarget struct {
-	Path              string
-	PathIsGlobPattern bool
-	WritesIntoFolder  bool // a folder, with all files put in it
-	Append            bool
-	FromPathList      bool // each file of a list, or each that a glob matches
-	Discard           bool // /dev/null, or a stream other than standard output
-	IsSocket          bool
+	Path                          string
+	PathIsGlobPattern             bool
+	WritesIntoFolder              bool // a folder, with all files put in it
+	Append                        bool
+	WritesEachListedOrMatchedFile bool // each file of a list, or each that a glob matches
+	Discard                       bool // /dev/null, or a stream other than standard output
+	IsSocket                      bool
 }

@@ -30,19 +30,19 @@ const UnknownPlaceholderVariable = "__unknown"
 type Taint uint16
 
 const (
-	TaintNetwork                Taint = 1 << iota // received from the network
-	TaintDecoded                                  // output of a decoder
-	TaintReadCredentials                          // credentials from a file or a key store
-	TaintCredentialVariable                       // a variable whose name says that it is a credential
-	TaintEnvironmentDump                          // the whole environment
-	TaintUnknownText                              // unknown text from another part of the command
-	TaintStdinInterpreterOutput                   // output of an interpreter that reads its commands from another source
-	TaintSocket                                   // a network connection
-	TaintClipboardOrScreen                        // clipboard, screen, keystrokes
-	TaintLocalMachineData                         // data from a file or command of this machine, secret or not
-	TaintStoredCredential                         // a credential from a key store or service that was not printed
-	TaintUntrustedText                            // from a clone or other text that anyone may have written
-	TaintDatabaseRows                             // rows of a database on this machine
+	TaintNetwork                     Taint = 1 << iota // received from the network
+	TaintDecoded                                       // output of a decoder
+	TaintReadCredentials                               // credentials from a file or a key store
+	TaintCredentialVariable                            // a variable whose name says that it is a credential
+	TaintEnvironmentDump                               // the whole environment
+	TaintUnknownText                                   // unknown text from another part of the command
+	TaintStdinInterpreterOutput                        // output of an interpreter that reads its commands from another source
+	TaintSocket                                        // a network connection
+	TaintClipboardOrScreen                             // clipboard, screen, keystrokes
+	TaintLocalMachineData                              // data from a file or command of this machine, secret or not
+	TaintUnprintedKeyStoreCredential                   // a credential from a key store or service that was not printed
+	TaintUntrustedText                                 // from a clone or other text that anyone may have written
+	TaintDatabaseRows                                  // rows of a database on this machine
 )
 
 // An Origin is a set of causes why parts of a value are unknown. An unknown value without an origin
@@ -62,20 +62,20 @@ const (
 
 // A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
-	Text                     string // literal; a pattern as in effect.Overlap if pattern
-	Display                  string // text for messages if IsGlobPattern, such as "$NAME"; else empty
-	IsGlobPattern            bool
-	Taint                    Taint
-	Origin                   Origin // origin of all unknown parts
-	FirstOrigin              Origin // origin of the first part, if that is unknown
-	OriginIncomplete         bool   // some unknown part has no origin
-	FullyUnknown             bool   // completely unknown
-	DoubleStarExcludesDotDot bool   // ** in the pattern represents folders that were searched, see effect.Effect
-	HasPathPerLine           bool   // a list of paths, one per line, each of which matches the pattern
-	IsSingleWord             bool   // built from quoted parts, so it is one word
-	ListedNames              string // for a list: the file names in it, one per line; "" if any
-	SourceSpan               effect.Span
-	SecretDescription        string // name of the secret, for messages
+	Text                        string // literal; a pattern as in effect.PatternsOverlap if IsGlobPattern
+	Display                     string // text for messages if IsGlobPattern, such as "$NAME"; else empty
+	IsGlobPattern               bool
+	Taint                       Taint
+	Origin                      Origin // origin of all unknown parts
+	FirstPartOrigin             Origin // origin of the first part, if that is unknown
+	HasUnknownPartWithoutOrigin bool   // some unknown part has no origin
+	FullyUnknown                bool   // completely unknown
+	DoubleStarExcludesDotDot    bool   // ** in the pattern represents folders that were searched, see effect.Effect
+	HasPathPerLine              bool   // a list of paths, one per line, each of which matches the pattern
+	IsSingleWord                bool   // built from quoted parts, so it is one word
+	PathListFileNamePatterns    string // for a list: the file names in it, one per line; "" if any
+	SourceSpan                  effect.CommandTextSpan
+	SecretDescription           string // name of the secret, for messages
 }
 
 // Lit returns the value of literal text.
@@ -90,7 +90,7 @@ func Unknown(displayText string, taint Taint) Value {
 
 // WithOrigin returns the value with origin o for all unknown parts.
 func (v Value) WithOrigin(o Origin) Value {
-	v.Origin, v.FirstOrigin = o, o
+	v.Origin, v.FirstPartOrigin = o, o
 	return v
 }
 
@@ -116,12 +116,12 @@ func UnknownNumber(displayText string) Value {
 
 // IsNumber reports whether a value is an unknown number, as [UnknownNumber] returns.
 func (v Value) IsNumber() bool {
-	return v.IsGlobPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == OriginCommandOutput|OriginArithmetic && v.FirstOrigin == v.Origin
+	return v.IsGlobPattern && v.Text == "*" && !v.HasUnknownPartWithoutOrigin && v.Origin == OriginCommandOutput|OriginArithmetic && v.FirstPartOrigin == v.Origin
 }
 
 // IsJobID reports whether a value is only the ID of a background job of the shell.
 func (v Value) IsJobID() bool {
-	return v.IsGlobPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == OriginUnsetVariable|OriginJobID && v.FirstOrigin == v.Origin
+	return v.IsGlobPattern && v.Text == "*" && !v.HasUnknownPartWithoutOrigin && v.Origin == OriginUnsetVariable|OriginJobID && v.FirstPartOrigin == v.Origin
 }
 
 // HasUnknownPartWithinFileName reports whether an unknown part lies between two letters of the file name, as in ba${x}sh: this is only
@@ -134,8 +134,8 @@ func (v Value) HasUnknownPartWithinFileName() bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// UnknownCause returns why a value is unknown.
-func (v Value) UnknownCause() effect.EffectCause {
+// CauseOfUnknownParts returns why a value is unknown.
+func (v Value) CauseOfUnknownParts() effect.EffectCause {
 	switch {
 	case v.Taint&(TaintNetwork|TaintSocket) != 0:
 		return effect.CauseDownload
@@ -148,16 +148,16 @@ func (v Value) UnknownCause() effect.EffectCause {
 	case v.Origin&(OriginUnanalysedComputation|OriginUnknownAssignment) != 0:
 		return effect.CauseUnresolvedText
 	case v.Origin&OriginUnsetVariable != 0:
-		return effect.CauseVariable
+		return effect.CauseVariableNotSetByCommand
 	}
 	return effect.CauseUnresolvedText
 }
 
-// CodeCause returns why a value that is run as code is unknown. If it consists only of variables, no part of the
+// CauseOfUnknownCode returns why a value that is run as code is unknown. If it consists only of variables, no part of the
 // code can be analysed.
-func (v Value) CodeCause() effect.EffectCause {
-	cause := v.UnknownCause()
-	if cause == effect.CauseVariable && strings.Trim(v.Text, "* \t\n;\"'") == "" {
+func (v Value) CauseOfUnknownCode() effect.EffectCause {
+	cause := v.CauseOfUnknownParts()
+	if cause == effect.CauseVariableNotSetByCommand && strings.Trim(v.Text, "* \t\n;\"'") == "" {
 		return effect.CauseCodeIsVariableValue
 	}
 	return cause
@@ -176,10 +176,11 @@ func (v Value) IsLiteral() bool { return !v.IsGlobPattern }
 // IsComputed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
 func (v Value) IsComputed() bool { return v.IsGlobPattern && v.Origin&OriginUnanalysedComputation != 0 }
 
-// HasHarmlessTaint reports whether a value is harmless to run as far as its taint tells: it has no
-// taint other than Local and TaintStoredCredential, which matter only when data leaves the machine.
-func (v Value) HasHarmlessTaint() bool {
-	return v.Taint&^(TaintLocalMachineData|TaintStoredCredential) == 0
+// HasOnlyTaintsHarmlessToRun reports whether a value is harmless to run as far as its taint tells: it has no
+// taint other than TaintLocalMachineData and TaintUnprintedKeyStoreCredential, which matter only when data
+// leaves the machine.
+func (v Value) HasOnlyTaintsHarmlessToRun() bool {
+	return v.Taint&^(TaintLocalMachineData|TaintUnprintedKeyStoreCredential) == 0
 }
 
 // AsPattern returns the text as a pattern, with literal text escaped.
@@ -187,7 +188,7 @@ func (v Value) AsPattern() string {
 	if v.IsGlobPattern {
 		return v.Text
 	}
-	return effect.Quote(v.Text)
+	return effect.QuoteGlobMeta(v.Text)
 }
 
 // Concat concatenates values.
@@ -201,36 +202,36 @@ func Concat(vs ...Value) Value {
 
 // A Builder concatenates parts of a word. The zero Builder is an empty value.
 type Builder struct {
-	Text                     strings.Builder // text, literal or pattern
-	display                  strings.Builder
-	isGlobPattern            bool
-	fullyUnknown             bool // only unknown parts so far
-	HasReceivedParts         bool // a part was added
-	Taint                    Taint
-	origin                   Origin
-	firstOrigin              Origin
-	originIncomplete         bool
-	secretDescription        string
-	hasPathPerLine           bool // the only part so far is a list
-	doubleStarExcludesDotDot bool // the only part so far represents the paths below a searched folder
-	hasDoubleStar            bool // the text itself contains "**", which matches folders
-	mayContainDotDot         bool // another part may lead out of the folders that "**" matches
+	Text                        strings.Builder // text, literal or pattern
+	display                     strings.Builder
+	isGlobPattern               bool
+	fullyUnknown                bool // only unknown parts so far
+	HasAddedPart                bool // a part was added
+	Taint                       Taint
+	origin                      Origin
+	firstPartOrigin             Origin
+	hasUnknownPartWithoutOrigin bool
+	secretDescription           string
+	hasPathPerLine              bool // the only part so far is a list
+	doubleStarExcludesDotDot    bool // the only part so far represents the paths below a searched folder
+	hasDoubleStar               bool // the text itself contains "**", which matches folders
+	mayContainDotDot            bool // another part may lead out of the folders that "**" matches
 }
 
 func (b *Builder) AddLiteral(s string) {
 	if s == "" {
-		b.HasReceivedParts = true
+		b.HasAddedPart = true
 		return
 	}
 	if b.Text.Len()+len(s) > MaxValueBytes {
 		b.becomeUnknown()
 		return
 	}
-	b.HasReceivedParts, b.fullyUnknown, b.hasPathPerLine = true, false, false
+	b.HasAddedPart, b.fullyUnknown, b.hasPathPerLine = true, false, false
 	b.doubleStarExcludesDotDot = b.doubleStarExcludesDotDot && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // text that only extends a file name stays in the same folder
 	b.mayContainDotDot = b.mayContainDotDot || strings.Contains(s, "..")
 	if b.isGlobPattern {
-		b.Text.WriteString(effect.Quote(s))
+		b.Text.WriteString(effect.QuoteGlobMeta(s))
 		if b.display.Len() < 4<<10 {
 			b.display.WriteString(s)
 		}
@@ -254,7 +255,7 @@ func (b *Builder) Add(v Value) {
 		return
 	}
 	b.origin |= v.Origin
-	b.originIncomplete = b.originIncomplete || v.OriginIncomplete || v.Origin == 0
+	b.hasUnknownPartWithoutOrigin = b.hasUnknownPartWithoutOrigin || v.HasUnknownPartWithoutOrigin || v.Origin == 0
 	b.mayContainDotDot = b.mayContainDotDot || strings.Contains(v.Text, "**")
 	alone := b.Text.Len() == 0
 	b.hasPathPerLine, b.doubleStarExcludesDotDot = alone && v.HasPathPerLine, alone && v.DoubleStarExcludesDotDot
@@ -262,14 +263,14 @@ func (b *Builder) Add(v Value) {
 		b.isGlobPattern = true
 		b.fullyUnknown = b.Text.Len() == 0
 		if b.fullyUnknown {
-			b.firstOrigin = v.FirstOrigin
+			b.firstPartOrigin = v.FirstPartOrigin
 		}
 		plain := b.Text.String()
 		b.display.WriteString(plain)
 		b.Text.Reset()
-		b.Text.WriteString(effect.Quote(plain))
+		b.Text.WriteString(effect.QuoteGlobMeta(plain))
 	}
-	b.HasReceivedParts = true
+	b.HasAddedPart = true
 	b.fullyUnknown = b.fullyUnknown && v.FullyUnknown
 	if b.Text.Len()+len(v.Text) > MaxValueBytes {
 		b.becomeUnknown()
@@ -289,8 +290,8 @@ func (b *Builder) becomeUnknown() {
 	b.display.Reset()
 	b.Text.WriteString("**")
 	b.display.WriteString("…")
-	b.isGlobPattern, b.fullyUnknown, b.HasReceivedParts, b.hasPathPerLine, b.doubleStarExcludesDotDot = true, true, true, false, false
-	b.origin, b.firstOrigin = 0, 0
+	b.isGlobPattern, b.fullyUnknown, b.HasAddedPart, b.hasPathPerLine, b.doubleStarExcludesDotDot = true, true, true, false, false
+	b.origin, b.firstPartOrigin = 0, 0
 	b.Taint |= TaintUnknownText
 }
 
@@ -298,7 +299,7 @@ func (b *Builder) Value() Value {
 	if !b.isGlobPattern {
 		return Value{Text: b.Text.String(), Taint: b.Taint, SecretDescription: b.secretDescription}
 	}
-	return Value{Text: b.Text.String(), Display: b.display.String(), IsGlobPattern: true, FullyUnknown: b.fullyUnknown, Taint: b.Taint, Origin: b.origin, FirstOrigin: b.firstOrigin, OriginIncomplete: b.originIncomplete, SecretDescription: b.secretDescription, HasPathPerLine: b.hasPathPerLine, DoubleStarExcludesDotDot: b.doubleStarExcludesDotDot || b.hasDoubleStar && !b.mayContainDotDot}
+	return Value{Text: b.Text.String(), Display: b.display.String(), IsGlobPattern: true, FullyUnknown: b.fullyUnknown, Taint: b.Taint, Origin: b.origin, FirstPartOrigin: b.firstPartOrigin, HasUnknownPartWithoutOrigin: b.hasUnknownPartWithoutOrigin, SecretDescription: b.secretDescription, HasPathPerLine: b.hasPathPerLine, DoubleStarExcludesDotDot: b.doubleStarExcludesDotDot || b.hasDoubleStar && !b.mayContainDotDot}
 }
 
 // AddUnquotedText adds unquoted text of the command, with escapes and globs.
@@ -341,7 +342,7 @@ func (b *Builder) AddUnquotedText(text string) {
 			}
 			flush(i)
 			expr := text[i : i+end+1]
-			b.addGlob(GlobPattern(expr), expr)
+			b.addGlob(OverlapPatternFromShellGlob(expr), expr)
 			i += end
 			start = i + 1
 		}

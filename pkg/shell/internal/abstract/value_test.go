@@ -48,12 +48,12 @@ func TestText(t *testing.T) {
 		{UnsetVariableValue("X", 0), "$X", "**", "credentials", true},
 		{env, "env", "**", "the environment", false},
 		{key, "k", "k", "~/.ssh/id_rsa", true},
-		{UnknownOutput("cat", TaintLocalMachineData|TaintStoredCredential), "what cat writes", "**", "credentials", true},
+		{UnknownOutput("cat", TaintLocalMachineData|TaintUnprintedKeyStoreCredential), "what cat writes", "**", "credentials", true},
 		{UnknownOutput("cat", TaintLocalMachineData|TaintClipboardOrScreen), "what cat writes", "**", "credentials", false},
 		{UnknownTextWithoutSlash("$$", OriginUnsetVariable), "$$", "*", "credentials", true},
 	} {
-		if c.v.String() != c.shown || c.v.AsPattern() != c.pattern || c.v.SecretName() != c.secret || c.v.HasHarmlessTaint() != c.plain {
-			t.Errorf("%+v: %q, %q, %q, plain %t", c.v, c.v.String(), c.v.AsPattern(), c.v.SecretName(), c.v.HasHarmlessTaint())
+		if c.v.String() != c.shown || c.v.AsPattern() != c.pattern || c.v.SecretName() != c.secret || c.v.HasOnlyTaintsHarmlessToRun() != c.plain {
+			t.Errorf("%+v: %q, %q, %q, plain %t", c.v, c.v.String(), c.v.AsPattern(), c.v.SecretName(), c.v.HasOnlyTaintsHarmlessToRun())
 		}
 	}
 }
@@ -90,11 +90,11 @@ func TestTaintsStay(t *testing.T) {
 	if v.Taint != TaintReadCredentials|TaintNetwork|TaintCredentialVariable || v.SecretDescription != "~/.ssh/id_rsa" {
 		t.Errorf("taint %b, secret %q", v.Taint, v.SecretDescription)
 	}
-	if v.Origin != OriginCommandOutput|OriginUnsetVariable || v.FirstOrigin != 0 {
-		t.Errorf("origin %b, lead %b", v.Origin, v.FirstOrigin)
+	if v.Origin != OriginCommandOutput|OriginUnsetVariable || v.FirstPartOrigin != 0 {
+		t.Errorf("origin %b, lead %b", v.Origin, v.FirstPartOrigin)
 	}
-	if v := Concat(UnknownOutput("x", 0), Lit("y")); v.FirstOrigin != OriginCommandOutput {
-		t.Errorf("lead %b of what starts with output", v.FirstOrigin)
+	if v := Concat(UnknownOutput("x", 0), Lit("y")); v.FirstPartOrigin != OriginCommandOutput {
+		t.Errorf("lead %b of what starts with output", v.FirstPartOrigin)
 	}
 	if v := Concat(Lit(strings.Repeat("x", MaxValueBytes)), secret); v.Taint&(TaintReadCredentials|TaintUnknownText) != TaintReadCredentials|TaintUnknownText {
 		t.Errorf("a value that became too long has taint %b", v.Taint)
@@ -107,7 +107,7 @@ func TestCause(t *testing.T) {
 		v    Value
 		want effect.EffectCause
 	}{
-		{UnsetVariableValue("X", 0), effect.CauseVariable},
+		{UnsetVariableValue("X", 0), effect.CauseVariableNotSetByCommand},
 		{UnknownOutput("x", 0), effect.CauseCommandOutput},
 		{UnknownOutput("x", TaintNetwork), effect.CauseDownload},
 		{UnsetVariableValue("X", TaintSocket), effect.CauseDownload},
@@ -115,7 +115,7 @@ func TestCause(t *testing.T) {
 		{Unknown("x", 0).WithOrigin(OriginStdin | OriginUnsetVariable), effect.CauseStandardInput},
 		{Unknown("x", 0), effect.CauseUnresolvedText},
 	} {
-		if got := c.v.UnknownCause(); got != c.want {
+		if got := c.v.CauseOfUnknownParts(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.v, got, c.want)
 		}
 	}
@@ -155,10 +155,10 @@ func TestUnescaped(t *testing.T) {
 
 func TestWindowsGlob(t *testing.T) {
 	t.Parallel()
-	if v := WindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
+	if v := OverlapPatternFromWindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
 		t.Errorf("%+v", v)
 	}
-	if v := WindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
+	if v := OverlapPatternFromWindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
 		t.Errorf("%+v", v)
 	}
 }

@@ -2,38 +2,38 @@ package abstract
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-// A World is the analysis of the command that contains code of another language. The readers of such code query it
-// and report effects to it.
+// An AnalysisContext is the analysis of the command that contains code of another language. The
+// analyzers of such code query it and report effects to it.
 type AnalysisContext interface {
-	// Step spends n steps of the budget of the analysis, and reports whether some is left.
-	Step(n int) bool
+	// SpendSteps spends n steps of the budget of the analysis, and reports whether some is left.
+	SpendSteps(n int) bool
 	// AbortAnalysis ends the analysis: the effects of the whole text are unknown.
 	AbortAnalysis(why string)
-	// Ended reports whether the analysis was given up.
-	Ended() bool
+	// IsAnalysisAborted reports whether the analysis was given up.
+	IsAnalysisAborted() bool
 
 	// Report records an effect, once.
 	Report(effect.Effect)
 	// ReportUnknown records that something is unknown.
-	ReportUnknown(cause effect.EffectCause, why string, at effect.Span)
+	ReportUnknown(cause effect.EffectCause, why string, at effect.CommandTextSpan)
 	// RecordEffectAndResolvePathOrPattern records an effect on a path, and returns the path in canonical form.
 	RecordEffectAndResolvePathOrPattern(kind effect.Kind, v Value, recursive bool) (path string, isPattern bool)
 	// RecordURLContact records that a URL is contacted.
 	RecordURLContact(kind effect.Kind, v Value)
 	// RecordHostContact records that a host is contacted.
 	RecordHostContact(kind effect.Kind, v Value)
-	// Read records that a file is read, and returns its content.
-	Read(v Value) Value
+	// RecordFileRead records that a file is read, and returns its content.
+	RecordFileRead(v Value) Value
 	// StoreFileContent records the new content of a file.
 	StoreFileContent(path string, isPattern bool, content Value)
-	// Link records that a path becomes a link to another.
-	Link(path, to Value)
+	// RecordLink records that a path becomes a link to another.
+	RecordLink(path, to Value)
 	// IsOutputDiscarded reports whether the content written to a path is lost.
 	IsOutputDiscarded(path string) bool
 	// IsSecretPath reports whether a path is known to hold credentials.
 	IsSecretPath(path string) bool
-	// Send records that a program sends a value to another machine.
-	Send(v Value, program string, at effect.Span)
+	// RecordSentValue records that a program sends a value to another machine.
+	RecordSentValue(v Value, program string, at effect.CommandTextSpan)
 
 	// Environment returns an environment variable.
 	Environment(name string) Value
@@ -41,10 +41,10 @@ type AnalysisContext interface {
 	Stdin() Value
 
 	// SetEnvironment records that an environment variable is set.
-	SetEnvironment(name string, v Value, at effect.Span)
+	SetEnvironment(name string, v Value, at effect.CommandTextSpan)
 	// RecordWindowsRegistryChange records a change of the Windows registry.
-	RecordWindowsRegistryChange(program string, words []Value, at effect.Span)
-	// SetVariable assigns a variable of the language; Get returns its value.
+	RecordWindowsRegistryChange(program string, words []Value, at effect.CommandTextSpan)
+	// SetVariable assigns a variable of the language; LookupVariable returns its value.
 	SetVariable(name string, v Value)
 	LookupVariable(name string) (v Value, ok bool)
 	// ChangeFolder changes the working folder.
@@ -57,22 +57,22 @@ type AnalysisContext interface {
 	// DeferEffects runs f, and holds back the effects that it reports until release is called.
 	DeferEffects(f func()) (release func())
 
-	// Execute records that a program is run.
-	Execute(argv []Value, program string, class effect.ProgramClass)
-	// CallUnknown walks a command whose program is unknown.
-	CallUnknown(argv []Value, io Streams) Value
-	// CallWindows walks a Windows command.
-	CallWindows(argv []Value, io Streams) Value
+	// RecordExecuteEffect records that a program is run.
+	RecordExecuteEffect(argv []Value, program string, class effect.ProgramClass)
+	// WalkUnknownProgram walks a command whose program is unknown.
+	WalkUnknownProgram(argv []Value, io Streams) Value
+	// WalkWindowsCommand walks a Windows command.
+	WalkWindowsCommand(argv []Value, io Streams) Value
 	// RecordPathOrURLOfUnknownCommand checks a word of an unknown program for a path or URL.
 	RecordPathOrURLOfUnknownCommand(v Value)
-	// Call walks a command with these words.
-	Call(argv []Value)
+	// WalkCommand walks a command with these words.
+	WalkCommand(argv []Value)
 	// WalkShellText walks shell text, and returns its output.
-	WalkShellText(text string, at effect.Span) Value
+	WalkShellText(text string, at effect.CommandTextSpan) Value
 	// WalkShellTextWithStdin walks shell text with a value as standard input.
-	WalkShellTextWithStdin(text string, at effect.Span, stdin Value)
+	WalkShellTextWithStdin(text string, at effect.CommandTextSpan, stdin Value)
 	// WalkCode walks a value that is run as code of a language, and returns the output of the code.
-	WalkCode(language string, code Value, runnerName string, at effect.Span) Value
+	WalkCode(language string, code Value, runnerName string, at effect.CommandTextSpan) Value
 	// WalkCodeFile walks a file that is run as code of a language.
-	WalkCodeFile(path Value, language string, at effect.Span)
+	WalkCodeFile(path Value, language string, at effect.CommandTextSpan)
 }

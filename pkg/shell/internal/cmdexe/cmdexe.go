@@ -11,38 +11,38 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A reader analyses one text for cmd.exe.
+// An analyzer analyses one text for cmd.exe.
 type analyzer struct {
-	w             abstract.AnalysisContext
-	text          string
-	spanInCommand func(start, end int) effect.Span
+	analysisContext abstract.AnalysisContext
+	text            string
+	spanInCommand   func(start, end int) effect.CommandTextSpan
 }
 
-// Interpret reports the effects of a command line for cmd.exe, and returns its output. The command line
-// is split at operators, and each command at spaces as Windows programs do. span converts byte
-// offsets in text to a span in the whole command.
-func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start, end int) effect.Span) abstract.Value {
+// Interpret reports the effects of a command line for cmd.exe, and returns its output. The command
+// line is split at operators, and each command at spaces as Windows programs do. spanInCommand
+// converts byte offsets in text to a span in the whole command.
+func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start, end int) effect.CommandTextSpan) abstract.Value {
 	if len(text) > parse.MaxCommandBytes {
 		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", spanInCommand(0, len(text)))
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	r := &analyzer{w: w, text: text, spanInCommand: spanInCommand}
+	r := &analyzer{analysisContext: w, text: text, spanInCommand: spanInCommand}
 	out := abstract.Value{}
 	piped := false
 	list := false
 	for _, p := range splitCommands(text) {
-		if w.Ended() || !w.Step(1) {
+		if w.IsAnalysisAborted() || !w.SpendSteps(1) {
 			break
 		}
 		if list {
 			list = false
-			command, ok := forListCommand(p.text)
+			command, ok := commandProducingForList(p.text)
 			if !ok {
 				continue
 			}
 			p.text = command
 		}
-		list = endsBeforeForList(p.text)
+		list = isForLoopHeadBeforeList(p.text)
 		io := abstract.Streams{}
 		if piped {
 			io.Stdin = out
@@ -57,14 +57,14 @@ func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start
 	return out
 }
 
-// endsBeforeForList reports whether a part ends before the list of a for loop.
-func endsBeforeForList(text string) bool {
+// isForLoopHeadBeforeList reports whether a part ends before the list of a for loop.
+func isForLoopHeadBeforeList(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 2 && strings.EqualFold(strings.TrimLeft(fields[0], "@("), "for") && strings.EqualFold(fields[len(fields)-1], "in")
 }
 
-// forListCommand returns the command whose output is the list of a for loop; ok is false for a list of words.
-func forListCommand(text string) (command string, ok bool) {
+// commandProducingForList returns the command whose output is the list of a for loop; ok is false for a list of words.
+func commandProducingForList(text string) (command string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] != '\'' && text[0] != '`' {
 		return "", false
@@ -114,7 +114,7 @@ func splitCommands(text string) []commandPart {
 // words splits a command into words at spaces and commas: quotes group, ^ escapes, and %NAME% is
 // replaced by the variable's value, which may be unknown. A redirection operator becomes a word
 // with IsSingleWord set.
-func (r *analyzer) words(text string, at effect.Span) []abstract.Value {
+func (r *analyzer) words(text string, at effect.CommandTextSpan) []abstract.Value {
 	var out []abstract.Value
 	var b abstract.Builder
 	started, quoted := false, false
@@ -170,7 +170,7 @@ func (r *analyzer) words(text string, at effect.Span) []abstract.Value {
 			started = true
 		}
 		if len(out) > abstract.MaxExpandedWords {
-			r.w.AbortAnalysis("the command has too many words")
+			r.analysisContext.AbortAnalysis("the command has too many words")
 			return out
 		}
 	}
@@ -182,7 +182,7 @@ func (r *analyzer) words(text string, at effect.Span) []abstract.Value {
 func (r *analyzer) variableValue(name string) abstract.Value {
 	base, _, sliced := strings.Cut(name, ":")
 	lower := strings.ToLower(base)
-	if v, ok := r.w.LookupVariable(lower); ok && !sliced {
+	if v, ok := r.analysisContext.LookupVariable(lower); ok && !sliced {
 		return v
 	}
 	switch lower {
@@ -198,7 +198,7 @@ func (r *analyzer) variableValue(name string) abstract.Value {
 		}
 	}
 	v := abstract.Unknown("%"+name+"%", 0).WithOrigin(abstract.OriginUnsetVariable)
-	if knowledge.SecretVariable(base) {
+	if knowledge.IsSecretVariableName(base) {
 		v.Taint, v.SecretDescription = abstract.TaintCredentialVariable, "%"+base+"%"
 	}
 	return v
@@ -220,9 +220,9 @@ func (r *analyzer) applyAndCutRedirections(words []abstract.Value, io *abstract.
 		i++
 		n := strings.TrimRight(w.Text, "<>")
 		if strings.Contains(w.Text, "<") {
-			io.Stdin, io.InputRedirected = r.w.Read(words[i]), true
+			io.Stdin, io.InputRedirected = r.analysisContext.RecordFileRead(words[i]), true
 		} else {
-			r.w.RedirectOutput(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
+			r.analysisContext.RedirectOutput(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
 		}
 	}
 	return rest
@@ -249,10 +249,10 @@ func (r *analyzer) walkCommand(words []abstract.Value, io abstract.Streams) abst
 		case "set":
 			return r.walkSetCommand(words)
 		case "rem", "::", "exit", "goto", "setlocal", "endlocal", "cls", "pause", "title", "color", "ver", "shift":
-			r.w.Execute(words, name, effect.ReadOnly)
+			r.analysisContext.RecordExecuteEffect(words, name, effect.ReadOnly)
 			return abstract.Value{}
 		case "echo":
-			r.w.Execute(words, name, effect.ReadOnly)
+			r.analysisContext.RecordExecuteEffect(words, name, effect.ReadOnly)
 			v := abstract.JoinWithSpaces(words[1:])
 			if v.IsLiteral() {
 				v.Text += "\n"
@@ -263,15 +263,15 @@ func (r *analyzer) walkCommand(words []abstract.Value, io abstract.Streams) abst
 			if len(words) > 1 && strings.EqualFold(words[1].Text, "/d") {
 				words = append(words[:1:1], words[2:]...)
 			}
-			r.w.Execute(words, "cd", effect.ReadOnly)
+			r.analysisContext.RecordExecuteEffect(words, "cd", effect.ReadOnly)
 			folder := abstract.Lit("~")
 			if len(words) > 1 {
 				folder = words[1]
 			}
-			r.w.ChangeFolder(folder)
+			r.analysisContext.ChangeFolder(folder)
 			return abstract.Value{}
 		case "start":
-			r.w.Execute(words, name, effect.UnknownClass)
+			r.analysisContext.RecordExecuteEffect(words, name, effect.UnknownClass)
 			rest := words[1:]
 			for len(rest) > 0 && (rest[0].Text == "" || strings.HasPrefix(rest[0].Text, "/")) {
 				rest = rest[1:]
@@ -284,7 +284,7 @@ func (r *analyzer) walkCommand(words []abstract.Value, io abstract.Streams) abst
 	if len(words) == 0 {
 		return abstract.Value{}
 	}
-	return r.w.CallWindows(words, io)
+	return r.analysisContext.WalkWindowsCommand(words, io)
 }
 
 // dropIfCondition drops the condition of an if command.
@@ -308,7 +308,7 @@ func dropIfCondition(words []abstract.Value) []abstract.Value {
 
 // walkSetCommand handles set NAME=VALUE.
 func (r *analyzer) walkSetCommand(words []abstract.Value) abstract.Value {
-	r.w.Execute(words, "set", effect.ReadOnly)
+	r.analysisContext.RecordExecuteEffect(words, "set", effect.ReadOnly)
 	if len(words) == 1 {
 		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 	}
@@ -320,7 +320,7 @@ func (r *analyzer) walkSetCommand(words []abstract.Value) abstract.Value {
 	if i := strings.LastIndexByte(name, ' '); i >= 0 { // an option such as set /a or set /p
 		name = name[i+1:]
 	}
-	r.w.SetEnvironment(strings.ToUpper(name), abstract.Lit(text), words[0].SourceSpan)
-	r.w.SetVariable(strings.ToLower(name), abstract.Lit(text))
+	r.analysisContext.SetEnvironment(strings.ToUpper(name), abstract.Lit(text), words[0].SourceSpan)
+	r.analysisContext.SetVariable(strings.ToLower(name), abstract.Lit(text))
 	return abstract.Value{}
 }

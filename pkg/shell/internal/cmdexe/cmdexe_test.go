@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected lines; read the diff")
 
-func whole(int, int) effect.Span { return effect.Span{} }
+func whole(int, int) effect.CommandTextSpan { return effect.CommandTextSpan{} }
 
 func TestRead(t *testing.T) {
 	worldtest.CheckGoldenCases(t, "testdata/cases.txt", *update, func(w *worldtest.RecordingContext, _, text string) {
@@ -36,7 +36,7 @@ func TestReadGivesUp(t *testing.T) {
 	w := worldtest.New()
 	w.RemainingSteps = 1
 	Interpret(w, "dir a & dir b & dir c", whole)
-	if !w.Ended() {
+	if !w.IsAnalysisAborted() {
 		t.Errorf("goes on without a budget: %q", w.RecordedCalls)
 	}
 }
@@ -46,9 +46,9 @@ func TestSpans(t *testing.T) {
 	t.Parallel()
 	const text = "dir a && del b | more"
 	var got []string
-	Interpret(worldtest.New(), text, func(start, end int) effect.Span {
+	Interpret(worldtest.New(), text, func(start, end int) effect.CommandTextSpan {
 		got = append(got, strings.TrimSpace(text[start:end]))
-		return effect.Span{Start: start, End: end}
+		return effect.CommandTextSpan{Start: start, End: end}
 	})
 	if s := strings.Join(got, ";"); s != "dir a;del b;more" {
 		t.Errorf("spans are %q", s)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// GoModule returns the module path in the text of a go.mod, "" if there is none.
-func GoModule(text string) string {
-	for line := range strings.Lines(text) {
+// GoModulePath returns the module path in the text of a go.mod, "" if there is none.
+func GoModulePath(goModText string) string {
+	for line := range strings.Lines(goModText) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "module"); ok && rest != strings.TrimLeft(rest, " \t\"`") {
 			rest, _, _ = strings.Cut(rest, "//")
 			return strings.Trim(rest, " \t\"`")

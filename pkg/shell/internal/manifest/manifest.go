@@ -38,8 +38,8 @@ func NPMProgramNames(packageJSON string) (names []string, isComplete bool) {
 	return nil, false
 }
 
-// PythonProgramNames returns the names of the programs that a pyproject.toml and a setup.cfg declare. known is false if the
-// build decides them.
+// PythonProgramNames returns the names of the programs that a pyproject.toml and a setup.cfg
+// declare. isComplete is false if the build decides them.
 func PythonProgramNames(pyprojectTOML, setupCFG string) (names []string, isComplete bool) {
 	isComplete = pyprojectTOML != "" || setupCFG != ""
 	eachKey(pyprojectTOML, func(table, key, value string) {

@@ -44,7 +44,7 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"module a.b/c // x\n": "a.b/c", "module \"a\"\n": "a", "// module x\nmodule\ty\n": "y", "modules x\n": "", "": ""} {
-		if got := GoModule(text); got != want {
+		if got := GoModulePath(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -62,6 +62,6 @@ func FuzzManifests(f *testing.F) {
 		NPMProgramNames(text)
 		PythonProgramNames(text, text)
 		CargoProgramNames(text)
-		GoProgramName(GoModule(text))
+		GoProgramName(GoModulePath(text))
 	})
 }

@@ -40,7 +40,7 @@ func ExceededLimitReason(text string) string {
 				total++
 			}
 		case 'i', 'w', 'u', 'f', 'c', 's', 't', 'e':
-			if startsConstruct(text, i) {
+			if startsNestableShellConstruct(text, i) {
 				total++
 			}
 		}
@@ -51,12 +51,12 @@ func ExceededLimitReason(text string) string {
 	return ""
 }
 
-// startsConstruct reports whether the word at i starts a nesting construct.
-func startsConstruct(text string, i int) bool {
-	if i > 0 && (text[i-1] == '_' || text[i-1]|0x20 >= 'a' && text[i-1]|0x20 <= 'z') {
+// startsNestableShellConstruct reports whether the word at i starts a nesting construct.
+func startsNestableShellConstruct(text string, wordStart int) bool {
+	if wordStart > 0 && (text[wordStart-1] == '_' || text[wordStart-1]|0x20 >= 'a' && text[wordStart-1]|0x20 <= 'z') {
 		return false
 	}
-	rest := text[i:]
+	rest := text[wordStart:]
 	for _, w := range [...]string{"if", "while", "until", "for", "case", "select", "time", "elif", "else", "coproc", "function"} {
 		if w[0] == rest[0] && strings.HasPrefix(rest, w) {
 			return true
@@ -118,9 +118,9 @@ func ReplaceAnglePlaceholders(text string) string {
 	return string(b)
 }
 
-// ReplaceWorkflowTemplates replaces each ${{ … }} of a workflow file by an unset variable of the same length, so that
+// ReplaceGitHubExpressionsByVariables replaces each ${{ … }} of a workflow file by an unset variable of the same length, so that
 // spans stay valid.
-func ReplaceWorkflowTemplates(text string) string {
+func ReplaceGitHubExpressionsByVariables(text string) string {
 	var b strings.Builder
 	for {
 		i := strings.Index(text, "${{")

@@ -78,11 +78,11 @@ func TestWithout(t *testing.T) {
 		{ReplaceAnglePlaceholders, "a <b", "a <b"},
 		{ReplaceAnglePlaceholders, "a <$(b)>", "a <$(b)>"},
 		{ReplaceAnglePlaceholders, "<" + strings.Repeat("x", 99) + ">", "<" + strings.Repeat("x", 99) + ">"},
-		{ReplaceWorkflowTemplates, "echo ${{ a.b }}!", "echo ${_______}!"},
-		{ReplaceWorkflowTemplates, "${{a}}${{b}}", "${___}${___}"},
-		{ReplaceWorkflowTemplates, "${{ a", "${{ a"},
-		{ReplaceWorkflowTemplates, "a }} b", "a }} b"},
-		{ReplaceWorkflowTemplates, "}} ${{ a }}", "}} ${_____}"},
+		{ReplaceGitHubExpressionsByVariables, "echo ${{ a.b }}!", "echo ${_______}!"},
+		{ReplaceGitHubExpressionsByVariables, "${{a}}${{b}}", "${___}${___}"},
+		{ReplaceGitHubExpressionsByVariables, "${{ a", "${{ a"},
+		{ReplaceGitHubExpressionsByVariables, "a }} b", "a }} b"},
+		{ReplaceGitHubExpressionsByVariables, "}} ${{ a }}", "}} ${_____}"},
 	} {
 		got := c.of(c.in)
 		if got != c.want || len(got) != len(c.in) {

@@ -84,7 +84,8 @@ func unescape(s string, echo bool) (out string, ended bool) {
 	return b.String(), false
 }
 
-// CountLeadingDigits returns the number of digits of a base, at most n, with which a text begins.
+// CountLeadingDigits returns the number of digits of a base, at most maxDigits, with which a text
+// begins.
 func CountLeadingDigits(s string, base, maxDigits int) int {
 	i := 0
 	for i < maxDigits && i < len(s) && digitValue(s[i]) < base {

@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// maxSubstitutedText is the maximum length of the text that a substitution of sed inserts, in bytes.
-const maxSubstitutedText = 64 << 10
+// maxSedSubstitutionBytes is the maximum length of the text that a substitution of sed inserts, in bytes.
+const maxSedSubstitutionBytes = 64 << 10
 
 // ComputeFilterOutput returns the output of a text filter; false if it cannot be computed.
 func ComputeFilterOutput(program string, flags []string, operands []string, text string) (string, bool) {
@@ -40,7 +40,7 @@ func ComputeFilterOutput(program string, flags []string, operands []string, text
 		slices.Reverse(lines)
 		return strings.Join(lines, ""), true
 	case "tr":
-		return Translate(flags, operands, text)
+		return ComputeTrOutput(flags, operands, text)
 	case "sed":
 		return computeSed(flags, operands, text)
 	case "base64", "gbase64":
@@ -69,18 +69,18 @@ func ComputeFilterOutput(program string, flags []string, operands []string, text
 			return decode.Gunzip(text)
 		}
 	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
-		return lineFilter(program, flags, operands, text)
+		return computeLineFilterOutput(program, flags, operands, text)
 	}
 	return "", false
 }
 
-// lineFilter computes filters that work on lines: cut, head, tail, and sort and uniq of a single line.
-func lineFilter(base string, flags []string, operands []string, text string) (string, bool) {
+// computeLineFilterOutput computes filters that work on lines: cut, head, tail, and sort and uniq of a single line.
+func computeLineFilterOutput(program string, flags []string, operands []string, text string) (string, bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) > 1 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	switch base {
+	switch program {
 	case "cut":
 		return computeCut(flags, operands, lines)
 	case "sort", "uniq":
@@ -91,7 +91,7 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 			return "", false
 		}
 		n = min(n, len(lines))
-		if base == "head" {
+		if program == "head" {
 			return strings.Join(lines[:n], ""), true
 		}
 		return strings.Join(lines[len(lines)-n:], ""), true

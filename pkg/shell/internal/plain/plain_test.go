@@ -131,7 +131,7 @@ func TestGunzip(t *testing.T) {
 	if got, ok := ComputeFilterOutput("gzip", []string{"-dc"}, nil, packed("rm -rf /")); !ok || got != "rm -rf /" {
 		t.Errorf("%q, %t", got, ok)
 	}
-	if _, ok := ComputeFilterOutput("zcat", nil, nil, packed(strings.Repeat("x", maxSubstitutedText+1))); ok {
+	if _, ok := ComputeFilterOutput("zcat", nil, nil, packed(strings.Repeat("x", maxSedSubstitutionBytes+1))); ok {
 		t.Error("a text that is too long was unpacked")
 	}
 	if _, ok := ComputeFilterOutput("sed", nil, []string{"s/x/" + strings.Repeat("y", 1024) + "/g"}, strings.Repeat("x", 1024)); ok {

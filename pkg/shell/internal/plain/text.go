@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Translate computes tr.
-func Translate(flags []string, operands []string, text string) (string, bool) {
+// ComputeTrOutput computes tr.
+func ComputeTrOutput(flags []string, operands []string, text string) (string, bool) {
 	remove, complement := false, false
 	for _, f := range flags {
 		remove = remove || strings.Contains(f, "d") && !strings.HasPrefix(f, "--") || f == "--delete"
@@ -103,7 +103,7 @@ func computeSed(flags []string, operands []string, text string) (string, bool) {
 			}
 			text = strings.Join(lines, "\n")
 		case "g":
-			if len(parts[1])*strings.Count(text, parts[0]) > maxSubstitutedText {
+			if len(parts[1])*strings.Count(text, parts[0]) > maxSedSubstitutionBytes {
 				return "", false
 			}
 			text = strings.ReplaceAll(text, parts[0], parts[1])

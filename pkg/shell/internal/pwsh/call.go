@@ -12,11 +12,11 @@ import (
 
 // parseOperand parses one operand with its members, calls and subscripts.
 func (p *analyzer) parseOperand() abstract.Value {
-	if p.pos >= len(p.text) || !p.w.Step(1) {
+	if p.pos >= len(p.text) || !p.analysisContext.SpendSteps(1) {
 		return abstract.Value{}
 	}
-	if p.depth > maxNesting {
-		p.w.AbortAnalysis("PowerShell text is too complex")
+	if p.depth > maxExpressionNesting {
+		p.analysisContext.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
@@ -94,7 +94,7 @@ func (p *analyzer) parseNumber() string {
 // parseHashTable parses a hash table: names, each with a value after "=".
 func (p *analyzer) parseHashTable() abstract.Value {
 	var b abstract.Builder
-	for p.pos < len(p.text) && !p.w.Ended() {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() {
 		p.skipCharSetAndComments(" \t\r\n;")
 		if p.pos < len(p.text) && p.text[p.pos] == '}' {
 			p.pos++
@@ -146,7 +146,7 @@ func (p *analyzer) parseCast(typ string) abstract.Value {
 
 // parseMembers parses .name, ::name, (…) and […] after an operand.
 func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value {
-	for p.pos < len(p.text) && !p.w.Ended() {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() {
 		rest := p.text[p.pos:]
 		switch {
 		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (plain.IsWordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
@@ -167,7 +167,7 @@ func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value 
 				name = p.text[start:p.pos]
 			}
 			dotted += "." + strings.ToLower(name)
-			if v.HasPathPerLine && nameProperties[strings.ToLower(name)] {
+			if v.HasPathPerLine && filePropertiesWithoutFolderPath[strings.ToLower(name)] {
 				v = abstract.UnknownTextWithoutSlash(v.Display+dotted, abstract.OriginCommandOutput)
 			}
 			if p.pos < len(p.text) && p.text[p.pos] == '(' {
@@ -190,12 +190,12 @@ func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value 
 	return v
 }
 
-// nameProperties are the properties of a file object that contain no folder.
-var nameProperties = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
+// filePropertiesWithoutFolderPath are the properties of a file object that contain no folder.
+var filePropertiesWithoutFolderPath = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
 
 func (p *analyzer) parseArguments() []abstract.Value {
 	var args []abstract.Value
-	for p.pos < len(p.text) && !p.w.Ended() {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() {
 		p.skipCharSetAndComments(" \t\r\n,")
 		if p.pos >= len(p.text) || p.text[p.pos] == ')' {
 			p.pos++
@@ -240,7 +240,7 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	one := arg(0)
 	method := name[strings.LastIndexByte(name, '.')+1:]
 	result := abstract.Unknown("."+method+"()", recv.Taint|one.Taint)
-	if out, ok := p.recordTransfer(method, name, result, args); ok {
+	if out, ok := p.recordNetworkOrFileMethodCall(method, name, result, args); ok {
 		return out
 	}
 	switch method {
@@ -261,37 +261,37 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			return recv
 		}
 	case "tostring", "trim", "tolower", "toupper", "normalize", "readtoend", "invoke", "invokereturnasis", "toarray", "tochararray", "insert", "remove", "substring", "create", "getresponse", "getresponsestream":
-		return p.applyReceiverMethod(recv, method, name, one)
+		return p.evaluateReceiverMethodCall(recv, method, name, one)
 	case "invokescript", "addscript", "newscriptblock":
 		return p.walkEvaluatedCode(one)
 	case "start":
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
-			p.w.CallWindows(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
+			p.analysisContext.WalkWindowsCommand(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
 		}
 	case "shellexecute", "exec", "run", "shell":
-		p.w.WalkCode("cmd", abstract.JoinWithSpaces(args), "powershell", p.spanInCommand)
+		p.analysisContext.WalkCode("cmd", abstract.JoinWithSpaces(args), "powershell", p.spanInCommand)
 	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
-		p.recordObjectChange(method)
+		p.recordSystemObjectMethodCall(method)
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
 			if t := one.Taint; t&(abstract.TaintNetwork|abstract.TaintDecoded) != 0 {
-				p.w.WalkCode("code", abstract.Unknown("an assembly", t), "powershell", p.spanInCommand)
+				p.analysisContext.WalkCode("code", abstract.Unknown("an assembly", t), "powershell", p.spanInCommand)
 			} else {
-				p.w.ReportUnknown(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.spanInCommand)
+				p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.spanInCommand)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.w.ReportUnknown(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.spanInCommand)
+		p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.spanInCommand)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScriptScanningDisabled, Reason: "disables AMSI script scanning", Span: p.spanInCommand})
+			p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScriptScanningDisabled, Reason: "disables AMSI script scanning", Span: p.spanInCommand})
 		}
 	case "setenvironmentvariable":
 		if one.IsLiteral() {
-			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.spanInCommand)
+			p.analysisContext.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.spanInCommand)
 		}
 		if len(args) > 2 && !strings.HasSuffix(strings.ToLower(arg(2).Text), "process") {
-			p.w.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.ClipForMessage(one.String()) + " for every program of the user", Span: p.spanInCommand})
+			p.analysisContext.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.ClipForMessage(one.String()) + " for every program of the user", Span: p.spanInCommand})
 		}
 	case "getfolderpath":
 		name := strings.ToLower(one.Text)
@@ -299,11 +299,11 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			return abstract.Value{Text: folder, SourceSpan: p.spanInCommand}
 		}
 	case "moveto", "copyto":
-		at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
-		p.w.StoreFileContent(at, pattern, abstract.Unknown("a copy", recv.Taint))
+		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
+		p.analysisContext.StoreFileContent(at, pattern, abstract.Unknown("a copy", recv.Taint))
 	case "gettext", "getdataobject", "getimage", "getfiledroplist":
 		if strings.Contains(name, "clipboard.") {
-			p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.spanInCommand})
+			p.analysisContext.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.spanInCommand})
 		}
 	case "getenvironmentvariables":
 		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
@@ -314,7 +314,7 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			p.recordRevealedPassword()
 		}
 	case "copyfromscreen":
-		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.spanInCommand})
+		p.analysisContext.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.spanInCommand})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.recordConnection(one)
@@ -322,10 +322,10 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	default:
 		for _, a := range args {
 			if plain.IsURL(a.Text) {
-				p.w.RecordURLContact(effect.HTTPRequest, a)
+				p.analysisContext.RecordURLContact(effect.HTTPRequest, a)
 			} else if isRootOrHomePath(a) {
-				p.w.RecordEffectAndResolvePathOrPattern(effect.ReadFile, a, false)
-				p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a, false) // the effect of the method is unknown
+				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, a, false)
+				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a, false) // the effect of the method is unknown
 			}
 		}
 	}
@@ -338,8 +338,8 @@ func isRootOrHomePath(v abstract.Value) bool {
 	return !v.FullyUnknown && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }
 
-// recordTransfer records the effects of methods that move data; ok is false for all others.
-func (p *analyzer) recordTransfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
+// recordNetworkOrFileMethodCall records the effects of methods that move data; ok is false for all others.
+func (p *analyzer) recordNetworkOrFileMethodCall(method, dottedName string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
 			return args[i]
@@ -349,35 +349,35 @@ func (p *analyzer) recordTransfer(method, name string, result abstract.Value, ar
 	one := arg(0)
 	switch method {
 	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
-		p.w.RecordURLContact(effect.HTTPRequest, one)
+		p.analysisContext.RecordURLContact(effect.HTTPRequest, one)
 		return abstract.Unknown(abstract.ClipForMessage(method), abstract.TaintNetwork), true
 	case "downloadfile", "downloadfileasync":
-		p.w.RecordURLContact(effect.HTTPRequest, one)
-		at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
-		p.w.StoreFileContent(at, pattern, abstract.Unknown("a download", abstract.TaintNetwork))
+		p.analysisContext.RecordURLContact(effect.HTTPRequest, one)
+		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
+		p.analysisContext.StoreFileContent(at, pattern, abstract.Unknown("a download", abstract.TaintNetwork))
 	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
-		p.w.RecordURLContact(effect.HTTPRequest, one)
+		p.analysisContext.RecordURLContact(effect.HTTPRequest, one)
 		last := arg(max(0, len(args)-1))
 		if method == "uploadfile" {
-			last = p.w.Read(last)
+			last = p.analysisContext.RecordFileRead(last)
 		}
-		p.w.Send(last, "powershell", p.spanInCommand)
+		p.analysisContext.RecordSentValue(last, "powershell", p.spanInCommand)
 	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
-		return p.w.Read(one), true
+		return p.analysisContext.RecordFileRead(one), true
 	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
-		at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
-		p.w.StoreFileContent(at, pattern, arg(1))
+		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
+		p.analysisContext.StoreFileContent(at, pattern, arg(1))
 	case "delete":
-		if strings.Contains(name, "io.") {
-			p.w.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, one, len(args) > 1)
+		if strings.Contains(dottedName, "io.") {
+			p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, one, len(args) > 1)
 		} else {
-			p.recordObjectChange(method)
+			p.recordSystemObjectMethodCall(method)
 		}
 	case "copy", "move":
-		if strings.Contains(name, "io.") {
-			content := p.w.Read(one)
-			at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
-			p.w.StoreFileContent(at, pattern, content)
+		if strings.Contains(dottedName, "io.") {
+			content := p.analysisContext.RecordFileRead(one)
+			at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
+			p.analysisContext.StoreFileContent(at, pattern, content)
 		}
 	default:
 		return out, false
@@ -387,55 +387,55 @@ func (p *analyzer) recordTransfer(method, name string, result abstract.Value, ar
 
 // recordRevealedPassword records that a password is converted to plain text.
 func (p *analyzer) recordRevealedPassword() {
-	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.spanInCommand})
+	p.analysisContext.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.spanInCommand})
 }
 
-// recordObjectChange records the call of a method that changes an object of the system.
-func (p *analyzer) recordObjectChange(method string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.spanInCommand})
+// recordSystemObjectMethodCall records the call of a method that changes an object of the system.
+func (p *analyzer) recordSystemObjectMethodCall(method string) {
+	p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.spanInCommand})
 }
 
-// applyReceiverMethod handles methods that return or forward the value on which they are called, or run it.
-func (p *analyzer) applyReceiverMethod(recv abstract.Value, method, dottedName string, firstArg abstract.Value) abstract.Value {
+// evaluateReceiverMethodCall handles methods that return or forward the value on which they are called, or run it.
+func (p *analyzer) evaluateReceiverMethodCall(receiver abstract.Value, method, dottedName string, firstArg abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":
-		recv.Text = strings.ToLower(recv.Text)
+		receiver.Text = strings.ToLower(receiver.Text)
 	case "toupper":
-		recv.Text = strings.ToUpper(recv.Text)
+		receiver.Text = strings.ToUpper(receiver.Text)
 	case "create":
 		if strings.Contains(dottedName, "scriptblock") {
 			return p.walkEvaluatedCode(firstArg)
 		}
 		if strings.Contains(dottedName, "webrequest") {
-			p.w.RecordURLContact(effect.HTTPRequest, firstArg)
+			p.analysisContext.RecordURLContact(effect.HTTPRequest, firstArg)
 			return abstract.Unknown("a download", abstract.TaintNetwork)
 		}
 	case "substring", "insert", "remove":
-		return abstract.Unknown("."+method+"()", recv.Taint)
+		return abstract.Unknown("."+method+"()", receiver.Taint)
 	case "invoke", "invokereturnasis":
-		if !recv.IsLiteral() || recv.Text != "" && !recv.HasHarmlessTaint() {
-			return p.walkEvaluatedCode(recv)
+		if !receiver.IsLiteral() || receiver.Text != "" && !receiver.HasOnlyTaintsHarmlessToRun() {
+			return p.walkEvaluatedCode(receiver)
 		}
 	}
-	return recv
+	return receiver
 }
 
 func (p *analyzer) recordConnection(host abstract.Value) {
-	p.opensConnection = true
+	p.scriptOpensTCPConnection = true
 	e := effect.Effect{Kind: effect.Connect, Span: p.spanInCommand, PathIsPattern: true}
 	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.IsLiteral() && len(f) > 0 {
 		e.Host, e.PathIsPattern = effect.CanonicalHost(f[0]), false
 	}
-	p.w.Report(e)
+	p.analysisContext.Report(e)
 }
 
 // walkEvaluatedCode walks text that PowerShell evaluates.
 func (p *analyzer) walkEvaluatedCode(v abstract.Value) abstract.Value {
-	p.runsCode = true
+	p.scriptRunsTextOrShell = true
 	if v.IsLiteral() && v.Text == "" {
 		return abstract.Value{}
 	}
-	return p.w.WalkCode("powershell", v, "Invoke-Expression", p.spanInCommand)
+	return p.analysisContext.WalkCode("powershell", v, "Invoke-Expression", p.spanInCommand)
 }
 
 func splitWords(v abstract.Value) []abstract.Value {

@@ -56,7 +56,7 @@ const (
 	paramUseCalledMember   // a method or property of each object
 )
 
-// A specialEffect is an effect of a cmdlet that its parameters cannot describe.
+// A specialEffectBeyondParams is an effect of a cmdlet that its parameters cannot describe.
 type specialEffectBeyondParams uint8
 
 const (
@@ -143,7 +143,7 @@ func isVerbNounCmdletName(lowerName string) bool {
 func (p *analyzer) recordRemoteChange(argv []abstract.Value, lowerCommandName string) {
 	verb, noun, _ := strings.Cut(lowerCommandName, "-")
 	_, written, _ := strings.Cut(argv[0].Text, "-")
-	if readsElsewhere(verb) || !isRemoteNoun(noun, written) {
+	if readsElsewhere(verb) || !startsWithRemoteServiceName(noun, written) {
 		return
 	}
 	means := meaningOf(verb)
@@ -153,15 +153,15 @@ func (p *analyzer) recordRemoteChange(argv []abstract.Value, lowerCommandName st
 	if means == "" {
 		means = "change"
 	}
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: lowerCommandName, Verb: means, Harms: effect.HarmsOfRemoteChange(means), Span: p.spanInCommand})
+	p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: lowerCommandName, RemoteOperationVerb: means, Harms: effect.HarmsOfRemoteChange(means), Span: p.spanInCommand})
 }
 
 // grantNounPattern matches nouns of commands that grant rights.
 var grantNounPattern = prefilter.Lazy(granting)
 
-// isRemoteNoun reports whether a noun begins with the name of a service. The next letter must be a capital, unless
+// startsWithRemoteServiceName reports whether a noun begins with the name of a service. The next letter must be a capital, unless
 // the name has no capitals.
-func isRemoteNoun(lowerNoun, originalNoun string) bool {
+func startsWithRemoteServiceName(lowerNoun, originalNoun string) bool {
 	lower := len(originalNoun) != len(lowerNoun) || originalNoun == lowerNoun
 	for i := 2; i <= len(lowerNoun) && i <= 24; i++ {
 		if beginsElsewhere(lowerNoun[:i]) && (lower || i == len(lowerNoun) || originalNoun[i] >= 'A' && originalNoun[i] <= 'Z') {

@@ -29,23 +29,23 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	if strings.HasSuffix(strings.ToLower(name.Text), ".exe") {
 		c = nil
 	}
-	if v, ok := p.w.LookupVariable("psalias:" + lower); ok && v.IsLiteral() {
+	if v, ok := p.analysisContext.LookupVariable("psalias:" + lower); ok && v.IsLiteral() {
 		name = v
 		c = findCmdlet(strings.ToLower(name.Text))
 	}
 	if in.HasPathPerLine && c != nil && (c.specialEffect == specialEffectRunsCodePerInput || c.specialEffect == specialEffectOutputsSomeInput) {
-		p.w.SetVariable("ps:_", in)
-		p.w.SetVariable("ps:psitem", in)
+		p.analysisContext.SetVariable("ps:_", in)
+		p.analysisContext.SetVariable("ps:psitem", in)
 		defer func() {
-			p.w.SetVariable("ps:_", abstract.UnsetVariableValue("_", 0))
-			p.w.SetVariable("ps:psitem", abstract.UnsetVariableValue("PSItem", 0))
+			p.analysisContext.SetVariable("ps:_", abstract.UnsetVariableValue("_", 0))
+			p.analysisContext.SetVariable("ps:psitem", abstract.UnsetVariableValue("PSItem", 0))
 		}()
 	}
 	var args []psArg
 	var io abstract.Streams
-	defer p.w.DeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
+	defer p.analysisContext.DeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
 	if !name.IsLiteral() {
-		return p.w.CallUnknown(append([]abstract.Value{name}, argumentValues(args)...), io)
+		return p.analysisContext.WalkUnknownProgram(append([]abstract.Value{name}, argumentValues(args)...), io)
 	}
 	argv := []abstract.Value{name}
 	for _, a := range args {
@@ -63,33 +63,33 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	switch {
 	case c != nil:
 		class := c.class
-		p.w.Execute(argv, c.name, class)
+		p.analysisContext.RecordExecuteEffect(argv, c.name, class)
 		out = p.walkCmdlet(c, args, io)
 		if lower != c.name && hasUnixOptions(args) { // on systems that have a program of this name, PowerShell has no such alias
-			out.Taint |= p.w.CallWindows(argv, io).Taint
+			out.Taint |= p.analysisContext.WalkWindowsCommand(argv, io).Taint
 		}
 	case isVerbNounCmdletName(lower):
 		class := effect.UnknownClass
 		if isReader(lower) {
 			class = effect.ReadOnly
 		}
-		p.w.Execute(argv, lower, class)
+		p.analysisContext.RecordExecuteEffect(argv, lower, class)
 		p.recordRemoteChange(argv, lower)
 		out = abstract.UnknownOutput(lower, in.Taint)
 		for _, v := range argv[1:] {
-			p.w.RecordPathOrURLOfUnknownCommand(v)
+			p.analysisContext.RecordPathOrURLOfUnknownCommand(v)
 			out.Taint |= v.Taint
 		}
 		if in.HasPathPerLine && commandsForwardingInputObjects[lower] {
 			out = unknownSubsetOfFiles(in)
-			if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return nameProperties[strings.ToLower(v.Text)] }) {
+			if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return filePropertiesWithoutFolderPath[strings.ToLower(v.Text)] }) {
 				out = abstract.UnknownTextWithoutSlash("what "+lower+" writes", abstract.OriginCommandOutput)
 			}
 		}
 	default:
-		out = p.w.CallWindows(argv, io)
+		out = p.analysisContext.WalkWindowsCommand(argv, io)
 	}
-	return p.w.DeliverOutput(io, out)
+	return p.analysisContext.DeliverOutput(io, out)
 }
 
 // hasUnixOptions reports whether an argument has the form of bundled Unix options such as -rf, which is no prefix of
@@ -121,7 +121,7 @@ func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg,
 	io := abstract.Streams{Stdin: in}
 	var args []psArg
 	position := 0
-	for p.pos < len(p.text) && !p.w.Ended() && len(args) < abstract.MaxExpandedWords {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() && len(args) < abstract.MaxExpandedWords {
 		p.skipCharSetAndComments(" \t")
 		if p.pos >= len(p.text) {
 			break
@@ -175,7 +175,7 @@ func (p *analyzer) parseRedirection(io *abstract.Streams) {
 		io.Out = &abstract.OutputTarget{Discard: true}
 		return
 	}
-	p.w.RedirectOutput(io, strings.Trim(n, "*"), w, add)
+	p.analysisContext.RedirectOutput(io, strings.Trim(n, "*"), w, add)
 }
 
 // parseParameter parses -Name, -Name:value and -Name value.
@@ -210,7 +210,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 	var b abstract.Builder
 	text, names := "", ""
 	start := p.pos
-	for p.pos < len(p.text) && !p.w.Ended() {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() {
 		c := p.text[p.pos]
 		if strings.IndexByte(" \t\r\n;|)}", c) >= 0 || p.pos == start && c == '>' {
 			break
@@ -223,7 +223,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 			p.skipCharSetAndComments(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.pos == start:
 			v := p.parseOperand()
-			text, names = v.Text, v.ListedNames
+			text, names = v.Text, v.PathListFileNamePatterns
 			b.Add(v)
 		default:
 			b.AddLiteral(p.parseBareWord())
@@ -237,7 +237,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 	}
 	v := b.Value()
 	if v.HasPathPerLine && names != "" && v.Text == text { // the argument consists only of the list of paths
-		v.ListedNames = names
+		v.PathListFileNamePatterns = names
 	}
 	v.SourceSpan = p.spanInCommand
 	return v
@@ -250,7 +250,7 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 	if c.effect != "" {
 		e := effect.EffectOfPolicyKind(c.effect)
 		e.Program, e.Reason, e.Span = c.name, c.name, p.spanInCommand
-		p.w.Report(e)
+		p.analysisContext.Report(e)
 	}
 	args = addPipedArguments(c, args, in)
 	recursive, posts := false, false
@@ -270,21 +270,21 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 		}
 		switch a.use {
 		case paramUseReadPath:
-			read = p.w.Read(abstract.WindowsGlob(v))
+			read = p.analysisContext.RecordFileRead(abstract.OverlapPatternFromWindowsGlob(v))
 			if recursive {
-				p.w.RecordEffectAndResolvePathOrPattern(effect.ReadFile, abstract.WindowsGlob(v), true)
+				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, abstract.OverlapPatternFromWindowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
 			if read.IsLiteral() && c.specialEffect == specialEffectOutputsFileContent {
 				out = read
 			}
 			if posts && c.class == effect.Network {
-				p.w.Send(read, c.name, p.spanInCommand)
+				p.analysisContext.RecordSentValue(read, c.name, p.spanInCommand)
 			}
 		case paramUseWritePath, paramUseDeletePath, paramUseMovePathAway, paramUseSetPermissions, paramUseCreateFolder, paramUseListPath:
 			written = append(written, p.recordPathEffect(c, a.use, v, recursive)...)
 			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == paramUseWritePath {
-				p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), itemValueArgument(args), p.spanInCommand)
+				p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), itemValueArgument(args), p.spanInCommand)
 			}
 			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == paramUseListPath {
 				out.Taint |= abstract.TaintEnvironmentDump
@@ -292,15 +292,15 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 		case paramUseCalledMember:
 			p.callMethodOnEach(in, v)
 		case paramUseContactURL:
-			p.w.RecordURLContact(effect.HTTPRequest, v)
+			p.analysisContext.RecordURLContact(effect.HTTPRequest, v)
 			out.Taint |= abstract.TaintNetwork
 			if v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0 {
-				p.w.Send(v, c.name, p.spanInCommand)
+				p.analysisContext.RecordSentValue(v, c.name, p.spanInCommand)
 			}
 		case paramUseContactHost:
-			p.w.RecordHostContact(effect.Connect, v)
+			p.analysisContext.RecordHostContact(effect.Connect, v)
 		case paramUseSentData:
-			p.w.Send(v, c.name, p.spanInCommand)
+			p.analysisContext.RecordSentValue(v, c.name, p.spanInCommand)
 		case paramUsePowerShellCode:
 			return p.walkEvaluatedCode(v)
 		case paramUseProgram:
@@ -346,7 +346,7 @@ func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 	for _, a := range args {
 		switch {
 		case a.use == paramUseContactURL && a.hasValue:
-			_, to = effect.URL(a.val.Text)
+			_, to = effect.NormalizeURL(a.val.Text)
 		case a.use == paramUseHTTPMethod && strings.EqualFold(a.val.Text, "delete"):
 			says = "the method is DELETE"
 		case a.use == paramUseSentData && a.hasValue:
@@ -356,7 +356,7 @@ func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 		}
 	}
 	if says != "" && !effect.ThisMachine(to) {
-		p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: says, Span: p.spanInCommand})
+		p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: c.name, Host: to, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: says, Span: p.spanInCommand})
 	}
 }
 
@@ -378,8 +378,8 @@ var commandsForwardingInputObjects = map[string]bool{"select-object": true, "sor
 
 // unknownSubsetOfFiles returns an unknown selection of the files in a list.
 func unknownSubsetOfFiles(fileList abstract.Value) abstract.Value {
-	if fileList.ListedNames == "" && strings.HasSuffix(fileList.Text, "/**") {
-		fileList.ListedNames = "?*"
+	if fileList.PathListFileNamePatterns == "" && strings.HasSuffix(fileList.Text, "/**") {
+		fileList.PathListFileNamePatterns = "?*"
 	}
 	return fileList
 }
@@ -415,7 +415,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 		switch {
 		case !a.hasValue:
 		case a.use == paramUseListPath && folders == 0:
-			root := abstract.WindowsGlob(a.val)
+			root := abstract.OverlapPatternFromWindowsGlob(a.val)
 			v.DoubleStarExcludesDotDot = root.IsLiteral()
 			if root.IsGlobPattern && !root.FullyUnknown { // a glob lists the files that match it, not the content of a folder
 				tail = ""
@@ -445,7 +445,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 			tail = "/*"
 		}
 		v.Text += tail
-		v.ListedNames = strings.Join(names, "\n")
+		v.PathListFileNamePatterns = strings.Join(names, "\n")
 	}
 	return v
 }
@@ -457,7 +457,7 @@ func joinedPath(args []psArg) abstract.Value {
 		if !a.hasValue {
 			continue
 		}
-		if b.HasReceivedParts {
+		if b.HasAddedPart {
 			b.AddLiteral("/")
 		}
 		b.Add(a.val)
@@ -488,7 +488,7 @@ func (p *analyzer) storeWrittenFiles(c *cmdlet, args []psArg, written []abstract
 				}
 			}
 		}
-		p.w.StoreFileContent(t.Path, t.PathIsGlobPattern, v)
+		p.analysisContext.StoreFileContent(t.Path, t.PathIsGlobPattern, v)
 	}
 }
 
@@ -498,14 +498,14 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
 		if u != paramUseListPath {
-			p.w.RecordWindowsRegistryChange(c.name, []abstract.Value{v}, p.spanInCommand)
+			p.analysisContext.RecordWindowsRegistryChange(c.name, []abstract.Value{v}, p.spanInCommand)
 		} else if IsSecretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.ClipForMessage(v.Text), Span: p.spanInCommand})
+			p.analysisContext.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.ClipForMessage(v.Text), Span: p.spanInCommand})
 		}
 		return nil
 	}
 	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != paramUseReadPath && u != paramUseListPath && u != paramUseWritePath {
-		p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.spanInCommand)
+		p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.spanInCommand)
 	}
 	for _, drive := range [...]string{"env:", "function:", "variable:", "alias:", "cert:", "wsman:"} {
 		if strings.HasPrefix(lower, drive) {
@@ -515,7 +515,7 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	kind := map[parameterUse]effect.Kind{paramUseWritePath: effect.WriteFile, paramUseDeletePath: effect.DeleteFile, paramUseMovePathAway: effect.MoveFile, paramUseSetPermissions: effect.ChangePermissions, paramUseCreateFolder: effect.CreateDirectory, paramUseListPath: effect.ListDirectory}[u]
 	var out []abstract.OutputTarget
 	for _, one := range p.splitPaths(v) {
-		path, pattern := p.w.RecordEffectAndResolvePathOrPattern(kind, abstract.WindowsGlob(one), recursive)
+		path, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(kind, abstract.OverlapPatternFromWindowsGlob(one), recursive)
 		if u == paramUseWritePath {
 			out = append(out, abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 		}
@@ -525,11 +525,11 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 
 // splitPaths splits a list of paths that parseArgument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
-	if names := strings.Fields(v.ListedNames); v.HasPathPerLine && len(names) > 0 {
+	if names := strings.Fields(v.PathListFileNamePatterns); v.HasPathPerLine && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
 		for _, name := range names {
 			one := v
-			one.ListedNames, one.Text = "", v.Text+"/"+name
+			one.PathListFileNamePatterns, one.Text = "", v.Text+"/"+name
 			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
 				one.Text, one.DoubleStarExcludesDotDot = folder+"/"+name, false
 			}
@@ -556,7 +556,7 @@ func (p *analyzer) recordUnpacking(args []psArg) {
 		}
 	}
 	if from.IsLiteral() && from.Text != "" && into.IsLiteral() {
-		p.w.Call([]abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from, abstract.Lit("-C"), into})
+		p.analysisContext.WalkCommand([]abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from, abstract.Lit("-C"), into})
 	}
 }
 
@@ -576,7 +576,7 @@ func (p *analyzer) recordLink(args []psArg) {
 		}
 	}
 	if is {
-		p.w.Link(at, to)
+		p.analysisContext.RecordLink(at, to)
 	}
 }
 
@@ -585,18 +585,18 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 	switch {
 	case program.Text != "" && program.IsLiteral():
 		if plain.IsURL(program.Text) {
-			p.w.RecordURLContact(effect.HTTPRequest, program)
+			p.analysisContext.RecordURLContact(effect.HTTPRequest, program)
 			return
 		}
-		p.runsCode = true
+		p.scriptRunsTextOrShell = true
 		for _, a := range args {
 			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
-				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.spanInCommand})
+				p.analysisContext.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.spanInCommand})
 			}
 		}
-		p.w.CallWindows(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
+		p.analysisContext.WalkWindowsCommand(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
 	case program.IsGlobPattern:
-		p.w.CallUnknown(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
+		p.analysisContext.WalkUnknownProgram(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
 	}
 	switch c.specialEffect {
 	case specialEffectCreatesDotNetObject:
@@ -618,24 +618,24 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 		}
 	case specialEffectChangesWorkingFolder:
 		if len(args) > 0 {
-			p.w.ChangeFolder(args[0].val)
+			p.analysisContext.ChangeFolder(args[0].val)
 		}
 	case specialEffectSetsAlias:
 		if vals := argumentValues(args); len(vals) > 1 && vals[0].IsLiteral() {
-			p.w.SetVariable("psalias:"+strings.ToLower(vals[0].Text), vals[1])
+			p.analysisContext.SetVariable("psalias:"+strings.ToLower(vals[0].Text), vals[1])
 		}
 	case specialEffectSetsVariable:
 		if vals := argumentValues(args); len(vals) > 1 && vals[0].IsLiteral() {
-			p.w.SetVariable("ps:"+strings.ToLower(vals[0].Text), vals[1])
+			p.analysisContext.SetVariable("ps:"+strings.ToLower(vals[0].Text), vals[1])
 		}
 	case specialEffectLoadsModulePath:
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
-				p.w.WalkCodeFile(a.val, "powershell", p.spanInCommand)
+				p.analysisContext.WalkCodeFile(a.val, "powershell", p.spanInCommand)
 			}
 		}
 	case specialEffectMayRunProgram:
-		p.runsCode = true
+		p.scriptRunsTextOrShell = true
 	case specialEffectRevealsPassword:
 		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
 			p.recordRevealedPassword()

@@ -57,7 +57,7 @@ func (p *analyzer) parseAttribute() bool {
 		return false
 	}
 	p.pos = i + 1
-	for p.pos < len(p.text) && !p.w.Ended() {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() {
 		p.skipCharSetAndComments(" \t\r\n,")
 		if p.pos >= len(p.text) || p.text[p.pos] == ')' {
 			p.pos++
@@ -103,14 +103,14 @@ func (p *analyzer) parseDeclaration(keyword string) bool {
 	if p.pos < len(p.text) && p.text[p.pos] == ':' { // base classes
 		p.pos += len(p.text[p.pos:]) - len(strings.TrimLeft(p.text[p.pos:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
 	}
-	if !named || p.pos >= len(p.text) || p.text[p.pos] != '{' || p.depth > maxNesting {
+	if !named || p.pos >= len(p.text) || p.text[p.pos] != '{' || p.depth > maxExpressionNesting {
 		p.pos = mark
 		return false
 	}
 	p.pos++
 	p.depth++
 	defer func() { p.depth-- }()
-	for p.w.Step(1) {
+	for p.analysisContext.SpendSteps(1) {
 		p.skipCharSetAndComments(" \t\r\n;,")
 		if p.pos >= len(p.text) {
 			break
@@ -205,18 +205,18 @@ func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	for _, a := range args {
 		switch {
 		case a.param == "path" || a.param == "literalpath":
-			p.w.WalkCodeFile(abstract.WindowsGlob(a.val), "code", p.spanInCommand)
+			p.analysisContext.WalkCodeFile(abstract.OverlapPatternFromWindowsGlob(a.val), "code", p.spanInCommand)
 			loads = true
 		case a.param == "assemblyname" && areSystemAssemblies(a.val):
 			loads = true
 		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
 		default:
-			p.w.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
+			p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
 			return
 		}
 	}
 	if !loads {
-		p.w.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
+		p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
 	}
 }
 
@@ -234,8 +234,8 @@ func areSystemAssemblies(v abstract.Value) bool {
 	return strings.TrimSpace(name) != ""
 }
 
-// skipErrorPosition skips the position line in a PowerShell error message, "At line:1 char:4".
-func (p *analyzer) skipErrorPosition() bool {
+// skipErrorMessagePositionLine skips the position line in a PowerShell error message, "At line:1 char:4".
+func (p *analyzer) skipErrorMessagePositionLine() bool {
 	rest, ok := strings.CutPrefix(p.text[p.pos:], "At line:")
 	rest = strings.TrimLeft(rest, "0123456789")
 	rest, char := strings.CutPrefix(rest, " char:")
@@ -298,7 +298,7 @@ func (p *analyzer) parseHereString() abstract.Value {
 		p.pos++
 	}
 	var b abstract.Builder
-	for p.pos < len(p.text) && !p.w.Ended() {
+	for p.pos < len(p.text) && !p.analysisContext.IsAnalysisAborted() {
 		if strings.HasPrefix(p.text[p.pos:], closing) {
 			p.pos += len(closing)
 			break

@@ -15,36 +15,36 @@ import (
 // An analyzer analyses one PowerShell text. It ignores control flow: it treats every command and
 // every call as executed.
 type analyzer struct {
-	w             abstract.AnalysisContext
-	text          string
-	pos           int
-	spanInCommand effect.Span
-	depth         int
+	analysisContext abstract.AnalysisContext
+	text            string
+	pos             int
+	spanInCommand   effect.CommandTextSpan
+	depth           int
 
 	possibleMisparseReason string // why some text may have been parsed wrongly
 
-	opensConnection bool // it opens a TCP connection
-	runsCode        bool // it evaluates text or starts a shell
+	scriptOpensTCPConnection bool // it opens a TCP connection
+	scriptRunsTextOrShell    bool // it evaluates text or starts a shell
 }
 
 // unknownMarker represents an unknown part of a text, also in quotes.
 const unknownMarker = "${" + abstract.UnknownPlaceholderVariable + "}"
 
-// maxNesting is the maximum nesting of expressions.
-const maxNesting = 100
+// maxExpressionNesting is the maximum nesting of expressions.
+const maxExpressionNesting = 100
 
 // Interpret reports the effects of PowerShell text, and returns its output.
-func Interpret(w abstract.AnalysisContext, text string, at effect.Span) abstract.Value {
+func Interpret(w abstract.AnalysisContext, text string, at effect.CommandTextSpan) abstract.Value {
 	if len(text) > parse.MaxCommandBytes {
 		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	p := &analyzer{w: w, text: asciiQuotes.Replace(text), spanInCommand: at}
+	p := &analyzer{analysisContext: w, text: asciiQuotes.Replace(text), spanInCommand: at}
 	out := p.parseBlock(0)
 	if p.possibleMisparseReason != "" {
 		w.ReportUnknown(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.possibleMisparseReason, at)
 	}
-	if p.opensConnection && p.runsCode {
+	if p.scriptOpensTCPConnection && p.scriptRunsTextOrShell {
 		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.spanInCommand})
 	}
 	return out
@@ -71,7 +71,7 @@ func (p *analyzer) skipUnparsedByte() {
 // parseBlock walks statements up to a closing bracket.
 func (p *analyzer) parseBlock(until byte) abstract.Value {
 	out := abstract.Value{}
-	for !p.w.Ended() {
+	for !p.analysisContext.IsAnalysisAborted() {
 		p.skipCharSetAndComments(" \t\r\n;,")
 		if p.pos >= len(p.text) {
 			return out
@@ -114,8 +114,8 @@ func (p *analyzer) skipCharSetAndComments(charSet string) {
 
 // parsePipeline walks the elements of a pipeline.
 func (p *analyzer) parsePipeline(until byte) abstract.Value {
-	if !p.w.Step(1) || p.depth > maxNesting {
-		p.w.AbortAnalysis("PowerShell text is too complex")
+	if !p.analysisContext.SpendSteps(1) || p.depth > maxExpressionNesting {
+		p.analysisContext.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
@@ -140,7 +140,7 @@ func (p *analyzer) parsePipeline(until byte) abstract.Value {
 func (p *analyzer) writeOutputToRedirections(out abstract.Value) abstract.Value {
 	var io abstract.Streams
 	found := false
-	for !p.w.Ended() {
+	for !p.analysisContext.IsAnalysisAborted() {
 		mark := p.pos
 		p.skipCharSetAndComments(" \t")
 		if !p.atRedirection() {
@@ -153,7 +153,7 @@ func (p *analyzer) writeOutputToRedirections(out abstract.Value) abstract.Value 
 	if !found {
 		return out
 	}
-	return p.w.DeliverOutput(io, out)
+	return p.analysisContext.DeliverOutput(io, out)
 }
 
 // parsePipelineElement walks one command or expression.
@@ -173,11 +173,11 @@ func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte
 		if c == '.' && name.FullyUnknown {
 			// The variable cannot come from the environment, which PowerShell reads as $env:NAME,
 			// and a dot-sourced script can change the state of the current script.
-			p.w.ReportUnknown(effect.CauseUnresolvedText, "loads a script that the command does not name: "+name.Display, p.spanInCommand)
+			p.analysisContext.ReportUnknown(effect.CauseUnresolvedText, "loads a script that the command does not name: "+name.Display, p.spanInCommand)
 		}
 		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {
 			// Without arguments, & may run an unknown script or script block.
-			p.w.ReportUnknown(effect.CauseUnresolvedText, "runs code that the command does not name: "+name.Display, p.spanInCommand)
+			p.analysisContext.ReportUnknown(effect.CauseUnresolvedText, "runs code that the command does not name: "+name.Display, p.spanInCommand)
 		}
 		return p.walkCommand(name, pipelineInput)
 	case strings.HasPrefix(p.text[p.pos:], unknownMarker): // the marker itself is in the text
@@ -196,7 +196,7 @@ func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte
 		p.pos++
 		return abstract.Value{}
 	}
-	if p.skipErrorPosition() {
+	if p.skipErrorMessagePositionLine() {
 		return abstract.Value{}
 	}
 	word := p.parseBareWord()
@@ -249,11 +249,11 @@ func (p *analyzer) parseAssignment(start int, v abstract.Value) bool {
 		right = abstract.Concat(v, right)
 	}
 	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
-		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensProtection}, Reason: "disables TLS certificate checks", Span: p.spanInCommand})
+		p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensSecurityControls}, Reason: "disables TLS certificate checks", Span: p.spanInCommand})
 	}
-	p.w.SetVariable("ps:"+name, right)
+	p.analysisContext.SetVariable("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
-		p.w.SetEnvironment(strings.ToUpper(env), right, p.spanInCommand)
+		p.analysisContext.SetEnvironment(strings.ToUpper(env), right, p.spanInCommand)
 	}
 	return true
 }
@@ -267,11 +267,11 @@ func (p *analyzer) parseLoopVariable(start int) bool {
 	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.pos]), "${}"))
 	p.pos += len(word)
 	v := p.parsePipeline(')')
-	if _, set := p.w.LookupVariable("ps:" + name); set || !v.HasPathPerLine { // the loop may not run
+	if _, set := p.analysisContext.LookupVariable("ps:" + name); set || !v.HasPathPerLine { // the loop may not run
 		v = abstract.UnsetVariableValue(name, v.Taint)
 	}
 	if automaticVariables[name] == "" {
-		p.w.SetVariable("ps:"+name, v)
+		p.analysisContext.SetVariable("ps:"+name, v)
 	}
 	return true
 }
@@ -298,8 +298,8 @@ func (p *analyzer) parseBareWord() string {
 
 // parseExpression parses operands and operators.
 func (p *analyzer) parseExpression() abstract.Value {
-	if !p.w.Step(1) || p.depth > maxNesting {
-		p.w.AbortAnalysis("PowerShell text is too complex")
+	if !p.analysisContext.SpendSteps(1) || p.depth > maxExpressionNesting {
+		p.analysisContext.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
@@ -324,7 +324,7 @@ func (p *analyzer) parseExpression() abstract.Value {
 			list = append(list, left)
 			left = p.parseOperand()
 			if len(list) > abstract.MaxExpandedWords {
-				p.w.AbortAnalysis("a list in PowerShell text is too long")
+				p.analysisContext.AbortAnalysis("a list in PowerShell text is too long")
 			}
 		case rest[0] == '-' && len(rest) > 2 && plain.IsWordByte(rest[1]):
 			op, ok := p.parseOperator(rest)
@@ -380,7 +380,7 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 		p.skipCharSetAndComments(" \t\r\n")
 		args = append(args, p.parseOperand())
 		if len(args) > abstract.MaxExpandedWords {
-			p.w.AbortAnalysis("a list in PowerShell text is too long")
+			p.analysisContext.AbortAnalysis("a list in PowerShell text is too long")
 			break
 		}
 	}
@@ -500,7 +500,7 @@ func (p *analyzer) parseVariable() abstract.Value {
 
 func (p *analyzer) variableValue(name string) abstract.Value {
 	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
-	if v, ok := p.w.LookupVariable("ps:" + lower); ok {
+	if v, ok := p.analysisContext.LookupVariable("ps:" + lower); ok {
 		v.SourceSpan = p.spanInCommand
 		return v
 	}
@@ -519,7 +519,7 @@ func (p *analyzer) variableValue(name string) abstract.Value {
 		return abstract.Value{Text: text, SourceSpan: p.spanInCommand}
 	}
 	v := abstract.UnsetVariableValue(name, 0)
-	if isEnv && knowledge.SecretVariable(env) {
+	if isEnv && knowledge.IsSecretVariableName(env) {
 		v.Taint, v.SecretDescription = abstract.TaintCredentialVariable, "$"+name
 	}
 	v.SourceSpan = p.spanInCommand

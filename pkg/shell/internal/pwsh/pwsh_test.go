@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the expected lines; read the di
 
 func TestRead(t *testing.T) {
 	worldtest.CheckGoldenCases(t, "testdata/cases.txt", *update, func(w *worldtest.RecordingContext, _, text string) {
-		Interpret(w, text, effect.Span{})
+		Interpret(w, text, effect.CommandTextSpan{})
 	})
 }
 
@@ -31,7 +31,7 @@ func TestReadGivesUp(t *testing.T) {
 		"too wide": "Get-Content @(" + strings.Repeat("1,", 5000) + "1)",
 	} {
 		w := worldtest.New()
-		Interpret(w, text, effect.Span{})
+		Interpret(w, text, effect.CommandTextSpan{})
 		if got := strings.Join(w.RecordedCalls, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %.200q", name, got)
 		}
@@ -81,7 +81,7 @@ func TestExamples(t *testing.T) {
 	for name, c := range file.Cmdlets {
 		for command, want := range c.Examples {
 			w := worldtest.New()
-			Interpret(w, command, effect.Span{})
+			Interpret(w, command, effect.CommandTextSpan{})
 			got := strings.Join(w.RecordedCalls, "; ")
 			if want == "" && *update {
 				key := "      " + strconv.Quote(command) + ":"
@@ -133,7 +133,7 @@ func TestElsewhere(t *testing.T) {
 		"Set-Viewport a":                                          "",
 	} {
 		w := worldtest.New()
-		Interpret(w, text, effect.Span{})
+		Interpret(w, text, effect.CommandTextSpan{})
 		got := ""
 		for _, line := range w.RecordedCalls {
 			if rest, ok := strings.CutPrefix(line, "change_remote"); ok {

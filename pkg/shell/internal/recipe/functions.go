@@ -35,7 +35,7 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	case "addsuffix":
 		return mapWords(words(1), func(w string) string { return w + arg(0) })
 	case "join":
-		return joinWords(words(0), words(1))
+		return evalMakeJoinFunction(words(0), words(1))
 	case "firstword", "lastword", "word":
 		return evalMakeWordFunction(name, arg(0), words(len(parts)-1))
 	case "sort":
@@ -51,9 +51,9 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	case "or", "and":
 		return m.expandConditional("$", parts, depth)
 	case "info", "warning", "error", "eval", "file":
-		m.fileFunctionDepth++ // the command in $(shell …) runs, even if its output is not used
+		m.discardedResultFunctionDepth++ // the command in $(shell …) runs, even if its output is not used
 		given := strings.TrimSpace(m.expand(args, depth+1))
-		m.fileFunctionDepth--
+		m.discardedResultFunctionDepth--
 		if file, _, _ := strings.Cut(given, ","); name == "file" && strings.HasPrefix(file, ">") {
 			m.parseTimeCommands = append(m.parseTimeCommands, ": "+file)
 		}
@@ -89,9 +89,9 @@ func unknownTextContaining(knownText string) string {
 // fileNamesPlaceholder returns a placeholder for the result of a function that mostly returns file names. Commands in its
 // arguments are recorded separately; if an argument may contain shell code, the rest of the line is unknown.
 func (m *makefile) fileNamesPlaceholder(args string, expansionDepth int) string {
-	m.fileFunctionDepth++
+	m.discardedResultFunctionDepth++
 	given := m.expand(args, expansionDepth+1)
-	m.fileFunctionDepth--
+	m.discardedResultFunctionDepth--
 	if strings.ContainsAny(strings.ReplaceAll(given, "${", ""), "$`;&|<>()\n") {
 		return unknownTextContaining(given)
 	}
@@ -126,7 +126,7 @@ func mapWords(words []string, change func(string) string) string {
 	return strings.Join(out, " ")
 }
 
-func joinWords(a, b []string) string {
+func evalMakeJoinFunction(a, b []string) string {
 	out := make([]string, max(len(a), len(b)))
 	for i := range out {
 		if i < len(a) {

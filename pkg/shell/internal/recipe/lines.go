@@ -19,7 +19,7 @@ var heredocPattern = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 func dockerfileCodeBlocks(text string) []CodeBlock {
 	var out []CodeBlock
 	var got []downloadedFile
-	lines := splitContinuedLines(withoutComments(text))
+	lines := splitIntoLogicalLines(withoutComments(text))
 	for i := 0; i < len(lines); i++ {
 		word, rest := firstWord(lines[i])
 		if strings.EqualFold(word, "ONBUILD") || strings.EqualFold(word, "HEALTHCHECK") {
@@ -119,7 +119,7 @@ func withoutComments(text string) string {
 }
 
 var unitExecPattern = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
-var commandSettingPattern = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
+var gitCommandSettingPattern = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
 // gitExtURLPattern matches a git URL that runs a command (ext::).
 var gitExtURLPattern = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
@@ -134,14 +134,14 @@ func firstCaptureGroup(pattern *regexp.Regexp, line string) string {
 
 // systemdUnitCodeBlocks returns the commands of systemd units, desktop entries and git settings.
 func systemdUnitCodeBlocks(text string) []CodeBlock {
-	return lineCodeBlocks(splitContinuedLines(text), func(line string) string {
+	return shellCodeBlocksPerLine(splitIntoLogicalLines(text), func(line string) string {
 		if m := unitExecPattern().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 		if m := gitExtURLPattern().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		return strings.Trim(strings.TrimSpace(firstCaptureGroup(commandSettingPattern(), line)), `"`)
+		return strings.Trim(strings.TrimSpace(firstCaptureGroup(gitCommandSettingPattern(), line)), `"`)
 	})
 }
 
@@ -149,7 +149,7 @@ var cronLinePattern = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(
 
 // crontabCodeBlocks returns the commands of a crontab, without the user name root in system crontabs.
 func crontabCodeBlocks(text string) []CodeBlock {
-	return lineCodeBlocks(strings.Split(text, "\n"), func(line string) string {
+	return shellCodeBlocksPerLine(strings.Split(text, "\n"), func(line string) string {
 		return strings.TrimPrefix(firstCaptureGroup(cronLinePattern(), line), "root ")
 	})
 }
@@ -175,7 +175,7 @@ func plistCodeBlocks(text string) []CodeBlock {
 
 // procfileCodeBlocks returns the commands of a Procfile.
 func procfileCodeBlocks(text string) []CodeBlock {
-	return lineCodeBlocks(strings.Split(text, "\n"), func(line string) string {
+	return shellCodeBlocksPerLine(strings.Split(text, "\n"), func(line string) string {
 		if strings.HasPrefix(line, "#") {
 			return ""
 		}
@@ -184,20 +184,20 @@ func procfileCodeBlocks(text string) []CodeBlock {
 	})
 }
 
-var editorCommandPattern = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
+var interactiveToolCommandPattern = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
 
-// toolConfigCodeBlocks returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
-func toolConfigCodeBlocks(text string) []CodeBlock {
-	return lineCodeBlocks(strings.Split(text, "\n"), func(line string) string {
-		return strings.Trim(firstCaptureGroup(editorCommandPattern(), line), `"'`)
+// interactiveToolConfigCodeBlocks returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
+func interactiveToolConfigCodeBlocks(text string) []CodeBlock {
+	return shellCodeBlocksPerLine(strings.Split(text, "\n"), func(line string) string {
+		return strings.Trim(firstCaptureGroup(interactiveToolCommandPattern(), line), `"'`)
 	})
 }
 
 // groovyStepPattern matches a Jenkinsfile step that runs a script, up to the start of the script's text.
 var groovyStepPattern = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
 
-// groovyLanguages maps the script steps of a Jenkinsfile to the languages of their scripts.
-var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
+// languageByGroovyStep maps the script steps of a Jenkinsfile to the languages of their scripts.
+var languageByGroovyStep = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
 
 // groovyCredentialPattern matches the variables that a Jenkinsfile binds to credentials.
 var groovyCredentialPattern = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
@@ -216,8 +216,8 @@ func jenkinsfileCodeBlocks(text string) []CodeBlock {
 		if m == nil {
 			break
 		}
-		language, quote := groovyLanguages[text[m[2]:m[3]]], text[m[4]:m[5]]
-		body, rest := groovyText(text[m[1]:], quote)
+		language, quote := languageByGroovyStep[text[m[2]:m[3]]], text[m[4]:m[5]]
+		body, rest := unquoteGroovyString(text[m[1]:], quote)
 		if strings.TrimSpace(body) != "" {
 			out = append(out, CodeBlock{language, body})
 		}
@@ -226,8 +226,8 @@ func jenkinsfileCodeBlocks(text string) []CodeBlock {
 	return out
 }
 
-// groovyText returns the content of a Groovy string that begins at text, and the text after it.
-func groovyText(text, quote string) (body, rest string) {
+// unquoteGroovyString returns the content of a Groovy string that begins at text, and the text after it.
+func unquoteGroovyString(text, quote string) (body, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		switch {

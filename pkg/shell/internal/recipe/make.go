@@ -12,11 +12,11 @@ const maxExpandedBytesPlusTargetsPerMakefile = 1 << 20
 
 // A makefile is a parsed Makefile.
 type makefile struct {
-	vars                     map[string]string
-	rules                    []rule
-	parseTimeCommands        []string // commands that run while the Makefile is parsed
-	remainingBytesAndTargets int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
-	fileFunctionDepth        int      // nesting of functions that return file names
+	vars                         map[string]string
+	rules                        []rule
+	parseTimeCommands            []string // commands that run while the Makefile is parsed
+	remainingBytesAndTargets     int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
+	discardedResultFunctionDepth int      // nesting of functions that return file names
 }
 
 type rule struct {
@@ -29,7 +29,7 @@ type rule struct {
 func makefileCodeBlocks(text string, goals []string) (blocks []CodeBlock, isComplete bool) {
 	m := parseMakefile(text, false)
 	blocks, isComplete = m.codeBlocks(goals)
-	if conditionalPattern().MatchString(text) {
+	if makeConditionalPattern().MatchString(text) {
 		other, wholeToo := parseMakefile(text, true).codeBlocks(goals)
 		for _, step := range other {
 			if !slices.Contains(blocks[:min(len(blocks), maxCodeBlocks)], step) {
@@ -41,7 +41,7 @@ func makefileCodeBlocks(text string, goals []string) (blocks []CodeBlock, isComp
 	return blocks, isComplete
 }
 
-var conditionalPattern = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
+var makeConditionalPattern = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) codeBlocks(goals []string) (blocks []CodeBlock, isComplete bool) {
 	blocks = shellCodeBlocks(m.goalCommands(goals)...)
@@ -108,7 +108,7 @@ func parseMakefile(text string, keepFirstConditionalValue bool) *makefile {
 			vars:                     map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
 			remainingBytesAndTargets: maxExpandedBytesPlusTargetsPerMakefile,
 		},
-		lines: splitContinuedLines(text), definedVariables: map[string]bool{}, keepsFirstConditionalValue: keepFirstConditionalValue,
+		lines: splitIntoLogicalLines(text), definedVariables: map[string]bool{}, keepsFirstConditionalValue: keepFirstConditionalValue,
 	}
 	for len(r.lines) > 0 {
 		line := r.lines[0]
@@ -125,7 +125,7 @@ func parseMakefile(text string, keepFirstConditionalValue bool) *makefile {
 
 // parseLine parses a line that is not part of a recipe.
 func (r *makeReader) parseLine(line string) {
-	r.parseTimeCommands = append(r.parseTimeCommands, shellCalls(line)...)
+	r.parseTimeCommands = append(r.parseTimeCommands, shellFunctionCommands(line)...)
 	if directive := makeDirectivePattern().FindStringSubmatch(line); directive != nil {
 		switch directive[1] {
 		case "define":
@@ -137,7 +137,7 @@ func (r *makeReader) parseLine(line string) {
 		}
 		return
 	}
-	if name, value, ok := makeVariable(line); ok {
+	if name, value, ok := parseMakefileAssignment(line); ok {
 		if line[strings.IndexByte(line, '=')-1] == '!' {
 			r.parseTimeCommands = append(r.parseTimeCommands, value)
 			value = "$(shell " + value + ")"
@@ -168,7 +168,7 @@ func (r *makeReader) parseDefine(name string) {
 	}
 	value := strings.Join(r.lines[:n], "\n")
 	r.lines = r.lines[min(n+1, len(r.lines)):]
-	r.parseTimeCommands = append(r.parseTimeCommands, shellCalls(value)...)
+	r.parseTimeCommands = append(r.parseTimeCommands, shellFunctionCommands(value)...)
 	r.setVariable(name, value, false)
 }
 
@@ -194,9 +194,9 @@ func (r *makeReader) endRule() {
 	}
 }
 
-// makeVariable parses NAME = value, with any of make's assignment operators; for +=, the + stays at the end of the
+// parseMakefileAssignment parses NAME = value, with any of make's assignment operators; for +=, the + stays at the end of the
 // name.
-func makeVariable(line string) (name, value string, ok bool) {
+func parseMakefileAssignment(line string) (name, value string, ok bool) {
 	i := strings.IndexByte(line, '=')
 	if i <= 0 {
 		return "", "", false
@@ -273,8 +273,8 @@ func (m *makefile) indexTargets() (rules map[string][]int, patterns []patternRul
 }
 
 // matchesPattern reports whether a target with one % matches a goal.
-func matchesPattern(target, goal string) bool {
-	before, after, _ := strings.Cut(target, "%")
+func matchesPattern(targetPattern, goal string) bool {
+	before, after, _ := strings.Cut(targetPattern, "%")
 	return len(goal) > len(before)+len(after) && strings.HasPrefix(goal, before) && strings.HasSuffix(goal, after)
 }
 
@@ -349,7 +349,7 @@ func (m *makefile) expandedVariableValue(name string, expansionDepth int) string
 	}
 	call = call && strings.Trim(function, "abcdefghijklmnopqrstuvwxyz-") == ""
 	switch {
-	case call && function == "shell" && m.fileFunctionDepth > 0:
+	case call && function == "shell" && m.discardedResultFunctionDepth > 0:
 		m.parseTimeCommands = append(m.parseTimeCommands, args)
 		return "names"
 	case call && function == "shell":
@@ -378,8 +378,8 @@ func (m *makefile) expandedVariableValue(name string, expansionDepth int) string
 	return "${" + name + "}"
 }
 
-// shellCalls returns the texts of $(shell …) and ${shell …} in a value.
-func shellCalls(value string) []string {
+// shellFunctionCommands returns the texts of $(shell …) and ${shell …} in a value.
+func shellFunctionCommands(value string) []string {
 	if !strings.Contains(value, "shell") {
 		return nil
 	}

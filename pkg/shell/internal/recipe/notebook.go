@@ -55,7 +55,7 @@ func notebookCodeBlocks(text string) (out []CodeBlock) {
 
 // notebookLanguage returns the language in a notebook's metadata, and whether its cells may still be Python: the kernel's
 // name decides what runs, the language is only a label.
-func notebookLanguage(meta json.RawMessage) (language string, mayBePython bool) {
+func notebookLanguage(meta json.RawMessage) (language string, isPythonPossible bool) {
 	var parts struct {
 		Kernelspec json.RawMessage
 		Info       json.RawMessage `json:"language_info"`
@@ -106,7 +106,7 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 		words := append(strings.Fields(magic), "", "")
 		switch name := words[0]; name {
 		case "bash", "sh", "system", "sx", "!":
-			return b.cellShellCodeBlocks(replacePythonInterpolations(rest))
+			return b.cellShellCodeBlocks(replaceInterpolationsWithShellVariable(rest))
 		case "script", "perl", "ruby", "pypy", "python2", "python3":
 			return b.cellShellCodeBlocks(strings.TrimPrefix(magic, "script ") + quoteAsHereString(rest))
 		case "writefile", "file":
@@ -118,14 +118,14 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 	}
 	var code strings.Builder
 	var steps []CodeBlock
-	for _, line := range splitContinuedLines(text) {
-		if parts := timedMagicPattern().FindStringSubmatch(line); parts != nil {
+	for _, line := range splitIntoLogicalLines(text) {
+		if parts := statementWrappingMagicPattern().FindStringSubmatch(line); parts != nil {
 			line = parts[1] + parts[2]
 		}
 		if parts := cellShellPattern().FindStringSubmatch(line); parts != nil {
-			steps = append(steps, b.cellShellCodeBlocks(replacePythonInterpolations(parts[1]))...)
+			steps = append(steps, b.cellShellCodeBlocks(replaceInterpolationsWithShellVariable(parts[1]))...)
 		} else if parts := lineMagicPattern().FindStringSubmatch(line); parts != nil {
-			steps = append(steps, b.magicCodeBlocks(parts[1], replacePythonInterpolations(parts[2]))...)
+			steps = append(steps, b.magicCodeBlocks(parts[1], replaceInterpolationsWithShellVariable(parts[2]))...)
 		} else {
 			code.WriteString(line + "\n")
 		}
@@ -137,14 +137,14 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 }
 
 var (
-	cellShellPattern            = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
-	lineMagicPattern            = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
-	timedMagicPattern           = prefilter.Lazy(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
-	ipythonInterpolationPattern = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
+	cellShellPattern              = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
+	lineMagicPattern              = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
+	statementWrappingMagicPattern = prefilter.Lazy(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
+	ipythonInterpolationPattern   = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
 )
 
-// replacePythonInterpolations returns a shell command of a cell, with a variable in place of each Python value that IPython inserts.
-func replacePythonInterpolations(command string) string {
+// replaceInterpolationsWithShellVariable returns a shell command of a cell, with a variable in place of each Python value that IPython inserts.
+func replaceInterpolationsWithShellVariable(command string) string {
 	return ipythonInterpolationPattern().ReplaceAllLiteralString(command, "${python}")
 }
 

@@ -10,18 +10,19 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Step is code that a recipe runs.
+// A CodeBlock is code that a recipe, such as a Makefile, runs in one step.
 type CodeBlock struct {
-	Language string // language of Text, named as in command.Nested
+	Language string // language of Text, named as in command.NestedCommandOrCode.Language
 	Text     string
 }
 
 // maxCodeBlocks is the maximum number of steps of one recipe.
 const maxCodeBlocks = 4096
 
-// CodeBlocks returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package command) for some goals:
-// targets of a Makefile, scripts of a package. Without goals, and for formats without goals, it returns all steps. An
-// unknown format has no steps. whole is false if there may be more steps.
+// CodeBlocks returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package
+// command) for some goals: targets of a Makefile, scripts of a package. Without goals, and for
+// formats without goals, it returns all steps. An unknown format has no steps. isComplete is false
+// if there may be more steps.
 func CodeBlocks(format, text string, goals []string) (blocks []CodeBlock, isComplete bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	isComplete = true
@@ -83,7 +84,7 @@ var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
 	"plist":    plistCodeBlocks,
 	"procfile": procfileCodeBlocks,
 	"groovy":   jenkinsfileCodeBlocks,
-	"editor":   toolConfigCodeBlocks,
+	"editor":   interactiveToolConfigCodeBlocks,
 	"notebook": notebookCodeBlocks,
 }
 
@@ -101,17 +102,17 @@ func shellCodeBlocks(texts ...string) []CodeBlock {
 	return out
 }
 
-// lineCodeBlocks returns the commands that a function finds in each line.
-func lineCodeBlocks(lines []string, command func(line string) string) []CodeBlock {
+// shellCodeBlocksPerLine returns the commands that a function finds in each line.
+func shellCodeBlocksPerLine(lines []string, extractCommand func(line string) string) []CodeBlock {
 	var out []CodeBlock
 	for _, line := range lines {
-		out = append(out, shellCodeBlocks(command(line))...)
+		out = append(out, shellCodeBlocks(extractCommand(line))...)
 	}
 	return out
 }
 
-// splitContinuedLines joins lines that end in a backslash with the next.
-func splitContinuedLines(text string) []string {
+// splitIntoLogicalLines joins lines that end in a backslash with the next.
+func splitIntoLogicalLines(text string) []string {
 	return strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
 }
 

@@ -13,8 +13,8 @@ var commandKeyPattern = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + commandKeyAlter
 var listItemPattern = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
 var yamlInlineCommandPattern = prefilter.Lazy(`["']?\b(?:` + commandKeyAlternatives + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
 var blockScalarPattern = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
-var templateNamePattern = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
-var secretPattern = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
+var templateLastIdentifierPattern = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
+var secretReferencePattern = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
 var secretSettingPattern = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
 
 // harmlessWorkflowSecretNamePattern matches names of values that workflows often store as secrets but that are not secret.
@@ -118,7 +118,7 @@ func yamlCodeBlocks(text string) []CodeBlock {
 		}
 	}
 	for i := range out {
-		out[i].Text = replaceWorkflowTemplates(out[i].Text, set)
+		out[i].Text = replaceTemplatesWithShellVariables(out[i].Text, set)
 	}
 	return out
 }
@@ -141,10 +141,10 @@ func addSecretPrefixToVariables(text string, secretNames map[string]bool) string
 // maxWorkflowTemplateBytes is the maximum length of a workflow template, in bytes.
 const maxWorkflowTemplateBytes = 512
 
-// replaceWorkflowTemplates replaces the templates ${{ … }} of a workflow, which are filled in before a
+// replaceTemplatesWithShellVariables replaces the templates ${{ … }} of a workflow, which are filled in before a
 // shell reads the text, by shell variables. Variables that stand for a secret, or that the workflow
 // sets to one, get names with the prefix SECRET_.
-func replaceWorkflowTemplates(text string, secretNames map[string]bool) string {
+func replaceTemplatesWithShellVariables(text string, secretNames map[string]bool) string {
 	text = addSecretPrefixToVariables(text, secretNames)
 	if !strings.Contains(text, "${{") {
 		return text
@@ -155,7 +155,7 @@ func replaceWorkflowTemplates(text string, secretNames map[string]bool) string {
 		c := text[i]
 		if strings.HasPrefix(text[i:], "${{") {
 			if end := strings.Index(text[i:min(len(text), i+maxWorkflowTemplateBytes)], "}}"); end > 0 {
-				name := "${" + templateVariable(text[i+3:i+end]) + "}"
+				name := "${" + templateReplacementVariableName(text[i+3:i+end]) + "}"
 				if quote == '\'' {
 					name = `'"` + name + `"'`
 				}
@@ -179,17 +179,18 @@ func replaceWorkflowTemplates(text string, secretNames map[string]bool) string {
 	return out.String()
 }
 
-// templateVariable returns the variable name that represents a template.
-func templateVariable(template string) string {
-	if m := secretPattern().FindStringSubmatch(template); m != nil && !harmlessWorkflowSecretNamePattern().MatchString(m[1]) {
+// templateReplacementVariableName returns the variable name that represents a template.
+func templateReplacementVariableName(template string) string {
+	if m := secretReferencePattern().FindStringSubmatch(template); m != nil && !harmlessWorkflowSecretNamePattern().MatchString(m[1]) {
 		return "SECRET_" + m[1]
 	}
-	return templateNamePattern().FindStringSubmatch(template)[1]
+	return templateLastIdentifierPattern().FindStringSubmatch(template)[1]
 }
 
 func indentWidth(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// yamlIndentedBlock returns the lines after line i that are indented more than n.
+// yamlIndentedBlock returns the lines after parentLine that are indented more than parentIndent,
+// and the index of the next line.
 func yamlIndentedBlock(lines []string, parentLine, parentIndent int) (text string, nextLine int) {
 	for nextLine = parentLine + 1; nextLine < len(lines); nextLine++ {
 		if strings.TrimSpace(lines[nextLine]) != "" && indentWidth(lines[nextLine]) <= parentIndent {
@@ -199,7 +200,8 @@ func yamlIndentedBlock(lines []string, parentLine, parentIndent int) (text strin
 	return strings.Join(lines[parentLine+1:nextLine], "\n"), nextLine
 }
 
-// parseYAMLList returns the items of a list after line i.
+// parseYAMLList returns the items of a list that follows parentLine, and the index of the next
+// line.
 func parseYAMLList(lines []string, parentLine, parentIndent int) (items []string, nextLine int) {
 	for nextLine = parentLine + 1; nextLine < len(lines); nextLine++ {
 		m := listItemPattern().FindStringSubmatch(lines[nextLine])

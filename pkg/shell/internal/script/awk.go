@@ -25,8 +25,8 @@ func (p *script) awkConcatenatesNext(left operand) bool {
 	return true
 }
 
-// runAwkPipe handles print | "cmd" and "cmd" | getline.
-func (p *script) runAwkPipe(left operand) operand {
+// walkAwkPipe handles print | "cmd" and "cmd" | getline.
+func (p *script) walkAwkPipe(left operand) operand {
 	p.pos++
 	if p.pos < len(p.tokens) && p.tokens[p.pos].text == "&" {
 		p.pos++
@@ -37,8 +37,8 @@ func (p *script) runAwkPipe(left operand) operand {
 			p.opensConnection = true
 			return operand{}
 		}
-		p.runShell(left.Value)
-		return operand{isUsedByCall: true}
+		p.walkShellText(left.Value)
+		return operand{skipsPlainStringCheck: true}
 	}
 	o := p.parseOperand()
 	if o.IsLiteral() && strings.HasPrefix(o.Text, "/inet") {
@@ -47,12 +47,12 @@ func (p *script) runAwkPipe(left operand) operand {
 	}
 	in := left.Value
 	if left.name != "" || !in.IsLiteral() || in.Text == "" {
-		in = abstract.Unknown("what awk prints", p.w.Stdin().Taint|abstract.TaintUnknownText)
+		in = abstract.Unknown("what awk prints", p.analysisContext.Stdin().Taint|abstract.TaintUnknownText)
 	}
 	if o.IsLiteral() && o.name == "" {
-		p.w.WalkShellTextWithStdin(o.Text, p.at, in)
+		p.analysisContext.WalkShellTextWithStdin(o.Text, p.spanInAnalyzedText, in)
 	} else {
-		p.runShell(o.Value)
+		p.walkShellText(o.Value)
 	}
-	return operand{isUsedByCall: true}
+	return operand{skipsPlainStringCheck: true}
 }

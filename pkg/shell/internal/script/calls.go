@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// A role is the effect of a call in code.
+// A callEffect is the effect of a call in code.
 type callEffect uint8
 
 const (
@@ -51,10 +51,11 @@ const (
 	callEffectUnpackArchiveMember
 )
 
-// A callEffectRule is the effect of a call if its owner and language match.
+// A callEffectRule is the effect of a call. It applies if the receiver or module before the call's
+// last dot, and the language, match.
 type callEffectRule struct {
 	callEffect                                           callEffect
-	receiverOrModuleGlobs, excludedReceiverOrModuleGlobs []string // globs for the part of the call's name before the last dot: one of owner must match, and none of unless
+	receiverOrModuleGlobs, excludedReceiverOrModuleGlobs []string // globs for the call's name before the last dot: one of the first list must match, unless it is nil, and none of the second
 	onlyLanguages, excludedLanguages                     []string // languages
 }
 
@@ -85,13 +86,13 @@ func matchesAnyCallOwnerGlob(globs []string, dottedOwner string) bool {
 // recordCall records the effects of a call in code and returns its result.
 func (p *script) recordCall(f operand, args []operand) operand {
 	for i := range args {
-		args[i].SourceSpan = p.at
+		args[i].SourceSpan = p.spanInAnalyzedText
 	}
 	if f.name == "" && p.language == "php" && f.IsLiteral() && !f.isList {
 		f.name = f.Text // PHP calls the function that a string names
 	}
 	if f.name == "" {
-		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), isUsedByCall: true}
+		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), skipsPlainStringCheck: true}
 	}
 	full := f.name
 	if full == ".then" {
@@ -120,16 +121,16 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	}
 	if r == 0 {
 		p.recordCallbacks(f, full, args)
-		if root, _, _ := strings.Cut(full, "."); remoteClients[root] {
+		if root, _, _ := strings.Cut(full, "."); remoteServiceClientPackages[root] {
 			if verb, list := knowledge.ToolNameVerb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
-				p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: root, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "calls " + verb + " on a remote service", Span: p.at})
+				p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: root, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "calls " + verb + " on a remote service", Span: p.spanInAnalyzedText})
 			}
 		}
-		writes := len(args) > 0 && mayCallChangeData(full)
+		writes := len(args) > 0 && hasDataChangingName(full)
 		for _, a := range args {
-			p.recordUnusedValueEffects(a)
+			p.recordEffectsOfValueNoCallUses(a)
 			if writes && isRootOrHomePath(a) {
-				p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a.Value, false)
+				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a.Value, false)
 			}
 		}
 		t := f.Taint | combinedTaint(args)
@@ -137,7 +138,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), isUsedByCall: true}
+		return operand{name: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), skipsPlainStringCheck: true}
 	}
 	if (r == callEffectDeleteFile || r == callEffectDeleteTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.FullyUnknown || recv.Text == "") {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is unknown
@@ -160,18 +161,18 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	}
 	out := p.recordCallEffect(r, full, first, args)
 	out.Taint |= f.Taint
-	out.isUsedByCall = true
+	out.skipsPlainStringCheck = true
 	return out
 }
 
-// remoteClients are the client libraries of services on other machines.
-var remoteClients = map[string]bool{
+// remoteServiceClientPackages are the client libraries of services on other machines.
+var remoteServiceClientPackages = map[string]bool{
 	"boto3": true, "botocore": true, "kubernetes": true, "azure": true, "googleapiclient": true, "openstack": true, "digitalocean": true, "hcloud": true, "linode_api4": true,
 	"github": true, "gitlab": true, "stripe": true, "heroku3": true, "cloudflare": true, "pulumi": true, "@aws-sdk": true, "@octokit": true, "@kubernetes": true,
 }
 
-// mayCallChangeData reports whether the name of an unlisted call suggests that it changes something.
-func mayCallChangeData(dottedName string) bool {
+// hasDataChangingName reports whether the name of an unlisted call suggests that it changes something.
+func hasDataChangingName(dottedName string) bool {
 	switch _, list := knowledge.ToolNameVerb(dottedName[strings.LastIndexByte(dottedName, '.')+1:]); list {
 	case "changes", "destroys", "sends":
 		return true
@@ -187,7 +188,7 @@ func isRootOrHomePath(o operand) bool {
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
-// recordCallEffect records the effects of a role and returns the call's result.
+// recordCallEffect records the effect of a call and returns the call's result.
 func (p *script) recordCallEffect(r callEffect, dottedName string, first operand, args []operand) operand {
 	result := operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", 0)}
 	if r == callEffectDeleteAllRows {
@@ -202,24 +203,24 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 		return result
 	}
 	path := first.Value
-	path.SourceSpan = p.at
+	path.SourceSpan = p.spanInAnalyzedText
 	switch r {
 	case callEffectRunShellText:
 		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].IsLiteral() && args[1].name == "" && !args[1].isList {
-			p.runArguments(args)
+			p.walkArgvCommand(args)
 		} else if first.isList {
-			p.runArguments(args[:1])
+			p.walkArgvCommand(args[:1])
 		} else {
-			p.runShell(path)
+			p.walkShellText(path)
 		}
 		result.Taint |= abstract.TaintUnknownText
 	case callEffectRunArgv:
-		p.runArguments(commandArguments(dottedName, args))
+		p.walkArgvCommand(dropNonArgvArguments(dottedName, args))
 	case callEffectRunArgvOrShellText:
 		if first.isList {
-			p.runArguments(args[:1])
+			p.walkArgvCommand(args[:1])
 		} else {
-			p.runShell(path)
+			p.walkShellText(path)
 		}
 	case callEffectOpenArchive:
 		return p.recordArchiveOpen(args, path)
@@ -245,37 +246,37 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 		p.recordListener(dottedName, first)
 	case callEffectRunCallback:
 		if !first.isList && !first.FullyUnknown && first.name == "" {
-			p.runCode(dottedName, path)
+			p.walkEvaluatedCode(dottedName, path)
 		}
 	case callEffectEvaluateCode:
-		p.runCode(dottedName, path)
+		p.walkEvaluatedCode(dottedName, path)
 	case callEffectUnpickleFile:
-		p.runCode("pickle", p.readFile(path))
+		p.walkEvaluatedCode("pickle", p.readFile(path))
 	case callEffectDuplicateDescriptor:
 		p.duplicatesDescriptors = true
 	case callEffectChangeUser:
-		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, Span: p.at})
+		p.analysisContext.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, Span: p.spanInAnalyzedText})
 	case callEffectReceiveFromSocket:
 		p.receivesFromSocket = true
 		result.Taint |= abstract.TaintSocket
 	case callEffectReadEnvironment:
-		return operand{Value: p.w.Environment(path.Text)}
+		return operand{Value: p.analysisContext.Environment(path.Text)}
 	case callEffectLoadCodeFile:
-		p.loadCode(dottedName, path)
+		p.walkLoadedCodeFile(dottedName, path)
 	case callEffectChangeFolder:
-		p.w.ChangeFolder(path)
+		p.analysisContext.ChangeFolder(path)
 	case callEffectRunSQL:
 		p.recordQuery(path)
 	case callEffectKillProcess:
-		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, Span: p.at})
+		p.analysisContext.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, Span: p.spanInAnalyzedText})
 	}
 	return result
 }
 
-// commandArguments drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
+// dropNonArgvArguments drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
 // and a repeated program name.
-func commandArguments(full string, args []operand) []operand {
-	last := full[strings.LastIndexByte(full, '.')+1:]
+func dropNonArgvArguments(dottedName string, args []operand) []operand {
+	last := dottedName[strings.LastIndexByte(dottedName, '.')+1:]
 	if last == "Command" && len(args) > 1 { // Deno: the arguments are in an options object
 		for _, o := range args[1].elements {
 			if o.isList {
@@ -322,44 +323,44 @@ func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 			rest = rest[1:]
 		}
 		mode, path = perlOpenMode(rest[0].Text), rest[len(rest)-1].Value
-		path.SourceSpan = p.at
+		path.SourceSpan = p.spanInAnalyzedText
 		text := strings.TrimSpace(rest[0].Text)
 		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
 			path.Text = strings.Trim(path.Text, "|- ")
-			p.runShell(path)
-			return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), isUsedByCall: true}
+			p.walkShellText(path)
+			return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), skipsPlainStringCheck: true}
 		}
 		if strings.Contains(text, "&") { // open(STDIN, ">&C") duplicates a file handle
 			p.duplicatesDescriptors = true
-			return operand{isUsedByCall: true}
+			return operand{skipsPlainStringCheck: true}
 		}
 		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
 	if path.IsLiteral() && plain.IsURL(path.Text) {
-		p.w.RecordURLContact(effect.HTTPRequest, path)
-		return operand{Value: abstract.Unknown("open()", abstract.TaintNetwork), isUsedByCall: true}
+		p.analysisContext.RecordURLContact(effect.HTTPRequest, path)
+		return operand{Value: abstract.Unknown("open()", abstract.TaintNetwork), skipsPlainStringCheck: true}
 	}
 	if path.IsLiteral() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
 		path.Text = path.Text[1:]
-		p.runShell(path)
-		return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), isUsedByCall: true}
+		p.walkShellText(path)
+		return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), skipsPlainStringCheck: true}
 	}
 	if strings.ContainsAny(mode, "wax+>") {
 		p.writeFile(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("open()", 0), isUsedByCall: true}
+		return operand{Value: abstract.Unknown("open()", 0), skipsPlainStringCheck: true}
 	}
-	return operand{Value: p.readFile(path), isUsedByCall: true}
+	return operand{Value: p.readFile(path), skipsPlainStringCheck: true}
 }
 
 // recordSysopen handles Perl's sysopen(HANDLE, path, flags).
 func (p *script) recordSysopen(args []operand) operand {
 	path := args[1].Value
-	path.SourceSpan = p.at
+	path.SourceSpan = p.spanInAnalyzedText
 	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
-		return operand{Value: p.readFile(path), isUsedByCall: true}
+		return operand{Value: p.readFile(path), skipsPlainStringCheck: true}
 	}
 	p.writeFile(path, abstract.Value{})
-	return operand{Value: abstract.Unknown("open()", 0), isUsedByCall: true}
+	return operand{Value: abstract.Unknown("open()", 0), skipsPlainStringCheck: true}
 }
 
 // perlOpenMode returns the mode of Perl's open, which may precede the path in one string.
@@ -368,19 +369,19 @@ func perlOpenMode(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
-// loadCode records that a code file runs. For JavaScript's import(), only URLs, and packages with npm: or jsr:, count:
+// walkLoadedCodeFile records that a code file runs. For JavaScript's import(), only URLs, and packages with npm: or jsr:, count:
 // other names are modules.
-func (p *script) loadCode(full string, path abstract.Value) {
-	if full != "import" {
-		p.w.WalkCodeFile(path, p.language, p.at)
+func (p *script) walkLoadedCodeFile(dottedName string, path abstract.Value) {
+	if dottedName != "import" {
+		p.analysisContext.WalkCodeFile(path, p.language, p.spanInAnalyzedText)
 		return
 	}
-	if data, ok := path.DataURL(); ok {
-		p.runCode(full, data)
+	if data, ok := path.DecodeDataURL(); ok {
+		p.walkEvaluatedCode(dottedName, data)
 	} else if plain.IsURL(path.Text) {
-		p.w.WalkCodeFile(path, p.language, p.at)
+		p.analysisContext.WalkCodeFile(path, p.language, p.spanInAnalyzedText)
 	} else if path.IsLiteral() && (strings.HasPrefix(path.Text, "npm:") || strings.HasPrefix(path.Text, "jsr:")) {
-		p.w.Call([]abstract.Value{abstract.Lit("deno"), abstract.Lit("run"), path})
+		p.analysisContext.WalkCommand([]abstract.Value{abstract.Lit("deno"), abstract.Lit("run"), path})
 	}
 }
 
@@ -390,7 +391,7 @@ func (p *script) loadCode(full string, path abstract.Value) {
 func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	for _, a := range args {
 		if a.name != "" && f.Taint&abstract.TaintNetwork != 0 && callEffectOf(a.name, p.language) == callEffectEvaluateCode {
-			p.runCode(a.name, f.Value)
+			p.walkEvaluatedCode(a.name, f.Value)
 		}
 	}
 	if p.language != "php" || len(args) < 2 || !strings.HasPrefix(full, "array_") && !strings.HasPrefix(full, "call_user_func") {
@@ -414,21 +415,21 @@ func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	}
 }
 
-func (p *script) runCode(full string, code abstract.Value) {
-	code.SourceSpan = p.at
-	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
+func (p *script) walkEvaluatedCode(dottedName string, code abstract.Value) {
+	code.SourceSpan = p.spanInAnalyzedText
+	if strings.Contains(dottedName, "pickle") || strings.Contains(dottedName, "marshal") {
 		if code.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintUntrustedText) == 0 {
 			return
 		}
 	}
-	if !code.IsLiteral() && code.HasHarmlessTaint() && code.FullyUnknown {
-		p.w.ReportUnknown(code.CodeCause(), p.language+" code evaluates unknown text", p.at)
+	if !code.IsLiteral() && code.HasOnlyTaintsHarmlessToRun() && code.FullyUnknown {
+		p.analysisContext.ReportUnknown(code.CauseOfUnknownCode(), p.language+" code evaluates unknown text", p.spanInAnalyzedText)
 		return
 	}
 	if p.receivesFromSocket && !code.IsLiteral() {
 		code.Taint |= abstract.TaintSocket
 	}
-	p.w.WalkCode(p.language, code, p.language+" code", p.at)
+	p.analysisContext.WalkCode(p.language, code, p.language+" code", p.spanInAnalyzedText)
 }
 
 // operandTexts returns the strings in a list; false if an element is not a known string.

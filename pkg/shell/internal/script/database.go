@@ -18,20 +18,20 @@ func (p *script) recordQuery(text abstract.Value) {
 	if !text.IsLiteral() || localOrTestDatabasePattern().MatchString(p.text) {
 		return
 	}
-	verb, name := sqltext.Destroys(text.Text)
+	verb, name := sqltext.FindDestructiveStatement(text.Text)
 	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // the same code creates the table again
 		return
 	}
-	p.recordDatabaseLoss("SQL statement " + strings.TrimSpace(verb+" "+abstract.ClipForMessage(name)) + " deletes a database, a table or all of its rows")
+	p.recordDatabaseDeletion("SQL statement " + strings.TrimSpace(verb+" "+abstract.ClipForMessage(name)) + " deletes a database, a table or all of its rows")
 }
 
 // recordDatabaseWipe reports a call that deletes a database or all rows of a table.
 func (p *script) recordDatabaseWipe(dottedName string) {
 	if strings.Contains(dottedName, ".") && !localOrTestDatabasePattern().MatchString(p.text) {
-		p.recordDatabaseLoss(abstract.ClipForMessage(dottedName) + " deletes a database or all rows of a table")
+		p.recordDatabaseDeletion(abstract.ClipForMessage(dottedName) + " deletes a database or all rows of a table")
 	}
 }
 
-func (p *script) recordDatabaseLoss(why string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteServiceName: "database", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: why, Span: p.at})
+func (p *script) recordDatabaseDeletion(reason string) {
+	p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteServiceName: "database", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: reason, Span: p.spanInAnalyzedText})
 }

@@ -15,21 +15,21 @@ func (p *script) isNextPunctuation(text string) bool {
 
 // parseExpression parses an expression and records its assignments.
 func (p *script) parseExpression() operand {
-	if p.depth > maxNesting || !p.w.Step(1) {
-		p.w.AbortAnalysis("the code is nested too deeply")
+	if p.expressionNestingDepth > maxExpressionNesting || !p.analysisContext.SpendSteps(1) {
+		p.analysisContext.AbortAnalysis("the code is nested too deeply")
 		return operand{}
 	}
-	p.depth++
-	defer func() { p.depth-- }()
+	p.expressionNestingDepth++
+	defer func() { p.expressionNestingDepth-- }()
 	left := p.parseOperand()
-	for p.pos < len(p.tokens) && !p.w.Ended() {
+	for p.pos < len(p.tokens) && !p.analysisContext.IsAnalysisAborted() {
 		t := p.tokens[p.pos]
 		switch {
 		case t.kind == stringToken && left.IsLiteral() && left.Text != "" && left.name == "" && !t.hasNewlineBefore && p.language != "perl":
 			left.Value = abstract.Concat(left.Value, p.parseOperand().Value) // adjacent strings
 		case t.text == "$" && t.kind == punctToken && p.language == "awk" || p.awkConcatenatesNext(left):
 			left = operand{Value: abstract.Concat(left.Value, p.parseOperand().Value)}
-		case t.text == "/" && t.kind == punctToken && p.language == "python" && isPath(left):
+		case t.text == "/" && t.kind == punctToken && p.language == "python" && isPathJoinLeftOperand(left):
 			p.pos++
 			left, _ = joinPath([]operand{left, p.parseOperand()})
 		case t.kind == nameToken && t.text == "as" && p.language == "python" && !t.hasNewlineBefore:
@@ -39,21 +39,21 @@ func (p *script) parseExpression() operand {
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
 			p.pos++
-			right := p.computeRepetition(p.parseOperand())
-			left = p.limitList(operand{
+			right := p.computeTextOrListRepetition(p.parseOperand())
+			left = p.abortIfListTooLong(operand{
 				Value: abstract.Concat(left.Value, right.Value), elements: append(left.elements[:len(left.elements):len(left.elements)], right.elements...),
-				isList: left.isList, size: left.size + right.size,
+				isList: left.isList, nestedListElementCount: left.nestedListElementCount + right.nestedListElementCount,
 			})
 		case t.text == "=" || t.text == "+=" || t.text == ".=":
 			left = p.parseAssignment(left, t.text)
 		case t.text == "*":
-			left = p.computeRepetition(left)
+			left = p.computeTextOrListRepetition(left)
 		case t.text == "%":
 			p.pos++
 			right := p.parseOperand()
 			left = operand{Value: applyFormat(left, right)}
 		case t.text == "|" && p.language == "awk":
-			left = p.runAwkPipe(left)
+			left = p.walkAwkPipe(left)
 		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
 			p.pos++
 			compares := p.pos < len(p.tokens) && p.tokens[p.pos].kind == numberToken
@@ -67,13 +67,13 @@ func (p *script) parseExpression() operand {
 			}
 		case strings.Contains("==&&||<>-//?:&|^=>", t.text) && t.text != "=":
 			p.pos++
-			p.recordUnusedValueEffects(left)
+			p.recordEffectsOfValueNoCallUses(left)
 			right := p.parseExpression()
 			if t.text == "||" || t.text == ":" || t.text == "?" {
 				left = right
 				break
 			}
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), skipsPlainStringCheck: true}
 		default:
 			return left
 		}
@@ -85,20 +85,20 @@ func (p *script) parseExpression() operand {
 func (p *script) bindPythonWithVariable(v operand) {
 	if p.pos+1 < len(p.tokens) && p.tokens[p.pos+1].kind == nameToken && len(p.vars) < 1024 {
 		p.pos += 2
-		p.recordUnusedValueEffects(v)
-		v.isUsedByCall = true
+		p.recordEffectsOfValueNoCallUses(v)
+		v.skipsPlainStringCheck = true
 		p.vars[p.tokens[p.pos-1].text] = v
 	}
 }
 
-// isPath reports whether the left operand of "/" is a path and not a number.
-func isPath(o operand) bool {
+// isPathJoinLeftOperand reports whether the left operand of "/" is a path and not a number.
+func isPathJoinLeftOperand(o operand) bool {
 	_, err := strconv.ParseFloat(o.Text, 64)
 	return o.IsLiteral() && o.name == "" && !o.isList && o.Text != "" && err != nil
 }
 
-// computeRepetition computes a repeated text, as "…" * 3 or 3 * "…".
-func (p *script) computeRepetition(left operand) operand {
+// computeTextOrListRepetition computes a repeated text, as "…" * 3 or 3 * "…".
+func (p *script) computeTextOrListRepetition(left operand) operand {
 	for p.isNextPunctuation("*") {
 		p.pos++
 		text, right := left, p.parseOperand()
@@ -108,7 +108,7 @@ func (p *script) computeRepetition(left operand) operand {
 			n, err = strconv.Atoi(left.Text)
 		}
 		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.IsLiteral() || text.name != "" {
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), skipsPlainStringCheck: true}
 			continue
 		}
 		text.Text = strings.Repeat(text.Text, n)
@@ -150,8 +150,8 @@ func (p *script) parseAssignment(left operand, op string) operand {
 				right.Value = abstract.Concat(old.Value, right.Value)
 			}
 		}
-		p.recordUnusedValueEffects(right)
-		right.isUsedByCall = true
+		p.recordEffectsOfValueNoCallUses(right)
+		right.skipsPlainStringCheck = true
 		p.vars[left.name] = right
 	}
 	return right
@@ -159,14 +159,14 @@ func (p *script) parseAssignment(left operand, op string) operand {
 
 // parseOperand parses one operand with its calls, members and subscripts.
 func (p *script) parseOperand() operand {
-	if p.depth > maxNesting {
-		p.w.AbortAnalysis("the code is nested too deeply")
+	if p.expressionNestingDepth > maxExpressionNesting {
+		p.analysisContext.AbortAnalysis("the code is nested too deeply")
 	}
-	if p.pos >= len(p.tokens) || p.w.Ended() {
+	if p.pos >= len(p.tokens) || p.analysisContext.IsAnalysisAborted() {
 		return operand{}
 	}
-	p.depth++
-	defer func() { p.depth-- }()
+	p.expressionNestingDepth++
+	defer func() { p.expressionNestingDepth-- }()
 	t := p.tokens[p.pos]
 	p.pos++
 	var o operand
@@ -174,8 +174,8 @@ func (p *script) parseOperand() operand {
 	case stringToken:
 		o.Value = p.stringValue(&t)
 	case shellCommandToken:
-		p.runShell(p.stringValue(&t))
-		o = operand{Value: abstract.Unknown("`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), isUsedByCall: true}
+		p.walkShellText(p.stringValue(&t))
+		o = operand{Value: abstract.Unknown("`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), skipsPlainStringCheck: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
@@ -189,7 +189,7 @@ func (p *script) parseOperand() operand {
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
 			p.parseOperand()
-			return operand{Value: abstract.Unknown("$…", p.w.Stdin().Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), isUsedByCall: true}
+			return operand{Value: abstract.Unknown("$…", p.analysisContext.Stdin().Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), skipsPlainStringCheck: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
@@ -198,22 +198,22 @@ func (p *script) parseOperand() operand {
 			if p.language == "node" && p.pos < len(p.tokens) && p.tokens[p.pos].kind == stringToken && !p.tokens[p.pos].hasSpaceBefore { // $`…` of Bun and zx
 				v := p.stringValue(&p.tokens[p.pos])
 				p.pos++
-				p.runShell(v)
-				return operand{Value: abstract.Unknown("$`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), isUsedByCall: true}
+				p.walkShellText(v)
+				return operand{Value: abstract.Unknown("$`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), skipsPlainStringCheck: true}
 			}
 			if p.language == "perl" && (p.isNextPunctuation("<") || p.isNextPunctuation(">")) { // a user ID variable of Perl: $< or $>
 				p.pos++
 			} else if p.pos < len(p.tokens) && (p.tokens[p.pos].kind != punctToken || p.tokens[p.pos].text == "(") {
 				return p.parseOperand()
 			}
-			return operand{isUsedByCall: true}
+			return operand{skipsPlainStringCheck: true}
 		case "-", "!", "~", "\\", "@", "%", "&", "*", "<", ":":
 			if p.pos < len(p.tokens) && (p.tokens[p.pos].kind != punctToken || p.tokens[p.pos].text == "(") {
 				return p.parseOperand()
 			}
-			return operand{isUsedByCall: true}
+			return operand{skipsPlainStringCheck: true}
 		default:
-			return operand{isUsedByCall: true}
+			return operand{skipsPlainStringCheck: true}
 		}
 	}
 	return p.parsePostfix(o)
@@ -227,15 +227,15 @@ func (p *script) stringValue(t *token) abstract.Value {
 	var b abstract.Builder
 	for i := range t.parts {
 		one := &t.parts[i]
-		if one.code == nil && !one.isExpression {
+		if one.code == nil && !one.isInterpolatedExpression {
 			b.AddLiteral(one.text)
 			continue
 		}
 		v := p.evalStringExpression(one)
-		if !one.isExpression {
+		if !one.isInterpolatedExpression {
 			continue
 		}
-		v.isUsedByCall = true
+		v.skipsPlainStringCheck = true
 		if v.name != "" || v.isList || !v.IsLiteral() {
 			v.Value = abstract.Unknown(one.text, v.Taint|abstract.TaintUnknownText)
 		}
@@ -265,15 +265,15 @@ func (p *script) usesSigils() bool { return p.language == "perl" || p.language =
 
 // isKeyword reports whether a name is not a variable but a keyword, after which an operand can
 // follow, or Ruby's print command p or puts.
-func (p *script) isKeyword(s string) bool {
-	switch s {
+func (p *script) isKeyword(name string) bool {
+	switch name {
 	case "for", "foreach":
 		for i := p.pos; i < min(p.pos+8, len(p.tokens)) && p.tokens[i].text != "in" && p.tokens[i].text != "of"; i++ {
 			if p.tokens[i].kind == nameToken {
 				delete(p.vars, p.tokens[i].text) // the loop variable changes with each iteration
 			}
 		}
-		return s == "for" || p.isKeyword("our")
+		return name == "for" || p.isKeyword("our")
 	case "return", "if", "else", "while", "and", "or", "in":
 		return true
 	case "p", "puts":
@@ -281,12 +281,12 @@ func (p *script) isKeyword(s string) bool {
 	case "await", "async", "yield", "try", "with":
 		return p.language == "python" || p.language == "node" || p.language == "ruby"
 	case "not", "raise", "assert", "as", "elsif", "unless", "then", "begin", "when", "BEGIN", "END":
-		return p.language != "node" && (p.language != "python" || s == "not" || s == "raise" || s == "assert" || s == "as")
+		return p.language != "node" && (p.language != "python" || name == "not" || name == "raise" || name == "assert" || name == "as")
 	case "new", "const", "let", "var", "throw", "case", "do":
-		if s == "do" && p.pos < len(p.tokens) && p.tokens[p.pos].kind == stringToken { // Perl's do FILE
+		if name == "do" && p.pos < len(p.tokens) && p.tokens[p.pos].kind == stringToken { // Perl's do FILE
 			return false
 		}
-		return p.language != "python" && p.language != "perl" || p.language == "perl" && (s == "do" || s == "new")
+		return p.language != "python" && p.language != "perl" || p.language == "perl" && (name == "do" || name == "new")
 	case "my", "our", "use":
 		return p.language != "python" && p.language != "node" && p.language != "ruby"
 	case "local":
@@ -307,7 +307,7 @@ func (p *script) valueOfName(n string) operand {
 		return v
 	}
 	if choices := p.loopValues(n); choices != nil && !p.isNextPunctuation("=") {
-		return operand{Value: abstract.Unknown(n, 0), loopVariableValues: choices, isUsedByCall: true}
+		return operand{Value: abstract.Unknown(n, 0), loopVariableValues: choices, skipsPlainStringCheck: true}
 	}
 	return operand{name: n, Value: abstract.Unknown(n, 0)}
 }
@@ -318,20 +318,20 @@ func (p *script) findLoops() {
 		if in := p.tokens[i].text; p.tokens[i].kind != nameToken || in != "in" && in != "of" || !slices.Contains([]string{"for", "const", "let", "var"}, p.tokens[i-2].text) {
 			continue
 		}
-		if p.loops == nil {
-			p.loops = map[string][]token{}
+		if p.loopIterableTokensByVariable == nil {
+			p.loopIterableTokensByVariable = map[string][]token{}
 		}
 		name, code := p.tokens[i-1].text, p.tokens[i+1:]
-		if _, again := p.loops[name]; again {
+		if _, again := p.loopIterableTokensByVariable[name]; again {
 			code = nil
 		}
-		p.loops[name] = code
+		p.loopIterableTokensByVariable[name] = code
 	}
 }
 
 // loopValues returns the values of the variable of a loop over a list of literal strings, or over a variable with a list.
 func (p *script) loopValues(name string) (out []operand) {
-	code := p.loops[name]
+	code := p.loopIterableTokensByVariable[name]
 	switch {
 	case len(code) == 0:
 	case code[0].kind == nameToken:
@@ -389,7 +389,7 @@ func (p *script) parseBracket(open string) operand {
 		closing = "}"
 	}
 	o, mark := operand{isList: true}, len(p.listElementStack)
-	for p.pos < len(p.tokens) && !p.isNextPunctuation(closing) && !p.w.Ended() {
+	for p.pos < len(p.tokens) && !p.isNextPunctuation(closing) && !p.analysisContext.IsAnalysisAborted() {
 		start := p.pos
 		e := p.parseExpression()
 		if p.pos == start {
@@ -401,7 +401,7 @@ func (p *script) parseBracket(open string) operand {
 			p.pos++
 		}
 		if len(p.listElementStack)-mark > 4096 {
-			p.w.AbortAnalysis("a list in code is too long")
+			p.analysisContext.AbortAnalysis("a list in code is too long")
 		}
 	}
 	p.pos++
@@ -415,15 +415,15 @@ func (p *script) parseBracket(open string) operand {
 	}
 	for i := range list {
 		o.Taint |= list[i].Taint
-		o.size += 1 + list[i].size
+		o.nestedListElementCount += 1 + list[i].nestedListElementCount
 	}
-	return p.limitList(o)
+	return p.abortIfListTooLong(o)
 }
 
-// limitList returns a list, or gives up if it is too long.
-func (p *script) limitList(o operand) operand {
-	if o.size > maxListSize {
-		p.w.AbortAnalysis("a list in code is too long")
+// abortIfListTooLong returns a list, or gives up if it is too long.
+func (p *script) abortIfListTooLong(o operand) operand {
+	if o.nestedListElementCount > maxListSize {
+		p.analysisContext.AbortAnalysis("a list in code is too long")
 		return operand{}
 	}
 	return o
@@ -431,7 +431,7 @@ func (p *script) limitList(o operand) operand {
 
 // parsePostfix parses member access, calls and subscripts.
 func (p *script) parsePostfix(o operand) operand {
-	for p.pos < len(p.tokens) && !p.w.Ended() {
+	for p.pos < len(p.tokens) && !p.analysisContext.IsAnalysisAborted() {
 		t := p.tokens[p.pos]
 		if p.language == "ruby" && strings.Contains(o.name, ".") {
 			if called, ok := p.callWithoutParentheses(o.name); ok { // FileUtils.rm_rf "a"
@@ -499,16 +499,16 @@ func (p *script) resolveMember(o operand, member string) operand {
 		return out
 	}
 	recv := o
-	if p.language == "ruby" && p.isCalledWithoutArguments() {
+	if p.language == "ruby" && p.isLastNameCalledWithoutArguments() {
 		if v, ok := p.computeMethodCallResult(member, recv, nil); ok {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, loopVariableValues: recv.loopVariableValues, isList: recv.isList, size: recv.size, isArchive: recv.isArchive}
+	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, loopVariableValues: recv.loopVariableValues, isList: recv.isList, nestedListElementCount: recv.nestedListElementCount, isArchive: recv.isArchive}
 }
 
-// isCalledWithoutArguments reports whether a method is called without arguments and parentheses.
-func (p *script) isCalledWithoutArguments() bool {
+// isLastNameCalledWithoutArguments reports whether a method is called without arguments and parentheses.
+func (p *script) isLastNameCalledWithoutArguments() bool {
 	if p.pos >= len(p.tokens) || p.tokens[p.pos].hasNewlineBefore {
 		return true
 	}
@@ -548,43 +548,43 @@ func (p *script) parseSubscript(o operand, closing string) operand {
 		}
 		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
-	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isUsedByCall: true}
+	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), skipsPlainStringCheck: true}
 }
 
-// runShell walks shell text that the code runs.
-func (p *script) runShell(v abstract.Value) {
+// walkShellText walks shell text that the code runs.
+func (p *script) walkShellText(v abstract.Value) {
 	p.startsProgram = true
-	v.SourceSpan = p.at
+	v.SourceSpan = p.spanInAnalyzedText
 	if !v.IsLiteral() {
 		v.Taint |= abstract.TaintUnknownText // the code may have inserted parts of its input
 	}
 	if p.receivesFromSocket && !v.IsLiteral() {
 		v.Taint |= abstract.TaintSocket
 	}
-	if v.IsLiteral() && v.HasHarmlessTaint() {
-		p.w.WalkShellText(v.Text, p.at)
+	if v.IsLiteral() && v.HasOnlyTaintsHarmlessToRun() {
+		p.analysisContext.WalkShellText(v.Text, p.spanInAnalyzedText)
 		return
 	}
-	p.w.WalkCode("shell", v, p.language+" code", p.at)
+	p.analysisContext.WalkCode("shell", v, p.language+" code", p.spanInAnalyzedText)
 }
 
-// runArguments walks a command that the code runs without a shell.
-func (p *script) runArguments(list []operand) {
+// walkArgvCommand walks a command that the code runs without a shell.
+func (p *script) walkArgvCommand(list []operand) {
 	p.startsProgram = true
 	var words []abstract.Value
 	for _, o := range list {
 		if o.isList {
 			for _, e := range o.elements {
-				e.SourceSpan = p.at
+				e.SourceSpan = p.spanInAnalyzedText
 				words = append(words, e.Value)
 			}
 			continue
 		}
-		o.SourceSpan = p.at
+		o.SourceSpan = p.spanInAnalyzedText
 		words = append(words, o.Value)
 	}
 	if len(words) == 0 {
 		return
 	}
-	p.w.Call(words)
+	p.analysisContext.WalkCommand(words)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// recordFileEffect records the effects of the file roles; path is the first argument.
+// recordFileEffect records the effect of a call that works on files; path is the call's first
+// argument.
 func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value, args []operand, result operand) operand {
 	switch r {
 	case callEffectOpenFile:
@@ -39,26 +40,26 @@ func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value
 		}
 		p.recordDeletion(args, !strings.HasSuffix(full, "rmdir"))
 	case callEffectListFolder:
-		p.w.RecordEffectAndResolvePathOrPattern(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
 	case callEffectMoveFile:
-		p.w.RecordEffectAndResolvePathOrPattern(effect.MoveFile, path, true)
-		p.recordTransfer(args, abstract.Value{}, false)
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.MoveFile, path, true)
+		p.recordCopyMoveOrLink(args, abstract.Value{}, false)
 	case callEffectCopyFile:
 		if plain.IsURL(path.Text) {
 			p.recordDownload(args)
 			break
 		}
-		p.recordTransfer(args, p.readFile(path), slices.Contains(treeCopyCalls[:], full[strings.LastIndexByte(full, '.')+1:]))
+		p.recordCopyMoveOrLink(args, p.readFile(path), slices.Contains(treeCopyCalls[:], full[strings.LastIndexByte(full, '.')+1:]))
 	case callEffectLinkFile:
-		p.w.RecordEffectAndResolvePathOrPattern(effect.ReadFile, path, true)
-		p.recordTransfer(args, abstract.Value{}, false)
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, path, true)
+		p.recordCopyMoveOrLink(args, abstract.Value{}, false)
 		if len(args) > 1 {
-			p.w.Link(args[1].Value, path)
+			p.analysisContext.RecordLink(args[1].Value, path)
 		}
 	case callEffectSetPermissions:
-		p.w.RecordEffectAndResolvePathOrPattern(effect.ChangePermissions, path, false)
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ChangePermissions, path, false)
 	case callEffectMakeFolder:
-		p.w.RecordEffectAndResolvePathOrPattern(effect.CreateDirectory, path, false)
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.CreateDirectory, path, false)
 	}
 	return result
 }
@@ -77,33 +78,33 @@ func (p *script) recordDeletion(args []operand, tree bool) {
 			if a.name != "" {
 				a.Value = abstract.Unknown(a.name, a.Taint)
 			}
-			a.SourceSpan = p.at
-			p.w.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, a.Value, tree)
+			a.SourceSpan = p.spanInAnalyzedText
+			p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, a.Value, tree)
 		}
 	}
 }
 
 func (p *script) writeFile(path, content abstract.Value) {
-	path.SourceSpan = p.at
-	if path.IsLiteral() && (p.w.IsOutputDiscarded(path.Text) || path.Text == "") {
+	path.SourceSpan = p.spanInAnalyzedText
+	if path.IsLiteral() && (p.analysisContext.IsOutputDiscarded(path.Text) || path.Text == "") {
 		return
 	}
-	at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, path, false)
+	at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, path, false)
 	content.Taint |= p.taintOfReadData & (abstract.TaintNetwork | abstract.TaintDecoded | abstract.TaintReadCredentials)
 	if !content.IsLiteral() || content.Text == "" {
 		content = abstract.UnknownOutput(p.language+" code", content.Taint)
 	}
-	p.w.StoreFileContent(at, pattern, content)
+	p.analysisContext.StoreFileContent(at, pattern, content)
 }
 
 // recordArchiveOpen handles the opening of an archive; its value is the archive's path.
 func (p *script) recordArchiveOpen(args []operand, path abstract.Value) operand {
 	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
 		p.writeFile(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("archive", path.Taint), isUsedByCall: true}
+		return operand{Value: abstract.Unknown("archive", path.Taint), skipsPlainStringCheck: true}
 	}
 	p.readFile(path)
-	return operand{Value: path, isUsedByCall: true, isArchive: true}
+	return operand{Value: path, skipsPlainStringCheck: true, isArchive: true}
 }
 
 // recordUnpacking records that the archive in the first argument, or one member of it, is unpacked into the folder in the
@@ -119,14 +120,14 @@ func (p *script) recordUnpacking(args []operand, member string) {
 		}
 	}
 	for _, into := range folders {
-		into.SourceSpan = p.at
-		p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, into, true)
+		into.SourceSpan = p.spanInAnalyzedText
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, into, true)
 		if from := args[0]; from.IsLiteral() && from.Text != "" && !from.isList && from.name == "" {
 			words := []abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into}
 			if member != "" {
 				words = append(words, abstract.Lit(member))
 			}
-			p.w.Call(words)
+			p.analysisContext.WalkCommand(words)
 		}
 	}
 }
@@ -149,17 +150,17 @@ func (p *script) recordMemberUnpacking(args []operand) {
 // treeCopyCalls are the calls that copy folders recursively.
 var treeCopyCalls = [...]string{"copytree", "cp_r", "cpSync", "cp"}
 
-// recordTransfer records the writes of copying, moving or linking a source to a destination: a
+// recordCopyMoveOrLink records the writes of copying, moving or linking a source to a destination: a
 // write to the destination and, in case it is a folder, a write to the file in it that has the
 // source's name.
-func (p *script) recordTransfer(args []operand, content abstract.Value, tree bool) {
+func (p *script) recordCopyMoveOrLink(args []operand, content abstract.Value, isRecursive bool) {
 	if len(args) < 2 {
 		return
 	}
 	from, to := args[0].Value, args[1].Value
-	to.SourceSpan = p.at
-	if tree {
-		p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, to, true)
+	to.SourceSpan = p.spanInAnalyzedText
+	if isRecursive {
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, to, true)
 	} else {
 		p.writeFile(to, content)
 	}

@@ -30,13 +30,13 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 	case "import_module", "__import__", "require":
 		if known {
 			if last == "require" && p.language == "node" && isRootOrHomePath(one) {
-				p.w.WalkCodeFile(one.Value, p.language, p.at)
+				p.analysisContext.WalkCodeFile(one.Value, p.language, p.spanInAnalyzedText)
 			}
-			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isUsedByCall: true}, true
+			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), skipsPlainStringCheck: true}, true
 		}
 	case "getattr":
 		if len(args) > 1 && args[1].IsLiteral() && one.name != "" {
-			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), isUsedByCall: true}, true
+			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), skipsPlainStringCheck: true}, true
 		}
 	case "bytes", "bytearray":
 		if one.isList {
@@ -46,7 +46,7 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "expand_path", "Path", "PurePath", "Pathname", "File", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
 		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
 			out := one
-			out.isUsedByCall = false
+			out.skipsPlainStringCheck = false
 			return out, one.name == ""
 		}
 	case "join":
@@ -66,12 +66,12 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 			return homeFolder(), true
 		}
 	case "getcwd", "cwd":
-		return operand{Value: p.w.Environment("PWD"), isUsedByCall: true}, true
+		return operand{Value: p.analysisContext.Environment("PWD"), skipsPlainStringCheck: true}, true
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
 			if isEnvironmentTable(a.name) {
 				p.taintOfReadData |= abstract.TaintEnvironmentDump
-				return operand{Value: abstract.Unknown(a.name, abstract.TaintEnvironmentDump), isUsedByCall: true}, true
+				return operand{Value: abstract.Unknown(a.name, abstract.TaintEnvironmentDump), skipsPlainStringCheck: true}, true
 			}
 		}
 	case "b64encode":
@@ -90,7 +90,7 @@ func (p *script) computeDecodingCall(functionName, dottedName string, args []ope
 	}
 	to := func(text string, decoded bool) (operand, bool, bool) {
 		if !decoded {
-			return operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", one.Taint|abstract.TaintDecoded), isUsedByCall: true}, true, true
+			return operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", one.Taint|abstract.TaintDecoded), skipsPlainStringCheck: true}, true, true
 		}
 		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.TaintDecoded}}, true, true
 	}
@@ -139,7 +139,7 @@ func (p *script) computeTextFromCharCodes(dottedName string, args []operand) (op
 	for _, a := range args {
 		n, err := strconv.ParseInt(a.Text, 0, 32)
 		if err != nil || !a.IsLiteral() {
-			return operand{Value: abstract.Unknown(dottedName+"()", abstract.TaintDecoded), isUsedByCall: true}, true
+			return operand{Value: abstract.Unknown(dottedName+"()", abstract.TaintDecoded), skipsPlainStringCheck: true}, true
 		}
 		b.WriteRune(rune(n))
 	}
@@ -164,9 +164,9 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 		case methodName == "split" && known && len(args) <= 1:
 			return splitText(recv, args), true
 		case methodName == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
-			return p.decodeMethod(recv, args[0].Text)
+			return p.computeDecodeMethodCall(recv, args[0].Text)
 		case methodName == "format" || methodName == "slice" || methodName == "substring" || methodName == "json":
-			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
+			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), skipsPlainStringCheck: true}, true
 		}
 		return recv, true
 	case "join":
@@ -187,7 +187,7 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 			}
 			return operand{Value: b.Value()}, true
 		}
-		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
+		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), skipsPlainStringCheck: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
 		if known && len(args) > 1 && args[0].IsLiteral() && args[1].IsLiteral() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
 			n := -1
@@ -209,7 +209,7 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 		if known {
 			return keep(decode.Reverse(recv.Text))
 		}
-		out := operand{isList: true, size: recv.size}
+		out := operand{isList: true, nestedListElementCount: recv.nestedListElementCount}
 		for i := len(recv.elements) - 1; i >= 0; i-- {
 			out.elements = append(out.elements, recv.elements[i])
 		}
@@ -239,7 +239,7 @@ func splitText(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {
 		if !args[0].IsLiteral() || args[0].name != "" {
-			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), isUsedByCall: true}
+			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), skipsPlainStringCheck: true}
 		}
 		parts = strings.Split(text.Text, args[0].Text)
 	}
@@ -250,7 +250,7 @@ func splitText(text operand, args []operand) operand {
 	return out
 }
 
-func (p *script) decodeMethod(recv operand, codec string) (operand, bool) {
+func (p *script) computeDecodeMethodCall(recv operand, codec string) (operand, bool) {
 	var text string
 	ok := recv.IsLiteral()
 	switch codec {
@@ -259,10 +259,10 @@ func (p *script) decodeMethod(recv operand, codec string) (operand, bool) {
 	case "hex":
 		text, ok = decode.Hex(recv.Text)
 	default:
-		text, _ = plain.Translate(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
+		text, _ = plain.ComputeTrOutput(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
 	}
 	if !ok {
-		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.TaintDecoded), isUsedByCall: true}, true
+		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.TaintDecoded), skipsPlainStringCheck: true}, true
 	}
 	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.TaintDecoded}}, true
 }

@@ -19,9 +19,9 @@ type token struct {
 
 // A stringPart of a string is text or an expression.
 type stringPart struct {
-	text         string // for an expression: its source text
-	code         []token
-	isExpression bool
+	text                     string // for an expression: its source text
+	code                     []token
+	isInterpolatedExpression bool
 }
 
 type tokenKind uint8
@@ -49,7 +49,7 @@ type grammar struct {
 	newlineEndsStatement       bool   // a line break after a value ends the statement
 	heredocStart               string // start of a here-document
 	wordsBeforeOperand         string // words after which a value is expected
-	ambiguousQuotes            string // quotes that also have other meanings, and so need not be closed
+	possiblyUnclosedQuotes     string // quotes that also have other meanings, and so need not be closed
 	hashSignMayStartNonComment bool   // "#[" and preprocessor directives are not comments
 }
 
@@ -70,13 +70,13 @@ var grammars = map[string]*grammar{
 	"lua":         {lineComment: "--", quotes: `"'`},
 	"awk":         {lineComment: "#", quotes: `"`, hasRegexpLiterals: true, newlineEndsStatement: true, wordsBeforeOperand: commonWordsBeforeOperand},
 	"applescript": {lineComment: "--", quotes: `"`, multilineStrings: true},
-	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, ambiguousQuotes: "'", hashSignMayStartNonComment: true},
+	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, possiblyUnclosedQuotes: "'", hashSignMayStartNonComment: true},
 }
 
-// lexCode splits code into tokens, which it appends to room. It handles strings, regular
+// lexCode splits code into tokens, which it appends to tokenBuffer. It handles strings, regular
 // expressions, here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well
-// enough to find calls; other characters become punctuation. unread says why later code may be
-// split into wrong tokens; "" if there is no such reason.
+// enough to find calls; other characters become punctuation. unreadReason says why later code may
+// be split into wrong tokens; "" if there is no such reason.
 func lexCode(language, text string, tokenBuffer []token) (tokens []token, unreadReason string) {
 	l := &lexer{language: language, text: text, tokens: tokenBuffer}
 	if l.grammar = grammars[language]; l.grammar == nil {
@@ -90,7 +90,7 @@ func lexCode(language, text string, tokenBuffer []token) (tokens []token, unread
 	case language == "php" && strings.HasPrefix(text, "#!"):
 		l.skipPHPMarkup()
 	}
-	for l.skipDocumentation(); l.pos < len(l.text); {
+	for l.skipDocBlocksAndDataSection(); l.pos < len(l.text); {
 		l.lexNext()
 	}
 	l.lexHeredocBodies()
@@ -106,7 +106,7 @@ type lexer struct {
 	sawNewlineBeforeToken  bool
 	tokens                 []token
 	possibleMisparseReason string        // why later code may be read wrongly
-	depth                  int           // nesting of expressions in strings
+	interpolationDepth     int           // nesting of expressions in strings
 	openBrackets           []bracketKind // stack of open brackets
 	lastClosedBracket      bracketKind   // the bracket that the last token closed
 	pendingHeredocs        []heredoc     // here-documents that begin after this line
@@ -123,21 +123,21 @@ const (
 
 // A heredoc is a here-document whose text begins after the current line.
 type heredoc struct {
-	tokenIndex    int
-	end           string
-	mayBeIndented bool
-	form          stringForm
+	tokenIndex                int
+	endDelimiter              string
+	canEndDelimiterBeIndented bool
+	form                      stringForm
 }
 
 // A stringForm describes how a string is written.
 type stringForm struct {
-	closeDelimiter   string // closing delimiter; "" for the end of the text
-	openDelimiter    byte   // opening delimiter, which can be nested
-	escapes          bool   // a backslash escapes the next character
-	keepsBackslashes bool   // a backslash that escapes a character stays in the text
-	interpolates     bool   // expressions are interpolated
-	multiline        bool   // the string may contain line breaks
-	isRegexp         bool
+	closeDelimiter      string // closing delimiter; "" for the end of the text
+	openDelimiter       byte   // opening delimiter, which can be nested
+	hasBackslashEscapes bool   // a backslash escapes the next character
+	keepsBackslashes    bool   // a backslash that escapes a character stays in the text
+	interpolates        bool   // expressions are interpolated
+	multiline           bool   // the string may contain line breaks
+	isRegexp            bool
 }
 
 func (l *lexer) recordPossibleMisparse(reason string) {
@@ -201,7 +201,7 @@ func (l *lexer) lexNext() {
 		l.sawNewlineBeforeToken, l.sawSpaceBeforeToken = true, true
 		l.pos++
 		l.lexHeredocBodies()
-		l.skipDocumentation()
+		l.skipDocBlocksAndDataSection()
 	case c == ' ' || c == '\t' || c == '\r':
 		l.sawSpaceBeforeToken = true
 		l.pos++
@@ -287,8 +287,8 @@ func (l *lexer) skipPHPMarkup() {
 	}
 }
 
-// skipDocumentation skips documentation lines, and the data section at the end of a script.
-func (l *lexer) skipDocumentation() {
+// skipDocBlocksAndDataSection skips documentation lines, and the data section at the end of a script.
+func (l *lexer) skipDocBlocksAndDataSection() {
 	rest := l.text[l.pos:]
 	end := ""
 	switch {
@@ -366,20 +366,20 @@ func (l *lexer) lexPunctuationVariable(rest string) bool {
 // lexQuoted reads a string; raw strings keep their backslashes, formatted ones contain expressions in braces.
 func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	q := rest[:1]
-	f := stringForm{closeDelimiter: q, escapes: true, keepsBackslashes: raw || strings.Contains(l.rawQuotes, q), interpolates: formatted || strings.Contains(l.interpolatingQuotes, q), multiline: l.multilineStrings || q == "`"}
+	f := stringForm{closeDelimiter: q, hasBackslashEscapes: true, keepsBackslashes: raw || strings.Contains(l.rawQuotes, q), interpolates: formatted || strings.Contains(l.interpolatingQuotes, q), multiline: l.multilineStrings || q == "`"}
 	kind := stringToken
 	if q == "`" && l.backquoteRunsShell {
 		kind = shellCommandToken
 	}
 	if q == "`" && l.language == "code" {
-		f.escapes = false
+		f.hasBackslashEscapes = false
 	}
 	l.pos++
 	switch {
 	case l.hasTripleQuotes && strings.HasPrefix(rest[1:], q+q) && q != "`":
 		f.closeDelimiter, f.multiline = q+q+q, true
 		l.pos += 2
-	case strings.Contains(l.ambiguousQuotes, q):
+	case strings.Contains(l.possiblyUnclosedQuotes, q):
 		l.lexApostrophe(rest)
 		return
 	}
@@ -418,7 +418,7 @@ func (l *lexer) lexString(kind tokenKind, f stringForm) {
 
 // addString adds a string token with its parts.
 func (l *lexer) addString(kind tokenKind, parts []stringPart) {
-	if len(parts) > 1 || len(parts) == 1 && parts[0].isExpression {
+	if len(parts) > 1 || len(parts) == 1 && parts[0].isInterpolatedExpression {
 		l.addToken(token{kind: kind, parts: parts})
 		return
 	}
@@ -434,7 +434,7 @@ func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
 	start, nested := l.pos, 0
 	literal := func() {
 		if l.pos > start {
-			parts = append(parts, stringPart{text: resolveEscapes(l.text[start:l.pos], f.keepsBackslashes || f.isRegexp || !f.escapes)})
+			parts = append(parts, stringPart{text: resolveEscapes(l.text[start:l.pos], f.keepsBackslashes || f.isRegexp || !f.hasBackslashEscapes)})
 		}
 	}
 	for l.pos < len(l.text) {
@@ -444,7 +444,7 @@ func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
 			literal()
 			l.pos += len(f.closeDelimiter)
 			return parts
-		case c == '\\' && f.escapes && !(l.language == "code" && strings.HasPrefix(l.text[l.pos:], `\(`)):
+		case c == '\\' && f.hasBackslashEscapes && !(l.language == "code" && strings.HasPrefix(l.text[l.pos:], `\(`)):
 			l.pos = min(len(l.text), l.pos+l.escapeLength(f))
 		case c == '\n' && !f.multiline:
 			l.recordPossibleMisparse("a string does not end")
@@ -582,7 +582,7 @@ func (l *lexer) lexExpression(n int, closing byte) stringPart {
 	outer := *l
 	l.pos += n
 	l.tokens, l.openBrackets, l.pendingHeredocs, l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = nil, nil, nil, false, false
-	if l.depth++; l.depth > maxNesting {
+	if l.interpolationDepth++; l.interpolationDepth > maxExpressionNesting {
 		l.recordPossibleMisparse("expressions in strings are nested too deeply")
 		l.pos = len(l.text)
 	}
@@ -609,13 +609,13 @@ func (l *lexer) lexExpression(n int, closing byte) stringPart {
 		l.tokens = l.tokens[:len(l.tokens)-1] // Python's {x=} also prints the expression
 	}
 	l.pos = min(len(l.text), l.pos+1)
-	one := stringPart{text: l.text[start:l.pos], code: l.tokens, isExpression: true}
-	l.resumeOuterLexer(&outer)
+	one := stringPart{text: l.text[start:l.pos], code: l.tokens, isInterpolatedExpression: true}
+	l.restoreOuterLexerState(&outer)
 	return one
 }
 
-// resumeOuterLexer returns to the code around an expression, after its end.
-func (l *lexer) resumeOuterLexer(outer *lexer) {
+// restoreOuterLexerState returns to the code around an expression, after its end.
+func (l *lexer) restoreOuterLexerState(outer *lexer) {
 	i, unread := l.pos, l.possibleMisparseReason
 	*l = *outer
 	l.pos, l.possibleMisparseReason = i, unread
@@ -640,7 +640,7 @@ func (l *lexer) lexVariable(n int) stringPart {
 	outer := *l
 	l.pos += n
 	l.tokens, l.openBrackets, l.pendingHeredocs, l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = nil, nil, nil, false, false
-	l.depth++
+	l.interpolationDepth++
 	for l.pos < len(l.text) && (l.isSigil(l.text[l.pos]) || l.text[l.pos] == '$') && !plain.IsWordByte(l.text[min(l.pos+1, len(l.text)-1)]) {
 		l.pos++
 	}
@@ -651,22 +651,22 @@ func (l *lexer) lexVariable(n int) stringPart {
 		rest := l.text[l.pos:]
 		if strings.HasPrefix(rest, "->[") || strings.HasPrefix(rest, "->{") {
 			l.lexNext()
-		} else if rest == "" || rest[0] != '[' && (rest[0] != '{' || l.language != "perl") || l.depth > maxNesting {
+		} else if rest == "" || rest[0] != '[' && (rest[0] != '{' || l.language != "perl") || l.interpolationDepth > maxExpressionNesting {
 			break
 		}
 		for l.lexNext(); l.pos < len(l.text) && len(l.openBrackets) > 0; {
 			l.lexNext()
 		}
 	}
-	one := stringPart{text: l.text[start:l.pos], code: l.tokens, isExpression: true}
-	l.resumeOuterLexer(&outer)
+	one := stringPart{text: l.text[start:l.pos], code: l.tokens, isInterpolatedExpression: true}
+	l.restoreOuterLexerState(&outer)
 	return one
 }
 
 // lexNested splits nested code into tokens.
 func (l *lexer) lexNested(text string) []token {
-	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
-	if sub.depth > maxNesting {
+	sub := &lexer{language: l.language, grammar: l.grammar, text: text, interpolationDepth: l.interpolationDepth + 1}
+	if sub.interpolationDepth > maxExpressionNesting {
 		l.recordPossibleMisparse("expressions in strings are nested too deeply")
 		return nil
 	}
@@ -696,7 +696,7 @@ func (l *lexer) lexWord(rest string) {
 	if l.language == "perl" && l.lexQuoteOperator(w, n) {
 		return
 	}
-	if l.language == "perl" && (w == "__END__" || w == "__DATA__") && !l.isPerlKey(n) {
+	if l.language == "perl" && (w == "__END__" || w == "__DATA__") && !l.isPerlHashKeyOrName(n) {
 		l.pos = len(l.text)
 		return
 	}
@@ -722,10 +722,10 @@ func (l *lexer) lexRustRawString(rest string) bool {
 	return true
 }
 
-// isPerlKey reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
+// isPerlHashKeyOrName reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
 // an arrow or sub.
-func (l *lexer) isPerlKey(n int) bool {
-	after := strings.TrimLeft(l.text[l.pos+n:], " \t\r\n")
+func (l *lexer) isPerlHashKeyOrName(wordBytes int) bool {
+	after := strings.TrimLeft(l.text[l.pos+wordBytes:], " \t\r\n")
 	if strings.HasPrefix(after, "=>") {
 		return true
 	}
@@ -743,7 +743,7 @@ func (l *lexer) isPerlKey(n int) bool {
 	case t.text == "{":
 		return strings.HasPrefix(after, "}")
 	}
-	if t.text == "-" && !l.sawSpaceBeforeToken && l.text[l.pos:l.pos+n] == "s" { // the file test -s
+	if t.text == "-" && !l.sawSpaceBeforeToken && l.text[l.pos:l.pos+wordBytes] == "s" { // the file test -s
 		n := len(l.tokens)
 		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.wordsBeforeOperand, " "+l.tokens[n-2].text+" ")
 	}
@@ -765,7 +765,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	default:
 		return false
 	}
-	if l.isPerlKey(n) {
+	if l.isPerlHashKeyOrName(n) {
 		return false
 	}
 	at := l.pos + n
@@ -782,7 +782,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	}
 	delimiter := l.text[at]
 	end, nests := closingDelimiter(delimiter)
-	f := stringForm{closeDelimiter: end, openDelimiter: nests, escapes: true, keepsBackslashes: true, multiline: true}
+	f := stringForm{closeDelimiter: end, openDelimiter: nests, hasBackslashEscapes: true, keepsBackslashes: true, multiline: true}
 	f.interpolates = delimiter != '\'' && w != "q" && w != "qw" && w != "y" && w != "tr"
 	kind := stringToken
 	switch w {
@@ -825,7 +825,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 		if evaluated > 1 {
 			code = append(append([]token{{kind: nameToken, text: "eval"}, {kind: punctToken, text: "("}}, code...), token{kind: punctToken, text: ")"})
 		}
-		parts = append(parts, stringPart{text: replaced, code: code, isExpression: true})
+		parts = append(parts, stringPart{text: replaced, code: code, isInterpolatedExpression: true})
 	default:
 		parts = append(parts, l.lexTextParts(replaced, f)...)
 	}
@@ -836,8 +836,8 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 // lexTextParts returns the parts of a text that is a string as a whole.
 func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
 	f.closeDelimiter, f.openDelimiter, f.multiline = "", 0, true
-	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
-	if sub.depth > maxNesting {
+	sub := &lexer{language: l.language, grammar: l.grammar, text: text, interpolationDepth: l.interpolationDepth + 1}
+	if sub.interpolationDepth > maxExpressionNesting {
 		l.recordPossibleMisparse("expressions in strings are nested too deeply")
 		return nil
 	}
@@ -926,7 +926,7 @@ func (l *lexer) lexRegexp(rest string) bool {
 		return false
 	}
 	l.pos++
-	l.lexString(stringToken, stringForm{closeDelimiter: "/", escapes: true, isRegexp: true, interpolates: l.language == "ruby" || l.language == "perl", multiline: l.language == "perl" || l.language == "ruby"})
+	l.lexString(stringToken, stringForm{closeDelimiter: "/", hasBackslashEscapes: true, isRegexp: true, interpolates: l.language == "ruby" || l.language == "perl", multiline: l.language == "perl" || l.language == "ruby"})
 	if l.language != "awk" {
 		l.skipRegexpFlags()
 	}
@@ -964,7 +964,7 @@ func (l *lexer) lexPercentString(rest string) bool {
 	if kind == 'x' {
 		token = shellCommandToken
 	}
-	l.lexString(token, stringForm{closeDelimiter: end, openDelimiter: nests, escapes: true, keepsBackslashes: strings.IndexByte("qwis", kind) >= 0, interpolates: strings.IndexByte("QWIxr", kind) >= 0, isRegexp: kind == 'r', multiline: true})
+	l.lexString(token, stringForm{closeDelimiter: end, openDelimiter: nests, hasBackslashEscapes: true, keepsBackslashes: strings.IndexByte("qwis", kind) >= 0, interpolates: strings.IndexByte("QWIxr", kind) >= 0, isRegexp: kind == 'r', multiline: true})
 	return true
 }
 
@@ -989,14 +989,14 @@ func (l *lexer) lexCharacter(rest string) bool {
 // lexHeredocStart reads the start of a here-document, and reports whether there is one.
 func (l *lexer) lexHeredocStart(rest string) bool {
 	n := len(l.heredocStart)
-	d := heredoc{form: stringForm{escapes: true, interpolates: true, multiline: true}}
+	d := heredoc{form: stringForm{hasBackslashEscapes: true, interpolates: true, multiline: true}}
 	blanks := func() {
 		for n < len(rest) && l.language == "php" && (rest[n] == ' ' || rest[n] == '\t') {
 			n++
 		}
 	}
 	if l.heredocStart == "<<" && n < len(rest) && (rest[n] == '~' || rest[n] == '-' && l.language == "ruby") {
-		d.mayBeIndented = true
+		d.canEndDelimiterBeIndented = true
 		n++
 	}
 	blanks()
@@ -1010,10 +1010,10 @@ func (l *lexer) lexHeredocStart(rest string) bool {
 		if end < 0 || strings.Contains(rest[n+1:n+1+end], "\n") {
 			return false
 		}
-		d.end = rest[n+1 : n+1+end]
+		d.endDelimiter = rest[n+1 : n+1+end]
 		n += end + 2
 		if quote == '\'' {
-			d.form.interpolates, d.form.escapes = false, false
+			d.form.interpolates, d.form.hasBackslashEscapes = false, false
 		}
 		if quote == '`' {
 			kind = shellCommandToken
@@ -1023,15 +1023,15 @@ func (l *lexer) lexHeredocStart(rest string) bool {
 		for n < len(rest) && plain.IsWordByte(rest[n]) {
 			n++
 		}
-		d.end = rest[from:n]
-		if d.end == "" || d.end[0] >= '0' && d.end[0] <= '9' {
+		d.endDelimiter = rest[from:n]
+		if d.endDelimiter == "" || d.endDelimiter[0] >= '0' && d.endDelimiter[0] <= '9' {
 			return false
 		}
 	}
-	if d.end == "" || l.heredocStart == "<<" && (len(l.pendingHeredocs) > 16 || !l.opensHeredoc(rest)) {
+	if d.endDelimiter == "" || l.heredocStart == "<<" && (len(l.pendingHeredocs) > 16 || !l.opensHeredoc(rest)) {
 		return false
 	}
-	d.mayBeIndented = d.mayBeIndented || l.language == "php"
+	d.canEndDelimiterBeIndented = d.canEndDelimiterBeIndented || l.language == "php"
 	d.tokenIndex = len(l.tokens)
 	l.addToken(token{kind: kind, literalValue: &abstract.Value{}})
 	l.pos += n
@@ -1072,10 +1072,10 @@ func (l *lexer) lexHeredocBodies() {
 			}
 			end := lineEnd(l.text, from)
 			line := strings.TrimSuffix(l.text[from:end], "\r")
-			if d.mayBeIndented {
+			if d.canEndDelimiterBeIndented {
 				line = strings.TrimLeft(line, " \t")
 			}
-			if rest, ok := strings.CutPrefix(line, d.end); ok && (rest == "" || l.language == "php" && !plain.IsWordByte(rest[0])) {
+			if rest, ok := strings.CutPrefix(line, d.endDelimiter); ok && (rest == "" || l.language == "php" && !plain.IsWordByte(rest[0])) {
 				l.pos = end - len(rest)
 				break
 			}
@@ -1087,7 +1087,7 @@ func (l *lexer) lexHeredocBodies() {
 		t := &l.tokens[d.tokenIndex]
 		parts := l.lexTextParts(l.text[start:min(from, l.pos)], d.form)
 		switch {
-		case len(parts) == 1 && !parts[0].isExpression:
+		case len(parts) == 1 && !parts[0].isInterpolatedExpression:
 			t.literalValue.Text = parts[0].text
 		case len(parts) > 0:
 			t.literalValue, t.parts = nil, parts

@@ -15,7 +15,7 @@ func (p *script) recordRequest(r callEffect, path abstract.Value, args []operand
 			break
 		}
 	}
-	path.SourceSpan = p.at
+	path.SourceSpan = p.spanInAnalyzedText
 	if r == callEffectHTTPRequestWithBody || combinedTaint(args[1:])&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0 || len(args) > 1 && !args[1].IsLiteral() {
 		p.sendsData = true
 	}
@@ -24,10 +24,10 @@ func (p *script) recordRequest(r callEffect, path abstract.Value, args []operand
 		p.sendsData, p.sendsFileContents = true, true
 	}
 	if path.IsLiteral() && path.Text != "" || path.IsGlobPattern {
-		p.w.RecordURLContact(effect.HTTPRequest, path)
+		p.analysisContext.RecordURLContact(effect.HTTPRequest, path)
 	}
 	if path.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0 {
-		p.w.Send(path, p.language, p.at)
+		p.analysisContext.RecordSentValue(path, p.language, p.spanInAnalyzedText)
 	}
 }
 
@@ -45,14 +45,14 @@ func (p *script) recordConnection(args []operand) {
 		flat = append(flat, a)
 		flat = append(flat, a.elements...)
 	}
-	e := effect.Effect{Kind: effect.Connect, Span: p.at, PathIsPattern: true}
+	e := effect.Effect{Kind: effect.Connect, Span: p.spanInAnalyzedText, PathIsPattern: true}
 	for _, a := range flat {
 		if _, err := strconv.Atoi(a.Text); a.IsLiteral() && a.name == "" && a.Text != "" && err != nil && !a.isList && strings.ContainsAny(a.Text, ".:") || a.Text == "localhost" {
 			e.Host, e.PathIsPattern = effect.CanonicalHost(a.Text), false
 			break
 		}
 	}
-	p.w.Report(e)
+	p.analysisContext.Report(e)
 }
 
 // recordListener reports a server. In Python, bind has the address; listen's argument is the length of the queue.
@@ -62,12 +62,12 @@ func (p *script) recordListener(full string, first operand) {
 	if python && p.listenerReported && strings.HasSuffix(full, "listen") {
 		return
 	}
-	e := effect.Effect{Kind: effect.Listen, Span: p.at}
+	e := effect.Effect{Kind: effect.Listen, Span: p.spanInAnalyzedText}
 	if python && len(first.elements) > 0 && first.elements[0].IsLiteral() && first.elements[0].name == "" {
 		e.Host = effect.CanonicalHost(first.elements[0].Text)
 		p.listenerReported = p.listenerReported || strings.HasSuffix(full, "bind")
 	}
-	p.w.Report(e)
+	p.analysisContext.Report(e)
 }
 
 // recordSentFile records that the arguments, and the file that the first one names, are sent.

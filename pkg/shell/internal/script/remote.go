@@ -11,13 +11,13 @@ import (
 // remoteURLPattern matches a URL in code.
 var remoteURLPattern = prefilter.Lazy(`https?://[^\s"'\x60]*`)
 
-// recordRemoteCalls reports GraphQL mutations in string literals that delete data on another machine.
-func (p *script) recordRemoteCalls() {
+// recordGraphQLDeletions reports GraphQL mutations in string literals that delete data on another machine.
+func (p *script) recordGraphQLDeletions() {
 	if !strings.Contains(p.text, "mutation") {
 		return
 	}
 	address := remoteURLPattern().FindString(p.text)
-	if _, host := effect.URL(address); address == "" || effect.Loopback(host) {
+	if _, host := effect.NormalizeURL(address); address == "" || effect.Loopback(host) {
 		return
 	}
 	for i := range p.tokens {
@@ -31,7 +31,7 @@ func (p *script) recordRemoteCalls() {
 			continue
 		}
 		if word := apicall.FindDestructiveGraphQLVerb(text[at:]); word != "" {
-			p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "GraphQL mutation: " + word, Span: p.at})
+			p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "GraphQL mutation: " + word, Span: p.spanInAnalyzedText})
 			return
 		}
 	}

@@ -15,55 +15,55 @@ import (
 // A script is code in a language other than shell, being analysed. Calls are recognised by name and constant
 // strings are computed. Control flow is ignored: all code counts as run.
 type script struct {
-	w                abstract.AnalysisContext
-	language         string
-	text             string
-	at               effect.Span
-	tokens           []token
-	pos              int
-	listElementStack []operand // elements of the lists that are being parsed
-	depth            int
-	vars             map[string]operand
-	loops            map[string][]token // loop variable → the code after "in"; nil if there are several loops
-	imports          map[string]string  // local name → module or module.function
+	analysisContext              abstract.AnalysisContext
+	language                     string
+	text                         string
+	spanInAnalyzedText           effect.CommandTextSpan
+	tokens                       []token
+	pos                          int
+	listElementStack             []operand // elements of the lists that are being parsed
+	expressionNestingDepth       int
+	vars                         map[string]operand
+	loopIterableTokensByVariable map[string][]token // loop variable → the code after "in"; nil if there are several loops
+	imports                      map[string]string  // local name → module or module.function
 
 	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
 	listenerReported                                                                         bool // the listener of Python's bind was reported, so listen reports no second one
 	sendsData, readsFiles                                                                    bool
 	sendsFileContents                                                                        bool           // the code sends file contents; false if it only reads files and sends other data
 	taintOfReadData                                                                          abstract.Taint // taint of the files and variables that were read
-	secretDescription                                                                        string
+	secretDescriptionOfReadData                                                              string
 }
 
 // An operand is the value of an expression in code.
 type operand struct {
 	abstract.Value
-	elements           []operand
-	loopVariableValues []operand // the values of a loop variable, whose own value is unknown
-	name               string    // dotted name, if it refers to a module, function or object
-	isList             bool
-	size               int  // number of values in a list and the lists in it
-	isUsedByCall       bool // a call has used it, so it is not checked as a plain string
-	isArchive          bool // an open archive; its value is the archive's path
+	elements               []operand
+	loopVariableValues     []operand // the values of a loop variable, whose own value is unknown
+	name                   string    // dotted name, if it refers to a module, function or object
+	isList                 bool
+	nestedListElementCount int  // number of values in a list and the lists in it
+	skipsPlainStringCheck  bool // a call has used it, so it is not checked as a plain string
+	isArchive              bool // an open archive; its value is the archive's path
 }
 
-// maxNesting is the maximum nesting of expressions.
-const maxNesting = 100
+// maxExpressionNesting is the maximum nesting of expressions.
+const maxExpressionNesting = 100
 
 // maxListSize is the maximum number of values in a list and the lists in it: a = [a, a] doubles it.
 const maxListSize = 1 << 14
 
-// tokenPool reuses the memory for tokens between calls of [Read].
+// tokenPool reuses the memory for tokens between calls of [Interpret].
 var tokenPool = sync.Pool{New: func() any { return new([]token) }}
 
 // Interpret reports the effects of code in a language other than shell, and returns its output.
-func Interpret(w abstract.AnalysisContext, language, text string, at effect.Span) abstract.Value {
+func Interpret(w abstract.AnalysisContext, language, text string, at effect.CommandTextSpan) abstract.Value {
 	if language == "applescript" {
 		walkAppleScript(w, text, at)
 		return abstract.UnknownOutput("the script", 0)
 	}
-	p := &script{w: w, language: language, text: text, at: at, vars: map[string]operand{}, imports: map[string]string{}}
-	if len(text) > parse.MaxCommandBytes || !w.Step(len(text)/256+1) {
+	p := &script{analysisContext: w, language: language, text: text, spanInAnalyzedText: at, vars: map[string]operand{}, imports: map[string]string{}}
+	if len(text) > parse.MaxCommandBytes || !w.SpendSteps(len(text)/256+1) {
 		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
@@ -75,11 +75,11 @@ func Interpret(w abstract.AnalysisContext, language, text string, at effect.Span
 	}
 	p.findLoops()
 	p.parseStatements("")
-	p.recordRemoteCalls()
+	p.recordGraphQLDeletions()
 	clear(p.tokens)
 	*room = p.tokens
 	tokenPool.Put(room)
-	if containsRemoteShell(text) {
+	if containsReverseShellCalls(text) {
 		p.opensConnection, p.startsProgram = true, true
 	}
 	p.recordEffectsOfCallCombinations()
@@ -88,7 +88,7 @@ func Interpret(w abstract.AnalysisContext, language, text string, at effect.Span
 
 // parseStatements parses up to a closing bracket or the end.
 func (p *script) parseStatements(until string) {
-	for p.pos < len(p.tokens) && !p.w.Ended() {
+	for p.pos < len(p.tokens) && !p.analysisContext.IsAnalysisAborted() {
 		t := p.tokens[p.pos]
 		if until != "" && t.kind == punctToken && t.text == until {
 			return
@@ -98,9 +98,9 @@ func (p *script) parseStatements(until string) {
 			p.parsePythonImport()
 		} else if t.kind == nameToken && (t.text == "import" || t.text == "export") && p.language == "node" {
 			p.parseNodeImport()
-			p.recordUnusedValueEffects(p.parseExpression())
+			p.recordEffectsOfValueNoCallUses(p.parseExpression())
 		} else {
-			p.recordUnusedValueEffects(p.parseExpression())
+			p.recordEffectsOfValueNoCallUses(p.parseExpression())
 		}
 		if p.pos == start {
 			p.pos++
@@ -108,15 +108,15 @@ func (p *script) parseStatements(until string) {
 	}
 }
 
-// recordUnusedValueEffects checks a value that no call has used.
-func (p *script) recordUnusedValueEffects(o operand) {
+// recordEffectsOfValueNoCallUses checks a value that no call has used.
+func (p *script) recordEffectsOfValueNoCallUses(o operand) {
 	for _, e := range o.elements {
-		p.recordUnusedValueEffects(e)
+		p.recordEffectsOfValueNoCallUses(e)
 	}
-	if !o.isUsedByCall && p.language == "ruby" && callEffectOf(o.name, p.language) == callEffectDeleteAllRows { // a call without parentheses
+	if !o.skipsPlainStringCheck && p.language == "ruby" && callEffectOf(o.name, p.language) == callEffectDeleteAllRows { // a call without parentheses
 		p.recordDatabaseWipe(o.name)
 	}
-	if o.isUsedByCall || o.name != "" || !o.IsLiteral() {
+	if o.skipsPlainStringCheck || o.name != "" || !o.IsLiteral() {
 		return
 	}
 	p.recordAccessToPathOrURLString(o.Value)
@@ -129,48 +129,48 @@ func (p *script) recordAccessToPathOrURLString(v abstract.Value) {
 	case len(text) < 4 || len(text) > 1024 || strings.ContainsAny(text, "\n<>{}"):
 	case strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://"):
 		if !strings.ContainsAny(text, " ") {
-			v.SourceSpan = p.at
-			p.w.RecordURLContact(effect.HTTPRequest, v)
+			v.SourceSpan = p.spanInAnalyzedText
+			p.analysisContext.RecordURLContact(effect.HTTPRequest, v)
 		}
 	case strings.ContainsAny(text, " \t|"):
 	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
-		v.SourceSpan = p.at
+		v.SourceSpan = p.spanInAnalyzedText
 		p.readFile(v)
-	case strings.ContainsAny(text, "./_") && p.w.IsSecretPath("/"+text):
-		v.SourceSpan = p.at
+	case strings.ContainsAny(text, "./_") && p.analysisContext.IsSecretPath("/"+text):
+		v.SourceSpan = p.spanInAnalyzedText
 		p.readFile(v)
 	}
 }
 
 func (p *script) readFile(v abstract.Value) abstract.Value {
-	v.SourceSpan = p.at
-	out := p.w.Read(v)
+	v.SourceSpan = p.spanInAnalyzedText
+	out := p.analysisContext.RecordFileRead(v)
 	p.taintOfReadData |= out.Taint & (abstract.TaintReadCredentials | abstract.TaintNetwork | abstract.TaintDecoded | abstract.TaintLocalMachineData)
 	if out.SecretDescription != "" {
-		p.secretDescription = out.SecretDescription
+		p.secretDescriptionOfReadData = out.SecretDescription
 	}
 	p.readsFiles = true
-	out.SourceSpan = p.at
+	out.SourceSpan = p.spanInAnalyzedText
 	return out
 }
 
 // recordEffectsOfCallCombinations records the effects of combinations of calls.
 func (p *script) recordEffectsOfCallCombinations() {
 	if p.opensConnection && (p.startsProgram || p.duplicatesDescriptors) || p.opensListener && p.duplicatesDescriptors {
-		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.at})
+		p.analysisContext.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.spanInAnalyzedText})
 	}
 	leaves := abstract.TaintReadCredentials | abstract.TaintEnvironmentDump
 	if p.sendsFileContents {
 		leaves |= abstract.TaintLocalMachineData
 	}
 	if p.sendsData && p.taintOfReadData&leaves != 0 {
-		p.w.Send(abstract.Value{Taint: p.taintOfReadData & leaves, SecretDescription: p.secretDescription}, p.language, p.at)
+		p.analysisContext.RecordSentValue(abstract.Value{Taint: p.taintOfReadData & leaves, SecretDescription: p.secretDescriptionOfReadData}, p.language, p.spanInAnalyzedText)
 	}
 }
 
-// containsRemoteShell reports whether code, also of a compiled language, contains names of calls that open a connection and
+// containsReverseShellCalls reports whether code, also of a compiled language, contains names of calls that open a connection and
 // start a shell. Such calls have too many forms to be parsed.
-func containsRemoteShell(text string) bool {
+func containsReverseShellCalls(text string) bool {
 	contains := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(text, w) {
@@ -190,15 +190,15 @@ func (p *script) parseNodeImport() {
 	depth := 0
 	for i := p.pos + 1; i < len(p.tokens); i++ {
 		if i-p.pos > maxImportTokens {
-			p.w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.at)
+			p.analysisContext.ReportUnknown(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.spanInAnalyzedText)
 			return
 		}
 		switch t := p.tokens[i]; {
 		case t.kind == stringToken && depth > 0: // a quoted name, as in {"a-b" as c}
 		case t.kind == stringToken:
 			module := p.stringValue(&t)
-			if _, host := effect.URL(module.Text); module.IsLiteral() && !jsModuleRegistryHosts[host] {
-				p.loadCode("import", module)
+			if _, host := effect.NormalizeURL(module.Text); module.IsLiteral() && !jsModuleRegistryHosts[host] {
+				p.walkLoadedCodeFile("import", module)
 			}
 			return
 		case export && i == p.pos+1 && t.text != "*" && t.text != "{" && t.text != "type":
@@ -280,7 +280,7 @@ var appleScriptDeletePattern = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entir
 
 // walkAppleScript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
 // and deletions.
-func walkAppleScript(w abstract.AnalysisContext, text string, at effect.Span) {
+func walkAppleScript(w abstract.AnalysisContext, text string, at effect.CommandTextSpan) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
 		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", Span: at})

@@ -23,7 +23,7 @@ func TestRead(t *testing.T) {
 		language := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(language, func(t *testing.T) {
 			worldtest.CheckGoldenCases(t, file, *update, func(w *worldtest.RecordingContext, _, text string) {
-				Interpret(w, language, text, effect.Span{})
+				Interpret(w, language, text, effect.CommandTextSpan{})
 			})
 		})
 	}
@@ -41,7 +41,7 @@ func TestReadGivesUp(t *testing.T) {
 		"reversed": "a = ['b']" + strings.Repeat("; a = [a.reverse(), a.reverse()]", 40),
 	} {
 		w := worldtest.New()
-		if out := Interpret(w, "python", text, effect.Span{}); out.IsLiteral() {
+		if out := Interpret(w, "python", text, effect.CommandTextSpan{}); out.IsLiteral() {
 			t.Errorf("%s: writes %+v", name, out)
 		}
 		if got := strings.Join(w.RecordedCalls, "\n"); !strings.Contains(got, "too long") && !strings.Contains(got, "gives up") {
@@ -50,8 +50,8 @@ func TestReadGivesUp(t *testing.T) {
 	}
 	w := worldtest.New()
 	w.RemainingSteps = 3
-	Interpret(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.Span{})
-	if !w.Ended() {
+	Interpret(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.CommandTextSpan{})
+	if !w.IsAnalysisAborted() {
 		t.Errorf("goes on without a budget: %q", w.RecordedCalls)
 	}
 }
@@ -61,7 +61,7 @@ func TestReadBoundsTexts(t *testing.T) {
 	t.Parallel()
 	for _, again := range []string{"a = a + a", "a = a.replace('b', 'bb')", "a = a.join([a, a])", "a = '%s%s' % (a, a)"} {
 		w := worldtest.New()
-		Interpret(w, "python", "a = 'b'"+strings.Repeat("; "+again, 60)+"; open(a)", effect.Span{})
+		Interpret(w, "python", "a = 'b'"+strings.Repeat("; "+again, 60)+"; open(a)", effect.CommandTextSpan{})
 		for _, r := range w.RecordedCalls {
 			if len(r) > 2*abstract.MaxValueBytes {
 				t.Errorf("%s: %d bytes", again, len(r))
@@ -78,7 +78,7 @@ func TestOutputIsTainted(t *testing.T) {
 		"import os; print(dict(os.environ))":         abstract.TaintEnvironmentDump,
 		"print(1)":                                   0,
 	} {
-		if got := Interpret(worldtest.New(), "python", text, effect.Span{}).Taint; got != want {
+		if got := Interpret(worldtest.New(), "python", text, effect.CommandTextSpan{}).Taint; got != want {
 			t.Errorf("%s: taint %b, want %b", text, got, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // An Action is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
 // of the Go constants.
-type Action struct {
+type OptionOrCommandAction struct {
 	ValueRoles                                []string
 	HasOptionalAttachedValue                  bool
 	Class                                     string
@@ -36,8 +36,8 @@ type OperandRoles struct {
 	Last   []string
 }
 
-// styleConstantByWord maps the words for styles to Go names.
-var styleConstantByWord = map[string]string{
+// argStyleConstantByYAMLWord maps the words for styles to Go names.
+var argStyleConstantByYAMLWord = map[string]string{
 	"gnu": "argStyleGNUAbbreviations", "long": "argStyleSingleDashLong", "plus": "argStylePlusOptions", "numeric": "argStyleNumericOptions",
 	"first": "argStyleOptionsEndAtOperand", "literal": "argStyleUnlistedDashIsOperand", "bare": "argStyleDashlessFirstWord", "expr": "argStyleDashlessOptions",
 	"open": "argStyleAllowsUnlistedOptions", "own": "argStyleExcludesParentOptions", "settings": "argStyleLeadingAssignments", "bundled": "argStyleBundledLetters",
@@ -71,8 +71,8 @@ var actionFlagConstantByYAMLWord = map[string]string{
 	"urls": "actionFlagContactsURLsInArgs", "run-urls": "actionFlagRunsURLResponses", "decodes": "actionFlagWritesDecoded", "tells": "actionFlagSendsArguments", "near": "actionFlagColonPrefixNamesContainer", "dry": "actionFlagDryRun", "wet": "actionFlagCancelsDryRun", "database": "actionFlagShellVariableIsDatabaseAddress", "recorded": "actionFlagReadsPacketCaptureFile", "adopts": "actionFlagImportsReposChartsManifests", "remote": "actionFlagTargetIsRemote", "asks": "actionFlagHTTPReadByDefault",
 }
 
-// verbs are the words for the kinds of remote changes.
-var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
+// remoteChangeVerbs are the words for the kinds of remote changes.
+var remoteChangeVerbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
 // lossConstantByYAMLWord maps the words for data that a program deletes in addition to its operands, such as
 // uncommitted changes, to the names of Go constants.
@@ -136,7 +136,7 @@ func parseOperandRoles(text string) (s OperandRoles, err error) {
 	return s, nil
 }
 
-func parseAction(text string) (a Action, err error) {
+func parseAction(text string) (a OptionOrCommandAction, err error) {
 	left, right, shaped := strings.Cut(text, "->")
 	if shaped {
 		s, err := parseOperandRoles(right)
@@ -153,7 +153,7 @@ func parseAction(text string) (a Action, err error) {
 	return a, nil
 }
 
-func (a *Action) parseWord(w string) (err error) {
+func (a *OptionOrCommandAction) parseWord(w string) (err error) {
 	if class, ok := programClassConstantByYAMLWord[w]; ok {
 		if slices.Index(classesBySeverity, class) > slices.Index(classesBySeverity, a.Class) {
 			a.Class = class
@@ -192,7 +192,7 @@ func (a *Action) parseWord(w string) (err error) {
 		}
 		a.RoleChanges = append(a.RoleChanges, t)
 	case "remote":
-		if !slices.Contains(verbs, v) {
+		if !slices.Contains(remoteChangeVerbs, v) {
 			return fmt.Errorf("unknown verb %q", v)
 		}
 		a.Effects, a.Verb = append(a.Effects, effectConstantByYAMLWord["change_remote"]), v
@@ -221,7 +221,7 @@ func (a *Action) parseWord(w string) (err error) {
 }
 
 // parseValueRoles parses =ROLE,ROLE or [=ROLE].
-func (a *Action) parseValueRoles(w string) error {
+func (a *OptionOrCommandAction) parseValueRoles(w string) error {
 	list := w
 	if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {
 		a.HasOptionalAttachedValue, list = true, w[1:len(w)-1]

@@ -8,23 +8,23 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An entryCompiler compiles one entry.
-type entryCompiler struct {
-	loader           *loader
-	isProgram        bool // the entry is a program, not a subcommand
-	otherNames       []string
-	examples         []Example
-	fileExtensions   []string
-	harmfulCommands  []harmfulCommand
-	options          map[string]Action
-	argTextPatterns  map[string]Action
-	keyValueOperands map[string]Action
-	subs             map[string]*Grammar
-	inheritanceDepth int
+// An programYAMLCompiler compiles one entry.
+type programYAMLCompiler struct {
+	loader                 *loader
+	isProgram              bool // the entry is a program, not a subcommand
+	otherNames             []string
+	examples               []Example
+	languageFileExtensions []string
+	harmfulCommands        []harmfulCommand
+	options                map[string]OptionOrCommandAction
+	argTextPatterns        map[string]OptionOrCommandAction
+	keyValueOperands       map[string]OptionOrCommandAction
+	subs                   map[string]*Grammar
+	inheritanceDepth       int
 }
 
-func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
-	b.options, b.keyValueOperands, b.argTextPatterns, b.subs = map[string]Action{}, map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
+func (b *programYAMLCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
+	b.options, b.keyValueOperands, b.argTextPatterns, b.subs = map[string]OptionOrCommandAction{}, map[string]OptionOrCommandAction{}, map[string]OptionOrCommandAction{}, map[string]*Grammar{}
 	g := &Grammar{}
 	if err := b.readFields(g, fields); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
 	for name, a := range b.options {
 		o := Option{strings.TrimSuffix(name, "*"), a}
 		if strings.HasSuffix(name, "*") && len(name) > 1 && name != "-*" {
-			g.Prefixes = append(g.Prefixes, o)
+			g.OptionPrefixes = append(g.OptionPrefixes, o)
 		} else {
 			g.Options = append(g.Options, o)
 		}
@@ -51,7 +51,7 @@ func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
 	slices.SortFunc(g.KeyValueOperands, byName)
 	slices.SortFunc(g.ArgTextPatterns, byName)
 	// The longest prefix of a word counts.
-	slices.SortFunc(g.Prefixes, func(a, b Option) int {
+	slices.SortFunc(g.OptionPrefixes, func(a, b Option) int {
 		if len(a.Name) != len(b.Name) {
 			return len(b.Name) - len(a.Name)
 		}
@@ -81,7 +81,7 @@ func argStylesInheritedBySubcommand(parentStyles []string) []string {
 }
 
 // readFields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
-func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
+func (b *programYAMLCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 	if b.inheritanceDepth++; b.inheritanceDepth > 8 {
 		return fmt.Errorf("like: nested too deeply")
 	}
@@ -89,7 +89,7 @@ func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 		if item.Key != "like" {
 			continue
 		}
-		base, err := b.loader.findEntry(fmt.Sprint(item.Value))
+		base, err := b.loader.findCommandYAML(fmt.Sprint(item.Value))
 		if err != nil {
 			return err
 		}
@@ -104,14 +104,14 @@ func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 		if b.inheritanceDepth > 1 && (key == "also" || key == "examples" || key == "files") {
 			continue // these keys describe only the entry that "like" names, not this one
 		}
-		if err := b.readField(g, key, item.Value, own); err != nil {
+		if err := b.readYAMLKey(g, key, item.Value, own); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]bool) error {
+func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOptionsAndSubcommands map[string]bool) error {
 	switch key {
 	case "harms":
 		m, ok := v.(yaml.MapSlice)
@@ -129,7 +129,7 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 		if !ok {
 			return fmt.Errorf("not a map")
 		}
-		return b.readMapField(key, m, own)
+		return b.readMapField(key, m, seenOptionsAndSubcommands)
 	}
 	text, ok := v.(string)
 	if !ok {
@@ -148,23 +148,23 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 	case "service":
 		g.Service = text
 	case "registry":
-		g.Registry = text
+		g.PackageRegistry = text
 	case "input":
 		role, err := parseRole(text)
-		g.InputRole = role
+		g.StdinRole = role
 		return err
 	case "language", "files":
 		if !b.isProgram {
 			return fmt.Errorf("only a program may have this key")
 		}
 		if key == "files" {
-			b.fileExtensions = words
+			b.languageFileExtensions = words
 		} else {
-			g.Language = text
+			g.InterpretedLanguage = text
 		}
 	case "style":
 		for _, w := range words {
-			if styleConstantByWord[w] == "" {
+			if argStyleConstantByYAMLWord[w] == "" {
 				return fmt.Errorf("unknown style %q", w)
 			}
 		}
@@ -174,13 +174,13 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 		if err != nil {
 			return err
 		}
-		g.BaseAction = &a
+		g.UnconditionalAction = &a
 	case "flags":
-		return b.addOptions(words, Action{}, own)
+		return b.addOptions(words, OptionOrCommandAction{}, seenOptionsAndSubcommands)
 	case "values":
-		return b.addOptions(words, Action{ValueRoles: []string{roleConstantByYAMLWord["word"]}}, own)
+		return b.addOptions(words, OptionOrCommandAction{ValueRoles: []string{roleConstantByYAMLWord["word"]}}, seenOptionsAndSubcommands)
 	case "optional":
-		return b.addOptions(words, Action{ValueRoles: []string{roleConstantByYAMLWord["word"]}, HasOptionalAttachedValue: true}, own)
+		return b.addOptions(words, OptionOrCommandAction{ValueRoles: []string{roleConstantByYAMLWord["word"]}, HasOptionalAttachedValue: true}, seenOptionsAndSubcommands)
 	case "operands":
 		s, err := parseOperandRoles(text)
 		g.Operands = s
@@ -193,7 +193,7 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 	return nil
 }
 
-func (b *entryCompiler) readMapField(key string, m yaml.MapSlice, own map[string]bool) error {
+func (b *programYAMLCompiler) readMapField(key string, m yaml.MapSlice, own map[string]bool) error {
 	for _, item := range m {
 		name, ok := item.Key.(string)
 		if !ok {
@@ -236,7 +236,7 @@ func (b *entryCompiler) readMapField(key string, m yaml.MapSlice, own map[string
 	return nil
 }
 
-func (b *entryCompiler) addOptions(names []string, a Action, own map[string]bool) error {
+func (b *programYAMLCompiler) addOptions(names []string, a OptionOrCommandAction, own map[string]bool) error {
 	for _, name := range names {
 		if own["option "+name] {
 			return fmt.Errorf("option %s is listed twice", name)
@@ -247,17 +247,17 @@ func (b *entryCompiler) addOptions(names []string, a Action, own map[string]bool
 	return nil
 }
 
-func (b *entryCompiler) addSubs(names string, v any, own map[string]bool) error {
-	sub := entryCompiler{loader: b.loader}
+func (b *programYAMLCompiler) addSubs(names string, v any, own map[string]bool) error {
+	sub := programYAMLCompiler{loader: b.loader}
 	var g *Grammar
 	var err error
 	switch v := v.(type) {
 	case yaml.MapSlice:
 		g, err = sub.compileEntry(v)
 	case string:
-		var a Action
+		var a OptionOrCommandAction
 		a, err = parseAction(v)
-		g = &Grammar{BaseAction: &a}
+		g = &Grammar{UnconditionalAction: &a}
 		if a.Operands != nil {
 			g.Operands, a.Operands = *a.Operands, nil
 		}

@@ -13,13 +13,13 @@ import (
 
 // A Program is one entry of the files, compiled.
 type Program struct {
-	Name           string
-	EntryName      string // the name of its entry
-	File           string
-	IsMainName     bool // false for the other names of an entry
-	Grammar        *Grammar
-	Examples       []Example
-	FileExtensions []string // extensions of files in its language
+	Name                   string
+	YAMLEntryName          string // the name of its entry
+	YAMLFileName           string
+	IsMainName             bool // false for the other names of an entry
+	Grammar                *Grammar
+	Examples               []Example
+	LanguageFileExtensions []string // extensions of files in its language
 }
 
 // An Example is a command and its expected effects.
@@ -27,29 +27,29 @@ type Example struct{ Command, WantedEffects string }
 
 // A Grammar is the compiled description of a program or subcommand.
 type Grammar struct {
-	ArgStyles          []string
-	EffectsDescription string
-	Language           string
-	Service            string
-	Registry           string
-	InputRole          string // role of standard input, as Go code
-	Options            []Option
-	Prefixes           []Option
-	KeyValueOperands   []Option
-	ArgTextPatterns    []Option
-	Subcommands        []Subcommand
-	SkippableWords     []string
-	Operands           OperandRoles
-	BaseAction         *Action
+	ArgStyles           []string
+	EffectsDescription  string
+	InterpretedLanguage string
+	Service             string
+	PackageRegistry     string
+	StdinRole           string // role of standard input, as Go code
+	Options             []Option
+	OptionPrefixes      []Option
+	KeyValueOperands    []Option
+	ArgTextPatterns     []Option
+	Subcommands         []Subcommand
+	SkippableWords      []string
+	Operands            OperandRoles
+	UnconditionalAction *OptionOrCommandAction
 }
 
 // An Option is a name with an action.
 type Option struct {
 	Name   string
-	Action Action
+	Action OptionOrCommandAction
 }
 
-// A Subcommand is a subcommand.
+// A Subcommand is a subcommand of a program: its name, and the grammar of the arguments after it.
 type Subcommand struct {
 	Name    string
 	Grammar *Grammar
@@ -71,7 +71,7 @@ func LoadPrograms(folder fs.FS) ([]Program, error) {
 	var programs []Program
 	seen := map[string]string{}
 	for _, e := range l.entries {
-		p, err := l.compileEntry(e)
+		p, err := l.compileProgramYAML(e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", e.file, e.name, err)
 		}
@@ -87,12 +87,12 @@ func LoadPrograms(folder fs.FS) ([]Program, error) {
 	return programs, nil
 }
 
-type entryName struct {
+type yamlEntryLocation struct {
 	file, name string
 }
 
 type loader struct {
-	entries       []entryName
+	entries       []yamlEntryLocation
 	entriesByName map[string]yaml.MapSlice // entries by the program's name
 }
 
@@ -118,13 +118,13 @@ func (l *loader) readFile(folder fs.FS, name string) error {
 			return fmt.Errorf("program %s is listed twice", program)
 		}
 		l.entriesByName[program] = fields
-		l.entries = append(l.entries, entryName{name, program})
+		l.entries = append(l.entries, yamlEntryLocation{name, program})
 	}
 	return nil
 }
 
-func (l *loader) compileEntry(e entryName) ([]Program, error) {
-	b := entryCompiler{loader: l, isProgram: true}
+func (l *loader) compileProgramYAML(e yamlEntryLocation) ([]Program, error) {
+	b := programYAMLCompiler{loader: l, isProgram: true}
 	g, err := b.compileEntry(l.entriesByName[e.name])
 	if err != nil {
 		return nil, err
@@ -149,15 +149,15 @@ func (l *loader) compileEntry(e entryName) ([]Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		ps = append(ps, Program{Name: name, EntryName: e.name, File: e.file, IsMainName: name == e.name, Grammar: own})
+		ps = append(ps, Program{Name: name, YAMLEntryName: e.name, YAMLFileName: e.file, IsMainName: name == e.name, Grammar: own})
 	}
-	ps[0].Examples, ps[0].FileExtensions = b.examples, b.fileExtensions
+	ps[0].Examples, ps[0].LanguageFileExtensions = b.examples, b.languageFileExtensions
 	return ps, nil
 }
 
-// findEntry returns the raw entry of a program, or of a subcommand of it.
-func (l *loader) findEntry(path string) (yaml.MapSlice, error) {
-	names := strings.Fields(path)
+// findCommandYAML returns the raw entry of a program, or of a subcommand of it.
+func (l *loader) findCommandYAML(programAndSubcommands string) (yaml.MapSlice, error) {
+	names := strings.Fields(programAndSubcommands)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("like: the name is missing")
 	}
@@ -179,7 +179,7 @@ func (l *loader) findEntry(path string) (yaml.MapSlice, error) {
 			}
 		}
 		if next == nil {
-			return nil, fmt.Errorf("like: unknown subcommand %q of %q", name, path)
+			return nil, fmt.Errorf("like: unknown subcommand %q of %q", name, programAndSubcommands)
 		}
 		m = next
 	}

@@ -168,7 +168,7 @@ A-b.c:
 // wrong one is refused by the name of its entry.
 func TestLoads(t *testing.T) {
 	t.Parallel()
-	source, err := WriteLoaders([]byte("b:\n  programs: p q\n  names: '*.x y'\n  recipe: make\n  goals: -=all *=*\n  folder: -C\na:\n  programs: q r\n  names: z\n  words: build\n  reads: s\n  file: -f\n  values: -j\n"),
+	source, err := CodeFileLoadersGoSource([]byte("b:\n  programs: p q\n  names: '*.x y'\n  recipe: make\n  goals: -=all *=*\n  folder: -C\na:\n  programs: q r\n  names: z\n  words: build\n  reads: s\n  file: -f\n  values: -j\n"),
 		[]byte("make:\n  files: m *.mk\nci:\n  format: yaml\n  files: '*.yml'\n  elsewhere: true\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestLoads(t *testing.T) {
 		{"", "a: {colour: red}", "colour"},
 		{"", "a: [", "[1:"},
 	} {
-		if _, err := WriteLoaders([]byte(c.loads), []byte(c.recipes)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := CodeFileLoadersGoSource([]byte(c.loads), []byte(c.recipes)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: error %v, want %q", c.loads, c.recipes, err, c.want)
 		}
 	}
@@ -277,8 +277,8 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := slices.Concat(slices.Collect(maps.Keys(styleConstantByWord)), slices.Collect(maps.Keys(programClassConstantByYAMLWord)), slices.Collect(maps.Keys(effectConstantByYAMLWord)),
-		slices.Collect(maps.Keys(streamConstantByYAMLWord)), slices.Collect(maps.Keys(actionFlagConstantByYAMLWord)), slices.Collect(maps.Keys(roleConstantByYAMLWord)), slices.Collect(maps.Keys(lossConstantByYAMLWord)), verbs,
+	words := slices.Concat(slices.Collect(maps.Keys(argStyleConstantByYAMLWord)), slices.Collect(maps.Keys(programClassConstantByYAMLWord)), slices.Collect(maps.Keys(effectConstantByYAMLWord)),
+		slices.Collect(maps.Keys(streamConstantByYAMLWord)), slices.Collect(maps.Keys(actionFlagConstantByYAMLWord)), slices.Collect(maps.Keys(roleConstantByYAMLWord)), slices.Collect(maps.Keys(lossConstantByYAMLWord)), remoteChangeVerbs,
 		strings.Fields("also like style does why language service input files flags values optional options keys texts subs groups operands examples"))
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {

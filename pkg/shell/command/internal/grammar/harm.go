@@ -60,7 +60,7 @@ func (f *harmfulCommand) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, err
 	out := *g
 	depth := len(above)
 	if depth == len(f.subs) {
-		return &out, f.setHarm(&out, above)
+		return &out, f.setHarmOfOptionsOrGrammar(&out, above)
 	}
 	out.Subcommands = slices.Clone(g.Subcommands)
 	for _, name := range f.subs[depth] {
@@ -98,32 +98,33 @@ func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand,
 	if slices.Contains(g.ArgStyles, "open") {
 		style = append(style, "open")
 	}
-	return Subcommand{name, &Grammar{ArgStyles: style, Operands: shape, BaseAction: &Action{Class: programClassConstantByYAMLWord["local-write"]}}}, nil
+	return Subcommand{name, &Grammar{ArgStyles: style, Operands: shape, UnconditionalAction: &OptionOrCommandAction{Class: programClassConstantByYAMLWord["local-write"]}}}, nil
 }
 
-// matchesPrefixPattern reports whether sub ends in * and the text before it is a prefix of name.
+// matchesPrefixPattern reports whether pattern ends in * and the text before it is a prefix of
+// name.
 func matchesPrefixPattern(pattern, name string) bool {
 	prefix, any := strings.CutSuffix(pattern, "*")
 	return any && strings.HasPrefix(name, prefix)
 }
 
-// setHarm adds the harm to options of a grammar, or to the whole grammar.
-func (f *harmfulCommand) setHarm(g *Grammar, above []*Grammar) error {
+// setHarmOfOptionsOrGrammar adds the harm to options of a grammar, or to the whole grammar.
+func (f *harmfulCommand) setHarmOfOptionsOrGrammar(g *Grammar, above []*Grammar) error {
 	if len(f.options) == 0 {
-		var base Action
-		if g.BaseAction != nil {
-			base = *g.BaseAction
+		var base OptionOrCommandAction
+		if g.UnconditionalAction != nil {
+			base = *g.UnconditionalAction
 		}
 		if f.harm == dryRunKey {
 			base.ActionFlagConstants = append(slices.Clone(base.ActionFlagConstants), actionFlagConstantByYAMLWord["dry"])
-			g.BaseAction = &base
+			g.UnconditionalAction = &base
 			return nil
 		}
 		if base.Harm != "" && base.Harm != f.harm {
 			return fmt.Errorf("harm %q beside %q", f.harm, base.Harm)
 		}
 		base.Harm = f.harm
-		g.BaseAction = &base
+		g.UnconditionalAction = &base
 		return nil
 	}
 	g.Options = slices.Clone(g.Options)
@@ -139,7 +140,7 @@ func (f *harmfulCommand) setHarm(g *Grammar, above []*Grammar) error {
 		}
 		i := slices.IndexFunc(g.Options, func(o Option) bool { return o.Name == name })
 		if i < 0 {
-			o := Option{name, Action{Class: programClassConstantByYAMLWord["local-write"]}}
+			o := Option{name, OptionOrCommandAction{Class: programClassConstantByYAMLWord["local-write"]}}
 			for _, up := range above {
 				if k := slices.IndexFunc(up.Options, func(o Option) bool { return o.Name == name }); k >= 0 {
 					o = up.Options[k]
@@ -152,7 +153,7 @@ func (f *harmfulCommand) setHarm(g *Grammar, above []*Grammar) error {
 			return fmt.Errorf("harm %q of %s beside %q", f.harm, name, has)
 		}
 		if f.harm == dryRunKey {
-			g.Options[i].Action = Action{ActionFlagConstants: []string{actionFlagConstantByYAMLWord["dry"]}}
+			g.Options[i].Action = OptionOrCommandAction{ActionFlagConstants: []string{actionFlagConstantByYAMLWord["dry"]}}
 			continue
 		}
 		g.Options[i].Action.Harm = f.harm

@@ -30,10 +30,10 @@ type installerEntry struct {
 // programNameLookupMethods are the ways to find the names of installed programs.
 var programNameLookupMethods = []string{"", "go", "python", "cargo", "npm", "operand", "url", "applets"}
 
-// WriteInstallers returns the source of the command package's table of installers.
-func WriteInstallers(data []byte) ([]byte, error) {
+// InstallersGoSource returns the source of the command package's table of installers.
+func InstallersGoSource(installersYAML []byte) ([]byte, error) {
 	entries := map[string]installerEntry{}
-	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions(installersYAML, &entries, yaml.Strict()); err != nil {
 		return nil, err
 	}
 	if len(entries) == 0 {

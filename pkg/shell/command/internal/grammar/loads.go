@@ -20,24 +20,24 @@ type codeFileLoaderEntry struct {
 	RecipeFormat                  string `yaml:"recipe"`
 	AnalyzedFilePaths             string `yaml:"reads"`
 	OperandEqualsRecipeGoalsPairs string `yaml:"goals"`
-	Folder                        string `yaml:"folder"`
-	File                          string `yaml:"file"`
+	FolderOptions                 string `yaml:"folder"`
+	RecipePathOptions             string `yaml:"file"`
 	RecipeTextOptions             string `yaml:"text"`
 	OptionsWithIgnoredValue       string `yaml:"values"`
 
 	GlobFilesMustBeInArgs bool `yaml:"given"`
 }
 
-// A recipeEntry is one entry of recipes.yaml.
-type recipeEntry struct {
+// A recipeFileFormatEntry is one entry of recipes.yaml.
+type recipeFileFormatEntry struct {
 	Files, Format string
 	RunsRemotely  bool `yaml:"elsewhere"`
 }
 
-// WriteLoaders returns the Go source of the tables of files that programs load from a folder, and of their formats.
-func WriteLoaders(data, recipes []byte) ([]byte, error) {
+// CodeFileLoadersGoSource returns the Go source of the tables of files that programs load from a folder, and of their formats.
+func CodeFileLoadersGoSource(loadersYAML, recipesYAML []byte) ([]byte, error) {
 	entries := map[string]codeFileLoaderEntry{}
-	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions(loadersYAML, &entries, yaml.Strict()); err != nil {
 		return nil, err
 	}
 	of := map[string][]string{}
@@ -55,7 +55,7 @@ func WriteLoaders(data, recipes []byte) ([]byte, error) {
 		}
 		fmt.Fprintf(&out, "{ // %s\n", name)
 		for _, field := range [...]struct{ name, words string }{
-			{"FileNameGlobs", e.FileNameGlobs}, {"RequiredArgGlobs", e.RequiredArgGlobs}, {"AnalyzedFilePaths", e.AnalyzedFilePaths}, {"OperandEqualsRecipeGoalsPairs", e.OperandEqualsRecipeGoalsPairs}, {"FolderOptions", e.Folder}, {"RecipePathOptions", e.File}, {"RecipeTextOptions", e.RecipeTextOptions}, {"OptionsWithIgnoredValue", e.OptionsWithIgnoredValue},
+			{"FileNameGlobs", e.FileNameGlobs}, {"RequiredArgGlobs", e.RequiredArgGlobs}, {"AnalyzedFilePaths", e.AnalyzedFilePaths}, {"OperandEqualsRecipeGoalsPairs", e.OperandEqualsRecipeGoalsPairs}, {"FolderOptions", e.FolderOptions}, {"RecipePathOptions", e.RecipePathOptions}, {"RecipeTextOptions", e.RecipeTextOptions}, {"OptionsWithIgnoredValue", e.OptionsWithIgnoredValue},
 		} {
 			if words := strings.Fields(field.words); len(words) > 0 {
 				fmt.Fprintf(&out, "%s: %#v,\n", field.name, words)
@@ -89,7 +89,7 @@ func WriteLoaders(data, recipes []byte) ([]byte, error) {
 		fmt.Fprintf(&out, "case %s:\nreturn []int{%s}\n", strings.Join(names, ", "), key)
 	}
 	out.WriteString("}\nreturn nil\n}\n")
-	if err := writeRecipes(&out, recipes); err != nil {
+	if err := writeRecipes(&out, recipesYAML); err != nil {
 		return nil, err
 	}
 	return format.Source(out.Bytes())
@@ -111,7 +111,7 @@ func lastBytesOfGlobMatches(globs []string) string {
 
 func writeRecipes(out *bytes.Buffer, data []byte) error {
 	var names yaml.MapSlice
-	entries := map[string]recipeEntry{}
+	entries := map[string]recipeFileFormatEntry{}
 	if err := yaml.UnmarshalWithOptions(data, &names, yaml.UseOrderedMap()); err != nil {
 		return err
 	}

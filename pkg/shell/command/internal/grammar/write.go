@@ -11,24 +11,24 @@ import (
 	"unicode"
 )
 
-// A tableWriter collects the tables. Each program is a variable named after it. Equal actions and shapes share a
-// variable named after their short form, and so do subcommands without tables; a subcommand equal to an earlier one
-// reuses its variable. So a change of one entry changes only the lines of that entry.
-type tableWriter struct {
+// A syntaxTableWriter collects the Go variables of the tables. Each program is a variable named after it.
+// Equal actions share a variable, and so do equal operand roles and equal subcommands, so that a
+// change of one entry changes only the lines of that entry.
+type syntaxTableWriter struct {
 	actionLiteralByName       map[string]string // name → composite literal
 	operandRolesLiteralByName map[string]string
 	sharedSyntaxLiteralByName map[string]string // variable name → composite literal of the subcommands that fit on one line
-	syntaxVariables           []variable
+	syntaxVariables           []generatedGoVariable
 	variableNames             map[*Grammar]string
 	nameByLiteral             map[string]string // composite literal → name
 }
 
 // A variable is a name and its composite literal.
-type variable struct{ name, value string }
+type generatedGoVariable struct{ name, value string }
 
 // WriteGo returns the Go source of the command package's tables.
 func WriteGo(programs []Program) ([]byte, error) {
-	w := tableWriter{actionLiteralByName: map[string]string{}, operandRolesLiteralByName: map[string]string{}, sharedSyntaxLiteralByName: map[string]string{}, variableNames: map[*Grammar]string{}, nameByLiteral: map[string]string{}}
+	w := syntaxTableWriter{actionLiteralByName: map[string]string{}, operandRolesLiteralByName: map[string]string{}, sharedSyntaxLiteralByName: map[string]string{}, variableNames: map[*Grammar]string{}, nameByLiteral: map[string]string{}}
 	for _, p := range programs {
 		if p.IsMainName {
 			w.writeProgram(p)
@@ -47,8 +47,8 @@ func WriteGo(programs []Program) ([]byte, error) {
 	}
 	out.WriteString("}\n\n// languageOf returns the language of files whose names end so.\nfunc languageOf(end string) string {\nswitch end {\n")
 	for _, p := range programs {
-		for _, f := range p.FileExtensions {
-			fmt.Fprintf(&out, "case %q:\nreturn %q\n", f, p.Grammar.Language)
+		for _, f := range p.LanguageFileExtensions {
+			fmt.Fprintf(&out, "case %q:\nreturn %q\n", f, p.Grammar.InterpretedLanguage)
 		}
 	}
 	out.WriteString("}\nreturn \"\"\n}\n\n")
@@ -62,13 +62,13 @@ func WriteGo(programs []Program) ([]byte, error) {
 }
 
 // writeProgram writes the grammar of a program.
-func (w *tableWriter) writeProgram(p Program) {
+func (w *syntaxTableWriter) writeProgram(p Program) {
 	name := "syntax" + goIdentifier(p.Name)
 	for w.isNameTaken(name) {
 		name += "_"
 	}
 	w.variableNames[p.Grammar] = name
-	w.syntaxVariables = append(w.syntaxVariables, variable{name, w.syntaxLiteral(name, p.Grammar)})
+	w.syntaxVariables = append(w.syntaxVariables, generatedGoVariable{name, w.syntaxLiteral(name, p.Grammar)})
 }
 
 func writeVariables(out *bytes.Buffer, typ string, vars map[string]string) {
@@ -129,7 +129,7 @@ func identifierFromLiteral(goLiteral string) string {
 var typeNameRemover = strings.NewReplacer("[]argRoleOverrideByOption", "", "[]argRole", "", "argRole", "", "[]effect.Kind", "", "effect.", "", ": true", "", "operandRoles{", "{", "streamChanges{", "{", "&shape_", "", "&action_", "", "actionFlag", "", "argStyle", "")
 
 // writeSubcommand writes the grammar of a subcommand, unless an equal one was written.
-func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
+func (w *syntaxTableWriter) writeSubcommand(name string, g *Grammar) {
 	if w.variableNames[g] != "" {
 		return
 	}
@@ -144,30 +144,30 @@ func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
 		name = sharedVariableName(w.sharedSyntaxLiteralByName, "syntax", value)
 	default:
 		w.nameByLiteral[value] = name
-		w.syntaxVariables = append(w.syntaxVariables, variable{name, value})
+		w.syntaxVariables = append(w.syntaxVariables, generatedGoVariable{name, value})
 	}
 	w.variableNames[g] = name
 }
 
 // syntaxLiteral returns the composite literal of a grammar, after writing those of its subcommands.
-func (w *tableWriter) syntaxLiteral(name string, g *Grammar) string {
+func (w *syntaxTableWriter) syntaxLiteral(name string, g *Grammar) string {
 	var f literalFields
-	f.add("argStyle", strings.Join(styleConstants(g.ArgStyles), " | "))
+	f.add("argStyle", strings.Join(argStyleConstants(g.ArgStyles), " | "))
 	if g.EffectsDescription != "" {
 		f.add("effectsDescription", fmt.Sprintf("%q", g.EffectsDescription))
 	}
-	if g.Language != "" {
-		f.add("language", fmt.Sprintf("%q", g.Language))
+	if g.InterpretedLanguage != "" {
+		f.add("language", fmt.Sprintf("%q", g.InterpretedLanguage))
 	}
 	if g.Service != "" {
 		f.add("service", fmt.Sprintf("%q", g.Service))
 	}
-	if g.Registry != "" {
-		f.add("registry", fmt.Sprintf("%q", g.Registry))
+	if g.PackageRegistry != "" {
+		f.add("registry", fmt.Sprintf("%q", g.PackageRegistry))
 	}
-	f.add("stdinRole", g.InputRole)
+	f.add("stdinRole", g.StdinRole)
 	f.add("options", w.optionsLiteral(g.Options))
-	f.add("optionsMatchedByPrefix", w.optionsLiteral(g.Prefixes))
+	f.add("optionsMatchedByPrefix", w.optionsLiteral(g.OptionPrefixes))
 	f.add("keyValueOperands", w.optionsLiteral(g.KeyValueOperands))
 	f.add("argTextPatterns", w.optionsLiteral(g.ArgTextPatterns))
 	if len(g.Subcommands) > 0 {
@@ -181,13 +181,13 @@ func (w *tableWriter) syntaxLiteral(name string, g *Grammar) string {
 	}
 	f.add("skippableWords", sliceLiteral("string", quoteAll(g.SkippableWords)))
 	f.add("operandRoles", operandRolesLiteral(g.Operands))
-	if g.BaseAction != nil {
-		f.add("unconditionalAction", w.actionPointerGoExpr(*g.BaseAction))
+	if g.UnconditionalAction != nil {
+		f.add("unconditionalAction", w.actionPointerGoExpr(*g.UnconditionalAction))
 	}
 	return f.String()
 }
 
-func (w *tableWriter) isNameTaken(name string) bool {
+func (w *syntaxTableWriter) isNameTaken(name string) bool {
 	for _, n := range w.variableNames {
 		if n == name {
 			return true
@@ -196,7 +196,7 @@ func (w *tableWriter) isNameTaken(name string) bool {
 	return false
 }
 
-func (w *tableWriter) optionsLiteral(options []Option) string {
+func (w *syntaxTableWriter) optionsLiteral(options []Option) string {
 	if len(options) == 0 {
 		return ""
 	}
@@ -208,7 +208,7 @@ func (w *tableWriter) optionsLiteral(options []Option) string {
 	return b.String() + "}"
 }
 
-func (w *tableWriter) actionPointerGoExpr(a Action) string {
+func (w *syntaxTableWriter) actionPointerGoExpr(a OptionOrCommandAction) string {
 	var f literalFields
 	f.add("valueRoles", sliceLiteral("argRole", a.ValueRoles))
 	if a.HasOptionalAttachedValue {
@@ -282,11 +282,11 @@ func sliceLiteral(typ string, values []string) string {
 	return "[]" + typ + "{" + strings.Join(values, ", ") + "}"
 }
 
-// styleConstants returns the Go names of the words for styles.
-func styleConstants(words []string) []string {
+// argStyleConstants returns the Go names of the words for styles.
+func argStyleConstants(yamlWords []string) []string {
 	var out []string
-	for _, w := range words {
-		out = append(out, styleConstantByWord[w])
+	for _, w := range yamlWords {
+		out = append(out, argStyleConstantByYAMLWord[w])
 	}
 	return out
 }

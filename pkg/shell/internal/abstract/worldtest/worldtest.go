@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A World records reports. Its only files are those that were stored in it.
+// A RecordingContext records reports of effects. Its only files are those that were stored in it.
 type RecordingContext struct {
 	RecordedCalls  []string
 	RemainingSteps int // steps left; negative ends the analysis
@@ -23,7 +23,7 @@ type RecordingContext struct {
 	ended            bool
 }
 
-// New returns a World with a budget that ordinary texts do not exceed.
+// New returns a RecordingContext with a budget that ordinary texts do not exceed.
 func New() *RecordingContext {
 	return &RecordingContext{RemainingSteps: 10000, files: map[string]abstract.Value{}, variables: map[string]abstract.Value{}}
 }
@@ -35,8 +35,8 @@ func (w *RecordingContext) recordCall(format string, args ...any) {
 // taintNames are the names of taints, lowest bit first.
 var taintNames = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
 
-// formatValue formats a value for World.RecordedCalls: an unknown value is in angle brackets, and its
-// taints follow.
+// formatValue formats a value for RecordingContext.RecordedCalls: an unknown value is in angle
+// brackets, and its taints follow.
 func formatValue(v abstract.Value) string {
 	text := v.Text
 	if v.IsGlobPattern {
@@ -58,8 +58,8 @@ func formatValues(vs []abstract.Value) string {
 	return strings.Join(out, " | ")
 }
 
-func (w *RecordingContext) Step(n int) bool {
-	if w.RemainingSteps -= n; w.RemainingSteps < 0 {
+func (w *RecordingContext) SpendSteps(stepCount int) bool {
+	if w.RemainingSteps -= stepCount; w.RemainingSteps < 0 {
 		w.AbortAnalysis("the budget is spent")
 	}
 	return !w.ended
@@ -72,13 +72,13 @@ func (w *RecordingContext) AbortAnalysis(why string) {
 	}
 }
 
-func (w *RecordingContext) Ended() bool { return w.ended }
+func (w *RecordingContext) IsAnalysisAborted() bool { return w.ended }
 
 func (w *RecordingContext) Report(e effect.Effect) {
-	w.recordCall("%s %s: %s", strings.TrimSpace(string(e.KindForPolicies())+" "+e.Verb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
+	w.recordCall("%s %s: %s", strings.TrimSpace(string(e.KindForPolicies())+" "+e.RemoteOperationVerb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
 }
 
-func (w *RecordingContext) ReportUnknown(cause effect.EffectCause, why string, _ effect.Span) {
+func (w *RecordingContext) ReportUnknown(cause effect.EffectCause, why string, _ effect.CommandTextSpan) {
 	w.recordCall("dynamic (%s): %s", cause, why)
 }
 
@@ -98,13 +98,13 @@ func (w *RecordingContext) RecordHostContact(kind effect.Kind, v abstract.Value)
 	w.recordCall("%s host %s", kind, formatValue(v))
 }
 
-func (w *RecordingContext) Read(v abstract.Value) abstract.Value {
-	w.recordCall("read %s", formatValue(v))
-	if held, ok := w.files[v.Text]; ok {
+func (w *RecordingContext) RecordFileRead(path abstract.Value) abstract.Value {
+	w.recordCall("read %s", formatValue(path))
+	if held, ok := w.files[path.Text]; ok {
 		return held
 	}
-	out := abstract.Unknown("what "+v.String()+" holds", 0)
-	if w.IsSecretPath(v.Text) {
+	out := abstract.Unknown("what "+path.String()+" holds", 0)
+	if w.IsSecretPath(path.Text) {
 		out.Taint |= abstract.TaintReadCredentials
 	}
 	return out
@@ -115,30 +115,30 @@ func (w *RecordingContext) StoreFileContent(path string, _ bool, content abstrac
 	w.files[path] = content
 }
 
-func (w *RecordingContext) Link(path, to abstract.Value) {
+func (w *RecordingContext) RecordLink(path, to abstract.Value) {
 	w.recordCall("%s links to %s", formatValue(path), formatValue(to))
 }
 
 func (w *RecordingContext) IsOutputDiscarded(path string) bool { return path == "/dev/null" }
 func (w *RecordingContext) IsSecretPath(path string) bool      { return strings.Contains(path, "id_rsa") }
 
-func (w *RecordingContext) Send(v abstract.Value, program string, _ effect.Span) {
+func (w *RecordingContext) RecordSentValue(v abstract.Value, program string, _ effect.CommandTextSpan) {
 	w.recordCall("%s sends %s", program, formatValue(v))
 }
 
 func (w *RecordingContext) Environment(name string) abstract.Value {
 	v := abstract.UnsetVariableValue(name, 0)
-	if knowledge.SecretVariable(name) {
+	if knowledge.IsSecretVariableName(name) {
 		v.Taint = abstract.TaintCredentialVariable
 	}
 	return v
 }
 
-func (w *RecordingContext) SetEnvironment(name string, v abstract.Value, _ effect.Span) {
+func (w *RecordingContext) SetEnvironment(name string, v abstract.Value, _ effect.CommandTextSpan) {
 	w.recordCall("sets $%s to %s", name, formatValue(v))
 }
 
-func (w *RecordingContext) RecordWindowsRegistryChange(program string, words []abstract.Value, _ effect.Span) {
+func (w *RecordingContext) RecordWindowsRegistryChange(program string, words []abstract.Value, _ effect.CommandTextSpan) {
 	w.recordCall("%s changes the registry: %s", program, formatValues(words))
 }
 
@@ -180,16 +180,16 @@ func (w *RecordingContext) DeferEffects(f func()) (release func()) {
 	return func() { w.RecordedCalls = append(w.RecordedCalls, held...) }
 }
 
-func (w *RecordingContext) Execute(argv []abstract.Value, program string, class effect.ProgramClass) {
+func (w *RecordingContext) RecordExecuteEffect(argv []abstract.Value, program string, class effect.ProgramClass) {
 	w.recordCall("runs %s (%s): %s", program, class, formatValues(argv))
 }
 
-func (w *RecordingContext) CallUnknown(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (w *RecordingContext) WalkUnknownProgram(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	w.recordCall("runs an unknown program: %s", formatValues(argv))
 	return abstract.Unknown("…", abstract.TaintUnknownText)
 }
 
-func (w *RecordingContext) CallWindows(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (w *RecordingContext) WalkWindowsCommand(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	w.recordCall("runs for Windows: %s", formatValues(argv))
 	return abstract.Unknown("…", 0)
 }
@@ -197,28 +197,31 @@ func (w *RecordingContext) CallWindows(argv []abstract.Value, _ abstract.Streams
 func (w *RecordingContext) RecordPathOrURLOfUnknownCommand(v abstract.Value) {
 	w.recordCall("suspects %s", formatValue(v))
 }
-func (w *RecordingContext) Call(argv []abstract.Value) { w.recordCall("calls %s", formatValues(argv)) }
+func (w *RecordingContext) WalkCommand(argv []abstract.Value) {
+	w.recordCall("calls %s", formatValues(argv))
+}
 
-func (w *RecordingContext) WalkShellText(text string, _ effect.Span) abstract.Value {
+func (w *RecordingContext) WalkShellText(text string, _ effect.CommandTextSpan) abstract.Value {
 	w.recordCall("shell: %s", text)
 	return abstract.Unknown("…", abstract.TaintUnknownText)
 }
 
-func (w *RecordingContext) WalkShellTextWithStdin(text string, _ effect.Span, stdin abstract.Value) {
+func (w *RecordingContext) WalkShellTextWithStdin(text string, _ effect.CommandTextSpan, stdin abstract.Value) {
 	w.recordCall("shell: %s < %s", text, formatValue(stdin))
 }
 
-func (w *RecordingContext) WalkCode(language string, code abstract.Value, runnerName string, _ effect.Span) abstract.Value {
+func (w *RecordingContext) WalkCode(language string, code abstract.Value, runnerName string, _ effect.CommandTextSpan) abstract.Value {
 	w.recordCall("%s runs %s: %s", runnerName, language, formatValue(code))
 	return abstract.Unknown("…", abstract.TaintUnknownText)
 }
 
-func (w *RecordingContext) WalkCodeFile(path abstract.Value, language string, _ effect.Span) {
+func (w *RecordingContext) WalkCodeFile(path abstract.Value, language string, _ effect.CommandTextSpan) {
 	w.recordCall("runs the file %s as %s", formatValue(path), language)
 }
 
-// CheckGoldenCases reads a file of cases and compares the reports of each. A case is a line of dashes with a title, the text,
-// a line of three dots, and the expected reports. With update, the reports are rewritten.
+// CheckGoldenCases reads a file of cases and compares the reports of each. A case is a line of
+// dashes with a title, the text, a line of three dots, and the expected reports. If updateGolden is
+// true, the reports are rewritten.
 func CheckGoldenCases(t *testing.T, goldenPath string, updateGolden bool, analyzeCase func(w *RecordingContext, title, text string)) {
 	t.Helper()
 	data, err := os.ReadFile(goldenPath)

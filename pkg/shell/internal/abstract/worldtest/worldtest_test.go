@@ -18,24 +18,24 @@ func TestLines(t *testing.T) {
 	tainted := abstract.Lit("k")
 	tainted.Taint = abstract.TaintNetwork | abstract.TaintClipboardOrScreen
 	unknown := abstract.UnsetVariableValue("X", 0)
-	at := effect.Span{}
+	at := effect.CommandTextSpan{}
 	world.Report(effect.Effect{Kind: effect.SendData, Program: "curl", Host: "x.test", Reason: "why"})
 	world.ReportUnknown(effect.CauseStandardInput, "why", at)
 	world.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, unknown, true)
 	world.RecordURLContact(effect.HTTPRequest, tainted)
 	world.RecordHostContact(effect.Connect, tainted)
-	world.Link(abstract.Lit("a"), abstract.Lit("b"))
-	world.Send(tainted, "nc", at)
+	world.RecordLink(abstract.Lit("a"), abstract.Lit("b"))
+	world.RecordSentValue(tainted, "nc", at)
 	world.SetEnvironment("A", tainted, at)
 	world.RecordWindowsRegistryChange("reg", []abstract.Value{tainted, unknown}, at)
 	world.ChangeFolder(tainted)
 	var io abstract.Streams
 	world.RedirectOutput(&io, "2", abstract.Lit("f"), true)
 	world.DeliverOutput(io, tainted)
-	release := world.DeferEffects(func() { world.Call([]abstract.Value{abstract.Lit("later")}) })
-	world.Execute([]abstract.Value{abstract.Lit("ls")}, "ls", effect.ReadOnly)
-	world.CallUnknown([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
-	world.CallWindows([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
+	release := world.DeferEffects(func() { world.WalkCommand([]abstract.Value{abstract.Lit("later")}) })
+	world.RecordExecuteEffect([]abstract.Value{abstract.Lit("ls")}, "ls", effect.ReadOnly)
+	world.WalkUnknownProgram([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
+	world.WalkWindowsCommand([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
 	world.RecordPathOrURLOfUnknownCommand(tainted)
 	world.WalkShellText("id", at)
 	world.WalkShellTextWithStdin("sh", at, tainted)
@@ -73,11 +73,11 @@ calls later`
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	w := New()
-	if v := w.Read(abstract.Lit("/a/id_rsa")); v.IsLiteral() || v.Taint != abstract.TaintReadCredentials {
+	if v := w.RecordFileRead(abstract.Lit("/a/id_rsa")); v.IsLiteral() || v.Taint != abstract.TaintReadCredentials {
 		t.Errorf("a key: %+v", v)
 	}
 	w.StoreFileContent("f", false, abstract.Lit("held"))
-	if v := w.Read(abstract.Lit("f")); v.Text != "held" {
+	if v := w.RecordFileRead(abstract.Lit("f")); v.Text != "held" {
 		t.Errorf("what f holds: %+v", v)
 	}
 	w.SetVariable("n", abstract.Lit("v"))
@@ -93,7 +93,7 @@ func TestMemory(t *testing.T) {
 	if v := w.DeliverOutput(abstract.Streams{}, abstract.Lit("out")); v.Text != "out" {
 		t.Errorf("what goes nowhere: %+v", v)
 	}
-	if !w.Step(10000) || w.Ended() || w.Step(1) || !w.Ended() || w.Step(0) {
+	if !w.SpendSteps(10000) || w.IsAnalysisAborted() || w.SpendSteps(1) || !w.IsAnalysisAborted() || w.SpendSteps(0) {
 		t.Error("the budget has another end")
 	}
 	if lines := strings.Join(w.RecordedCalls, "\n"); strings.Count(lines, "gives up") != 1 {

@@ -18,7 +18,7 @@ import (
 // A cmdletsFile is the content of cmdlets.yaml.
 type cmdletsFile struct {
 	ReadOnlyCmdlets       string            `yaml:"readers"`
-	CommandVerbs          string            `yaml:"verbs"`
+	CmdletNameVerbs       string            `yaml:"verbs"`
 	BuiltInAssemblyNames  string            `yaml:"assemblies"`
 	RemoteNounPrefixes    string            `yaml:"elsewhere"`
 	RemoteReadOnlyVerbs   string            `yaml:"reading"`
@@ -138,7 +138,7 @@ func compileCmdletsYAML(data []byte) ([]byte, error) {
 	}
 	out.WriteString("}\n")
 	writeSetMembershipFunc(&out, "isReader", "a command only reads or formats.", f.ReadOnlyCmdlets)
-	writeSetMembershipFunc(&out, "isVerb", "a word is a verb of command names: the part before the dash.", f.CommandVerbs)
+	writeSetMembershipFunc(&out, "isVerb", "a word is a verb of command names: the part before the dash.", f.CmdletNameVerbs)
 	writeSetMembershipFunc(&out, "isAssembly", "an assembly is installed with Windows or .NET.", f.BuiltInAssemblyNames)
 	writeSetMembershipFunc(&out, "beginsElsewhere", "a prefix of nouns belongs to a module that manages a remote service.", f.RemoteNounPrefixes)
 	writeSetMembershipFunc(&out, "readsElsewhere", "commands of such a module with this verb change nothing.", f.RemoteReadOnlyVerbs)

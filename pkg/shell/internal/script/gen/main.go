@@ -14,18 +14,19 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An entry is one entry of calls.yaml.
-type callEffectEntry struct {
-	Role              string `yaml:"role"`
-	CallNames         string `yaml:"calls"`
-	Owner             string `yaml:"owner"`
-	Unless            string `yaml:"unless"`
-	In                string `yaml:"in"`
-	ExcludedLanguages string `yaml:"notin"`
+// A callsYAMLEntry is one entry of calls.yaml.
+type callsYAMLEntry struct {
+	CallEffectName                  string `yaml:"role"`
+	SpaceSeparatedCallNames         string `yaml:"calls"`
+	ReceiverOrModuleGlobs           string `yaml:"owner"`
+	ExcludedReceiverOrModuleGlobs   string `yaml:"unless"`
+	SpaceSeparatedOnlyLanguages     string `yaml:"in"`
+	SpaceSeparatedExcludedLanguages string `yaml:"notin"`
 }
 
-// callEffectConstantByWord maps the words for roles to Go names.
-var callEffectConstantByWord = map[string]string{
+// callEffectConstantByName maps the words for call effects in calls.yaml to the names of Go
+// constants.
+var callEffectConstantByName = map[string]string{
 	"shell":       "callEffectRunShellText",
 	"argv":        "callEffectRunArgv",
 	"either":      "callEffectRunArgvOrShellText",
@@ -75,32 +76,32 @@ func writeCallEffectsGoFile() error {
 	if err != nil {
 		return err
 	}
-	src, err := generate(data)
+	src, err := generateCallEffectsGoSource(data)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile("calls_gen.go", src, 0o644)
 }
 
-// generate returns the source of the table that calls.yaml describes.
-func generate(data []byte) ([]byte, error) {
-	var entries []callEffectEntry
-	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
+// generateCallEffectsGoSource returns the source of the table that calls.yaml describes.
+func generateCallEffectsGoSource(callsYAML []byte) ([]byte, error) {
+	var entries []callsYAMLEntry
+	if err := yaml.UnmarshalWithOptions(callsYAML, &entries, yaml.Strict()); err != nil {
 		return nil, err
 	}
 	byName := map[string][]string{}
 	for i, e := range entries {
-		role := callEffectConstantByWord[e.Role]
-		if role == "" || e.CallNames == "" {
-			return nil, fmt.Errorf("calls.yaml: entry %d: role %q, calls %q", i+1, e.Role, e.CallNames)
+		role := callEffectConstantByName[e.CallEffectName]
+		if role == "" || e.SpaceSeparatedCallNames == "" {
+			return nil, fmt.Errorf("calls.yaml: entry %d: role %q, calls %q", i+1, e.CallEffectName, e.SpaceSeparatedCallNames)
 		}
 		literal := "{callEffect: " + role
-		for _, f := range []struct{ name, text string }{{"receiverOrModuleGlobs", e.Owner}, {"excludedReceiverOrModuleGlobs", e.Unless}, {"onlyLanguages", e.In}, {"excludedLanguages", e.ExcludedLanguages}} {
+		for _, f := range []struct{ name, text string }{{"receiverOrModuleGlobs", e.ReceiverOrModuleGlobs}, {"excludedReceiverOrModuleGlobs", e.ExcludedReceiverOrModuleGlobs}, {"onlyLanguages", e.SpaceSeparatedOnlyLanguages}, {"excludedLanguages", e.SpaceSeparatedExcludedLanguages}} {
 			if words := strings.Fields(f.text); len(words) > 0 {
 				literal += fmt.Sprintf(", %s: %#v", f.name, words)
 			}
 		}
-		for _, name := range strings.Fields(e.CallNames) {
+		for _, name := range strings.Fields(e.SpaceSeparatedCallNames) {
 			byName[name] = append(byName[name], literal+"}")
 		}
 	}

@@ -35,7 +35,7 @@ func TestFiles(t *testing.T) {
 // the first that fits counts, and that a bad entry is refused with its number.
 func TestGenerate(t *testing.T) {
 	t.Parallel()
-	src, err := generate([]byte("- {role: delete, calls: rm wipe, owner: os, in: python}\n- {role: list, calls: rm, notin: perl, unless: x}\n"))
+	src, err := generateCallEffectsGoSource([]byte("- {role: delete, calls: rm wipe, owner: os, in: python}\n- {role: list, calls: rm, notin: perl, unless: x}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestGenerate(t *testing.T) {
 		"- {role: delete, calls: x, at: y}": "at",
 		"- {role: delete, calls: x":         "[1:",
 	} {
-		_, err := generate([]byte(text))
+		_, err := generateCallEffectsGoSource([]byte(text))
 		gentest.CheckErrorMentions(t, text, err, name)
 	}
 }
