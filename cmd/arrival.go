@@ -35,7 +35,7 @@ func (a approvalQuestionRoute) checkReachable() error {
 // String returns one line for people.
 func (a approvalQuestionRoute) String() string {
 	if a.ChannelDescription == "" {
-		return "Questions cannot be asked: " + a.NoRouteReason + ". Until then, what needs approval is denied."
+		return "Questions cannot be asked: " + a.NoRouteReason + ". While questions cannot be asked, shield denies actions that need approval."
 	}
 	return "Questions: asked " + a.ChannelDescription + "."
 }

@@ -51,7 +51,7 @@ var manPagePathDescriptionPairs = [][2]string{
 	{"~/.config/shield/shield.yaml", "The user's configuration."},
 	{"/etc/shield/shield.yaml", "The system's configuration; nothing else can change what it sets under locked."},
 	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
-	{"~/.local/share/shield/models/", "Models that shield model pull installed, one folder each."},
+	{"~/.local/share/shield/models/", "Models that 'shield model pull' installed, one folder each."},
 }
 
 // generatedDocTextByPath returns the generated documents by path.

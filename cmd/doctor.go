@@ -225,7 +225,7 @@ func repairState(c *cli.Context, set *config.LoadedSettings, w *Environment) err
 			return err
 		}
 		if done {
-			fmt.Fprintln(w.Out, "state replaced; limits count as used up: the budget until midnight, the rate for a minute, approvals for an hour")
+			fmt.Fprintln(w.Out, "state replaced; shield counts its limits as reached: no model calls until midnight, no approval questions for an hour")
 		} else {
 			fmt.Fprintln(w.Out, "the state file is valid; it was not changed")
 		}

@@ -31,7 +31,7 @@ func settingOriginSuffix(set *config.LoadedSettings, setting string) string {
 // presets allow more actions. If not, it reports the reason.
 func examineContainerDetection(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	if _, err := detectContainer(set, w); err != nil {
-		out.add(severityOK, "", "container: none detected, because %v%s", err, settingOriginSuffix(set, "container"))
+		out.add(severityOK, "", "container: none detected, because %v%s. No action is needed: without a container, shield is stricter", err, settingOriginSuffix(set, "container"))
 		return
 	}
 	out.add(severityOK, "", "container: detected, so the presets offline and permissive allow packages from the container's configured sources, and changes outside the container's home folders")

@@ -20,7 +20,7 @@ func isStateStoreReadable(out *doctorFindings, set *config.LoadedSettings, w *En
 		return false
 	case shared == nil:
 	case shared.LosesDataOnRestart:
-		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "store: %s, shared as %s: if this Redis server restarts, it loses the counters, and shield blocks every machine", set.SharedStoreURL, shared.Name)
+		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "store: %s, shared as %s: if this Redis server restarts, it loses the counters, and shield blocks all actions on every machine except reading files", set.SharedStoreURL, shared.Name)
 	default:
 		out.add(severityOK, "", "store: %s, shared as %s", set.SharedStoreURL, shared.Name)
 	}

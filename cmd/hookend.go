@@ -65,5 +65,5 @@ func describeBackedUpFiles(sets []undo.BackupSet) string {
 	if oldest := sets[len(sets)-1].ID; oldest != which {
 		which = oldest + " to " + which
 	}
-	return fmt.Sprintf("shield kept %d files (%s) that the agent deleted or overwrote, as %s. To restore a set: shield undo apply %s", files, formatSize(bytes), which, sets[0].ID)
+	return fmt.Sprintf("shield kept copies of %d files (%s) that the agent deleted or overwrote (backup sets: %s). To restore the newest set: shield undo apply %s", files, formatSize(bytes), which, sets[0].ID)
 }

@@ -66,7 +66,7 @@ func hookInstallersOfSelectedHosts(c *cli.Context, w *Environment) ([]*hostHookI
 	names := c.Args().Slice()
 	switch {
 	case c.Bool("all") && len(names) > 0:
-		return nil, errors.New("--all and a HOST exclude each other")
+		return nil, errors.New("--all and a HOST exclude each other; use one")
 	case c.Bool("all"), c.Bool(acceptChangedProgramFlag) && len(names) == 0:
 		for _, name := range host.Names() {
 			h, err := host.Named(name)

@@ -150,7 +150,7 @@ type incidentResult struct {
 // demoIncidents replays the incidents and reports on them.
 func demoIncidents(c *cli.Context, w *Environment) error {
 	if w.OS == "windows" {
-		return errors.New("demo incidents: this system has no sh, which the hook needs")
+		return errors.New("demo incidents: the hook needs the program sh, which Windows does not have; run the demo on Linux or macOS")
 	}
 	all, err := readIncidents()
 	if err != nil {

@@ -53,7 +53,7 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 		}
 	}
 	return []*cli.Command{
-		command("install", "put the servers in a client's list behind shield", true),
+		command("install", "make a client start its MCP servers through shield", true),
 		command("uninstall", "undo install", false),
 	}
 }

@@ -84,7 +84,7 @@ func libraryConfigFromSettings(set *config.LoadedSettings, w *Environment, calli
 func detectContainer(set *config.LoadedSettings, w *Environment) (*container.Container, error) {
 	switch {
 	case set.ContainerEffectsTrustMode != "auto":
-		return nil, errors.New("the setting is container: no; set container: auto to detect a container")
+		return nil, errors.New("the setting is container: no, which disables the detection")
 	case w.RootFS == nil || w.OS != "linux":
 		return nil, errors.New("shield can detect containers on Linux only")
 	}

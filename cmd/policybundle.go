@@ -203,7 +203,7 @@ func buildPolicyBundle(c *cli.Context, w *Environment) error {
 	if err := replaceFile(absolutePaths([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.EscapeControlAndInvisible(strings.Join(sorted.Keys(files), ", ")))
+	_, err = fmt.Fprintf(w.Out, "wrote the bundle %s version %d with the files %s; the bundle is not signed yet: run 'shield policy bundle sign'\n", m.Name, m.Version, term.EscapeControlAndInvisible(strings.Join(sorted.Keys(files), ", ")))
 	return err
 }
 

@@ -120,7 +120,7 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 		select {
 		case <-s.w.Reload:
 			if err := s.reload(c); err != nil {
-				fmt.Fprintf(s.w.Err, "shield: serve: the new settings are invalid, so the old ones stay in use: %s\n", redactedErrorText(err))
+				fmt.Fprintf(s.w.Err, "shield: serve: the new settings are invalid, so shield still uses the old settings; correct this: %s\n", redactedErrorText(err))
 				continue
 			}
 			endPage()

@@ -351,7 +351,7 @@ func (s *setupPlan) verifyAndReportInstalledHooks(c *cli.Context) error {
 		case h.err != nil:
 			failed = append(failed, fmt.Errorf("%s is not protected: %w; correct this, then run 'shield setup' again", title, h.err))
 		case len(h.requiredUserSteps) > 0 || !restarts && !h.hadInstalledHooks:
-			waiting = append(waiting, title+" is not protected yet: "+h.NextUserStep+".")
+			waiting = append(waiting, title+" is not protected yet; next step: "+h.NextUserStep+".")
 		default:
 			titles = append(titles, title)
 			restart = restart || !h.hadInstalledHooks
@@ -433,7 +433,7 @@ func (s *setupPlan) questionRouteLines() (lines []string, unreachableRouteErrors
 		a := questionRouteOf(s.environment, s.currentSettings, h.host)
 		how := "asked " + strings.ReplaceAll(a.ChannelDescription, title+"'s", "the agent's")
 		if a.ChannelDescription == "" {
-			how = "denied, since shield cannot ask you: " + strings.ReplaceAll(a.NoRouteReason, title, "the agent")
+			how = "shield cannot ask you, so it denies actions that need approval: " + strings.ReplaceAll(a.NoRouteReason, title, "the agent")
 		}
 		if err := a.checkReachable(); err != nil {
 			unreachableRouteErrors = []error{err}

@@ -97,7 +97,7 @@ func describeModelApprovalAuthority(l shield.ModelApprovalAuthority) string {
 func printStatus(w *Environment, s *state.Status) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.BudgetUsed, s.MaxEvaluationsPerDay, s.BudgetResetsAt.Format(time.RFC3339))
-	fmt.Fprintf(&b, "rate               %.0f of %d a minute left\n", s.AvailableEvaluatorCalls, s.MaxEvaluatorCallsPerMinute)
+	fmt.Fprintf(&b, "model calls        %.0f of %d left this minute\n", s.AvailableEvaluatorCalls, s.MaxEvaluatorCallsPerMinute)
 	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovalRequestsPerHour)
 	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.CachedEntries, s.AuditEntries)
 	for _, h := range s.Hours {

@@ -277,5 +277,5 @@ func undoStatus(store *undo.Store) string {
 	for i := range list {
 		bytes += list[i].BackedUpContentBytes
 	}
-	return fmt.Sprintf("undo               %d sets, %s, the newest %s of %s\n", len(list), formatSize(bytes), list[0].ID, list[0].At.Local().Format(time.DateTime))
+	return fmt.Sprintf("undo               %d backup sets (%s); the newest is %s, made on %s\n", len(list), formatSize(bytes), list[0].ID, list[0].At.Local().Format(time.DateTime))
 }

@@ -449,7 +449,7 @@ complete -c shield -n '__fish_seen_subcommand_from hook; and __fish_seen_subcomm
 complete -c shield -n '__fish_seen_subcommand_from hook; and __fish_seen_subcommand_from status' -l all -d "every host that is found on this machine"
 complete -c shield -n '__fish_seen_subcommand_from hook; and __fish_seen_subcommand_from status' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from hook; and __fish_seen_subcommand_from list' -l help -d "show help"
-complete -c shield -n '__fish_seen_subcommand_from mcp' -f -a install -d "put the servers in a client's list behind shield"
+complete -c shield -n '__fish_seen_subcommand_from mcp' -f -a install -d "make a client start its MCP servers through shield"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -f -a uninstall -d "undo install"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -f -a serve -d "judge the tool calls between MCP clients and servers over HTTP"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -f -a tools -d "list the pinned tools of MCP servers, show what has changed, and accept it"

@@ -113,7 +113,7 @@ func TestSetup(t *testing.T) {
 	if status != 0 || strings.Count(out, "\n") > 12 {
 		t.Fatalf("status %d, %d lines:\n%s", status, strings.Count(out, "\n"), out)
 	}
-	for _, want := range []string{"Protected: Claude Code, ", "Gemini CLI", "Codex is not protected yet: start Codex and trust", "\nQuestions of ", "A question without an answer is denied", "shield allow", "shield setup --undo"} {
+	for _, want := range []string{"Protected: Claude Code, ", "Gemini CLI", "Codex is not protected yet; next step: start Codex and trust", "\nQuestions of ", "A question without an answer is denied", "shield allow", "shield setup --undo"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

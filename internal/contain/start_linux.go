@@ -50,7 +50,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	links := func() ([]string, error) { // checks the hidden paths themselves for hard links, not the other paths where they are mounted
 		unseen, err := checkNoUnhiddenHardLinks(p.HiddenPaths, need)
 		if err == nil && need && len(unseen) > 0 {
-			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links; exclude it, or use --contain without require", unseen[0])}
+			err = &UnavailableError{fmt.Sprintf("--contain hides the folder %.200q, which has too many files to search for hard links; move files that need no protection to another folder, or use --contain without require", unseen[0])}
 		}
 		return unseen, err
 	}

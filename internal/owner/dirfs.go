@@ -28,7 +28,7 @@ func (d regularFilesFS) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if !usable(before.Mode()) {
-		return fail(errors.New("the path is not a regular file; replace it with the file itself"))
+		return fail(errors.New("the path is not a regular file; put a regular file there"))
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|openNonblocking, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func (d regularFilesFS) Open(name string) (fs.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !usable(info.Mode()) { // it was replaced in between
 		f.Close()
-		return fail(errors.New("the path is not a regular file; replace it with the file itself"))
+		return fail(errors.New("the path is not a regular file; put a regular file there"))
 	}
 	return f, nil
 }

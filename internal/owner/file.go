@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-var errNotRegular = errors.New("the path is not a regular file; replace it with the file itself")
+var errNotRegular = errors.New("the path is not a regular file; put a regular file there")
 
 // ReadSecret returns the secret in a file of at most limit bytes, without the white space around
 // it. It returns an error if other users have access to the file, or if the file's owner is neither

@@ -25,7 +25,7 @@ func OpenNoFollow(path string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("the path is not a regular file; replace it with the file itself")
+		return nil, errors.New("the path is not a regular file; put a regular file there")
 	}
 	return os.Open(path)
 }

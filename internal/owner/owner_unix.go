@@ -50,7 +50,7 @@ func OnlyRootCanWrite(info fs.FileInfo) bool {
 func OpenNoFollow(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, errors.New("the path is a symbolic link; replace it with the file itself")
+		return nil, errors.New("the path is a symbolic link; replace the link with its target file")
 	}
 	return f, err
 }

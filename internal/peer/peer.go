@@ -115,7 +115,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, beforeLargeRead func()) (*Que
 	}
 	size := binary.BigEndian.Uint32(head[len(protocolMagic)+nonceSize:])
 	if string(head[:len(protocolMagic)]) != protocolMagic || size > MaxQuestionBytes {
-		return nil, nil, errors.New("the request has a form that this service does not know; restart the service after an update")
+		return nil, nil, errors.New("the request is in the format of another version of shield; restart the service to use the installed version")
 	}
 	if size > 64<<10 {
 		beforeLargeRead()
@@ -180,7 +180,7 @@ func (q *Question) encode() []byte {
 	return append(b, q.Input...)
 }
 
-var errTruncated = errors.New("the request is truncated; restart the service after an update")
+var errTruncated = errors.New("the request is truncated; restart the service, then try again")
 
 func decode(b []byte) (*Question, error) {
 	var err error

@@ -79,10 +79,10 @@ func (c *ActionCase) addRemoteExecutionEffect() {
 		switch v := c.Action.Text(field); words[len(words)-1] {
 		case "host", "hostname", "connection":
 			if strings.ContainsAny(v, ".@") && !effect.ThisMachine(effect.CanonicalHost(v)) {
-				c.addUnknownEffect(effect.CauseUnknownTool, "the command runs on "+redact.TruncateBytes(v, 40)+", which is not this machine")
+				c.addUnknownEffect(effect.CauseUnknownTool, "the command runs on "+redact.TruncateBytes(v, 40)+", which is not this machine; instead: ask the user to approve this command")
 			}
 		case "container", "pod", "vm", "instance", "machine", "device", "ssh", "node", "cluster", "namespace", "remote":
-			c.addUnknownEffect(effect.CauseUnknownTool, "the command runs in "+redact.TruncateBytes(c.Action.Text(field), 40)+", which is not this machine")
+			c.addUnknownEffect(effect.CauseUnknownTool, "the command runs in "+redact.TruncateBytes(c.Action.Text(field), 40)+", which is not this machine; instead: ask the user to approve this command")
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (c *ActionCase) addGitToolEffects() {
 	g := gitCall{subcommand: sub}
 	g.addFields(c.Action.Payload)
 	if g.hasTooManyArgs {
-		c.addUnknownEffect(effect.CauseInvalidActionField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" field values")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" values; instead: use fewer values")
 	}
 	from := len(c.Effects)
 	if sub == "set-working-dir" { // a command of the tool server, not of git

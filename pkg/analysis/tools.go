@@ -363,7 +363,7 @@ func (c *ActionCase) addHTTPRequestEffect(urlText string) {
 			return
 		}
 		c.Effects = append(c.Effects, e)
-		c.addUnknownEffect(effect.CauseInvalidActionField, "HTTP clients parse different hosts from this URL")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "HTTP clients read different hosts from this URL; instead: write the URL with one plain host name")
 		return
 	}
 	c.Effects = append(c.Effects, e)

@@ -19,7 +19,7 @@ import (
 // a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
 func (c *ActionCase) addUnknownToolEffects() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
-		c.addUnknownEffect(effect.CauseInvalidActionField, "a field that "+name+" needs is missing")
+		c.addUnknownEffect(effect.CauseInvalidActionField, "a field that "+name+" needs is missing; instead: add the field")
 	}
 	name := withoutServerName(c.Action.Type)
 	word, list := knowledge.ToolNameVerb(name)
@@ -352,7 +352,7 @@ func (c *ActionCase) addCodeEffects(text, language string) {
 	starts, known := interpreterCommandPrefix(language)
 	switch {
 	case !known:
-		c.addUnknownEffect(effect.CauseUnknownTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.TruncateBytes(language, 40)))
+		c.addUnknownEffect(effect.CauseUnknownTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.TruncateBytes(language, 40))+"; instead: ask the user to approve this code")
 	case !strings.HasPrefix(starts, "ipython") || !isSingleWord(text):
 		c.addShellEffects(starts+" "+command.QuoteWordIfNeeded(text), &c.executionContext, false)
 	}

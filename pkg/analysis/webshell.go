@@ -112,7 +112,7 @@ func remoteShellEffects(name, text string) []effect.Effect {
 	}
 	for i := range reverseShells {
 		if reverseShells[i].isInFile(name, text) {
-			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "reverse shell: source that connects a shell to a network connection"}}
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "reverse shell: source code that connects a shell to a network connection"}}
 		}
 	}
 	if !mayBeServerPage(text) {

@@ -68,7 +68,7 @@ func (t tokenFormat) readToken(file string) (string, error) {
 		return "", fmt.Errorf("%s: %w", t.settingName, err)
 	}
 	if !regexp.MustCompile(t.pattern).MatchString(text) {
-		return "", fmt.Errorf("%s: the file %s does not contain a bot token, such as %s", t.settingName, file, t.example)
+		return "", fmt.Errorf("%s: the file %s does not contain a bot token, such as %s; write the token into this file", t.settingName, file, t.example)
 	}
 	return text, nil
 }

@@ -191,7 +191,7 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 			return err
 		})
 		if err == nil && (a.Name == "" || len(a.Kind.ActionFactTexts) == 0) {
-			err = yamlfile.PositionOf(n).Errorf("an answer needs the keys name and facts; add the missing key, or remove the answer")
+			err = yamlfile.PositionOf(n).Errorf("a remembered answer needs the keys \"name\" and \"facts\"; add the missing key, or remove the answer")
 		}
 		if err != nil {
 			return nil, yamlfile.WithFile("answers", file, err)

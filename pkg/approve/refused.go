@@ -75,7 +75,7 @@ var (
 	ErrUnknownRef = errors.New("no refusal has this reference; run 'shield allow' for the list")
 	ErrUsedRef    = errors.New("this refusal was already allowed; tell the agent to try again")
 	ErrOldRef     = errors.New("this refusal is too old to be allowed; let the agent try again")
-	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split it into smaller steps")
+	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split the action into smaller steps")
 )
 
 // A DecisionStore stores the refused actions of one installation, and the user's answers, in its

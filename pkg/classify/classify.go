@@ -320,7 +320,7 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 	}
 	if s.budgetExceeded {
 		return append(list, verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "heuristic", Confidence: errorConfidence,
-			Reasoning: "unexamined: too long for the rules; split it into smaller steps"})
+			Reasoning: "unexamined: too long for the rules; split the action into smaller steps"})
 	}
 	return append(list, verdict.Finding{JudgeName: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", ReasoningCannotLeakActionText: true})
 }
@@ -369,7 +369,7 @@ func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r c
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
 		return classifierResult{tooLong: true, Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "model", Confidence: errorConfidence,
-			Reasoning: "unexamined: too long for the model; split it into smaller steps"}}
+			Reasoning: "unexamined: too long for the model; split the action into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.LabelConfidence) || s.LabelConfidence < 0 || s.LabelConfidence > 1) {
 		err = errors.New("the classifier model's confidence is not between 0 and 1; choose another model")

@@ -210,7 +210,7 @@ func (m *Model) readConfig() error {
 // injectionLabelIndex returns the index of the label that means an injection.
 func injectionLabelIndex(labels map[string]string, name string) (int, error) {
 	if len(labels) < 2 || len(labels) > 64 {
-		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected two: SAFE and INJECTION", len(labels))
+		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected two: SAFE and INJECTION; use a model with these labels", len(labels))
 	}
 	want := name
 	if want == "" {
@@ -475,7 +475,7 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("model: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("model: %s is not a regular file; replace it with the file itself", name)
+		return nil, fmt.Errorf("model: %s is not a regular file; put a regular file there", name)
 	case info.Size() > limit:
 		return nil, fmt.Errorf("model: %s is larger than %d MiB; use a smaller model", name, limit>>20)
 	}

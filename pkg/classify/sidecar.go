@@ -209,7 +209,7 @@ func readAnswer(contentType string, body []byte) (InjectionScore, error) {
 	}
 	switch {
 	case a.Label == nil || a.Confidence == nil:
-		return InjectionScore{}, errors.New("the server's answer lacks label or confidence; see the log of the server")
+		return InjectionScore{}, errors.New("the classifier server's answer lacks label or confidence; see the log of that server")
 	case *a.Label != "INJECTION" && *a.Label != "SAFE":
 		return InjectionScore{}, fmt.Errorf("the classifier server's label %.40q is neither INJECTION nor SAFE; check classifier.addr", *a.Label)
 	case !(*a.Confidence >= 0 && *a.Confidence <= 1):

@@ -82,7 +82,7 @@ func TestSettingsThatAreNoFile(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "none"), dangling); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{fifo: "the path is not a regular file; replace it with the file itself", socket: "the path is not a regular file; replace it with the file itself", dir: "the path is not a regular file; replace it with the file itself", "/dev/zero": "the path is not a regular file; replace it with the file itself", dangling: "no such file"} {
+	for name, want := range map[string]string{fifo: "the path is not a regular file; put a regular file there", socket: "the path is not a regular file; put a regular file there", dir: "the path is not a regular file; put a regular file there", "/dev/zero": "the path is not a regular file; put a regular file there", dangling: "no such file"} {
 		for _, src := range []Sources{{SystemSettingsPath: name}, {UserSettingsPath: name}, {UserSettingsPathOverride: name}} {
 			if _, err := Load(src); err == nil || !strings.Contains(err.Error(), "configuration "+name+": the file cannot be read: "+want) {
 				t.Errorf("%s: %v", name, err)

@@ -35,7 +35,7 @@ var loopbackNames = [...]string{
 // return another machine's address for names such as localhost.
 func RefuseNonLoopbackDial(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
-		return fmt.Errorf("the host %s is not this machine; use https", address)
+		return fmt.Errorf("http is allowed to this machine only, and %s is another machine; use https", address)
 	}
 	return nil
 }

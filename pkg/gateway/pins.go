@@ -301,7 +301,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 			continue
 		}
 		if len(all) == maxPinFiles {
-			return nil, nil, fmt.Errorf("more than %d servers have accepted tools; delete the files of servers that are no longer used in the folder mcp of the state folder", maxPinFiles)
+			return nil, nil, fmt.Errorf("more than %d servers have accepted tools; in the folder mcp of the state folder, delete the files of servers that you no longer use", maxPinFiles)
 		}
 		f, err := readPins(filepath.Join(PinFolder(stateDir), e.Name()))
 		if err != nil {

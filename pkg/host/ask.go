@@ -84,7 +84,7 @@ func versionNumbers(version string) (out []int) {
 // for which [Host.CheckSendingHostWaitsForUserAnswer] returns nil.
 func (h *Host) AskUserResponse(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.description.Ask.AskResponseJQ == "" || reason == "" {
-		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto")
+		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto to be asked on the approval page")
 	}
 	out, err := h.runJQForOneResult(ctx, h.description.Ask.AskResponseJQ, map[string]any{"event": e.Name, "id": e.ToolCallID, "reason": reason})
 	if err != nil {

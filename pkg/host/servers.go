@@ -150,7 +150,7 @@ func editServer(text []byte, s jsonMemberValueSpan, change func(ServerCommand) (
 			}
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("its %s has a type that the client does not read; correct it", m.name)
+			return nil, false, fmt.Errorf("the field %q of a server has the wrong type; correct the field", m.name)
 		}
 	}
 	now, did := change(was)

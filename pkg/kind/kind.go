@@ -63,7 +63,7 @@ func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i 
 		case by == nil:
 			return ActionKind{}, errors.New("shield does not know the program that it runs")
 		case carried != nil:
-			return ActionKind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered", carried.Program)
+			return ActionKind{}, fmt.Errorf("shield cannot remember a program that another program starts: %s", carried.Program)
 		}
 		if err := f.addProgramFacts(by); err != nil {
 			return ActionKind{}, err

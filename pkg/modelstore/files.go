@@ -65,7 +65,7 @@ func findKnownFile(name string) (modelFileSpec, bool) {
 func checkRequiredModelFiles(dir string) error {
 	for _, name := range requiredFiles {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("the folder has no %s; a model needs the files %q", name, requiredFiles)
+			return fmt.Errorf("the folder has no %s; add this file, or name another folder (a model needs the files %q)", name, requiredFiles)
 		}
 	}
 	for _, k := range modelFileSpecs {

@@ -10,27 +10,27 @@ var presets = [...]preset{
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:11daf92a08e81a91c75f9422d46c8a40d080140b25bacbeb5932fbf79584af12"},
+		fingerprint:       "sha256:4d44d77d231cfa04144e7bd6d7a319a6f31d17d6d7d094a474fc43046dac0772"},
 	{name: "strict",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:61c98642906e1659d746439d1966d5c211cfb34ddd8579d34b3fcceb6268e859"},
+		fingerprint:       "sha256:b11df2836e3a1e71eb4d05c88afc9116221ded07209f32e2ad2f027e40a43b45"},
 	{name: "permissive",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
 		allowRuleIndexes:  []uint16{56, 57, 58, 73},
-		fingerprint:       "sha256:044c5a2ac0cfecbaea2617de923b3de39356335fb84bc3f08fb2e94fc253e5b7"},
+		fingerprint:       "sha256:792c0891d773de2c74907c163f6e60301ea3bff94783b369c1dbe39260c0293c"},
 	{name: "offline",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2"},
+		fingerprint:       "sha256:0e71ab49bdd5b1a9370b2dd9b179c16b7a97e3abed1d98030c840a38444167d5"},
 	{name: "assisted",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2 assisted"},
+		fingerprint:       "sha256:0e71ab49bdd5b1a9370b2dd9b179c16b7a97e3abed1d98030c840a38444167d5 assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -320,7 +320,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_cache_parent",
-		Reason: "a link, file or folder at this path can replace the library that shield loads; ask the user to do it",
+		Reason: "a link, file or folder at this path can replace the library that shield loads; ask the user to make this change",
 		Criteria: rulefile.Criteria{
 			ActionTypesAndEffectKinds: []string{
 				"write_file",
@@ -1474,7 +1474,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_changes",
-		Reason: "changes a system directory; write inside the workspace, or let the user install it",
+		Reason: "changes a system directory; write inside the workspace, or let the user make the change",
 		Criteria: rulefile.Criteria{
 			ActionTypesAndEffectKinds: []string{
 				"write_file",
@@ -3114,7 +3114,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_changes",
-		Reason: "changes a system directory; write inside the workspace, or let the user install it",
+		Reason: "changes a system directory; write inside the workspace, or let the user make the change",
 		Criteria: rulefile.Criteria{
 			ActionTypesAndEffectKinds: []string{
 				"write_file",

@@ -73,7 +73,7 @@ func (d *textWriter) writeAllowRuleMismatches(reasons []string) {
 	if len(reasons) == 0 {
 		return
 	}
-	d.writeTitle("Allow rules that match part of this but do not cover all of it")
+	d.writeTitle("Allow rules that match only a part of this action")
 	for _, g := range reasons {
 		d.writeFolded("  ", g)
 	}

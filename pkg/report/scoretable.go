@@ -55,7 +55,7 @@ func (s *CorpusScore) misjudgedRowTables() []reportTable {
 
 // headline summarises in one line what was judged and how.
 func (s *CorpusScore) headline() string {
-	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.PolicyName, s.Model, s.LastTier, s.JudgedRows)
+	line := fmt.Sprintf("policy %s, model %s, tiers up to %s: %d rows judged", s.PolicyName, s.Model, s.LastTier, s.JudgedRows)
 	for _, more := range []struct {
 		n    int
 		what string

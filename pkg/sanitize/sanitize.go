@@ -209,7 +209,7 @@ func Examine(result any) *Report {
 	}
 	r.assignSpans(whole.replacedSpans)
 	if whole.partlyUnexamined {
-		found = append(found, Finding{Kind: FindingUnexamined, FindingText: "more suspicious text than shield examines", Severity: SeverityHigh})
+		found = append(found, Finding{Kind: FindingUnexamined, FindingText: "a part was not examined: the text has more suspicious places than shield examines", Severity: SeverityHigh})
 	}
 	if len(found) > maxFindings {
 		sorted.By(found, func(a, b Finding) int { return cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)) })

@@ -41,7 +41,7 @@ func openDatabase(name string) (db *sqlitefile.DB, end func(), err error) {
 			files = append(files, f)
 			var info fs.FileInfo
 			if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-				err = errors.New("the database is not a regular file; replace it with the file itself")
+				err = errors.New("the database is not a regular file; put a regular file there")
 			}
 			if err == nil {
 				size[i] = info.Size()

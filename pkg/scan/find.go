@@ -151,7 +151,7 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 	}
 	info, err := e.Info()
 	if err != nil || !info.Mode().IsRegular() {
-		f.skipFile(name, "the path is not a regular file; replace it with the file itself")
+		f.skipFile(name, "the path is not a regular file; put a regular file there")
 		return
 	}
 	if len(f.files) >= maxTranscriptFiles {
@@ -210,7 +210,7 @@ func (f *transcriptFinder) addFile(name, host string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("the path is not a regular file; replace it with the file itself")
+		return errors.New("the path is not a regular file; put a regular file there")
 	}
 	if isDatabase(name) {
 		for i := range transcriptSources() {

@@ -45,7 +45,7 @@ func readRecords(f transcript, to recordSink, maxRecords int, progress func(n in
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("the path is not a regular file; replace it with the file itself")
+		return errors.New("the path is not a regular file; put a regular file there")
 	}
 	from := io.Reader(io.LimitReader(in, info.Size())) // the host can append meanwhile
 	if cwd := workingFolderFromSiblingFile(f); cwd != "" && maxRecords == 0 {

@@ -225,7 +225,7 @@ func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstr
 
 // recordUnexpandedAliasCall handles a command whose name is an alias that is not expanded: the command is unknown.
 func (s *state) recordUnexpandedAliasCall(argv []abstract.Value) abstract.Value {
-	s.emitUnknownEffect(effect.CauseUnresolvedText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
+	s.emitUnknownEffect(effect.CauseUnresolvedText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text)+"; instead: write the command without the alias", argv[0].SourceSpan)
 	s.forgetVariables()
 	return abstract.Unknown("$("+abstract.ClipForMessage(argv[0].Text)+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 }

@@ -313,7 +313,7 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 func (s *state) recordPATHAssignment(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
 	if v.IsComputed() {
-		s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "the folders of programs ($PATH) are unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+		s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "the folders of programs ($PATH) are unknown: "+abstract.ClipForMessage(v.String())+"; instead: do not change PATH", v.SourceSpan)
 	}
 	if !v.IsLiteral() && (v.FullyUnknown || first == "**") || v.IsLiteral() && isSystemFolder(first+"/") {
 		return

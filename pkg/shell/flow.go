@@ -63,7 +63,7 @@ func (s *state) walkExecutedText(language string, v abstract.Value, runnerName s
 	if v.HasOnlyTaintsHarmlessToRun() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
 		// Only numbers, names such as $? and $USER, folders and file names are unknown.
 		if s.remoteOrContainerDepth == 0 && (v.HasUnknownPartWithoutOrigin || cause == effect.CauseUnresolvedText) {
-			s.emitUnknownEffect(effect.CauseUnresolvedText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String()), at)
+			s.emitUnknownEffect(effect.CauseUnresolvedText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String())+"; instead: write each file name in full", at)
 		}
 		return s.walkPartlyUnknownCode(language, v, at)
 	}

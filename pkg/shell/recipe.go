@@ -301,7 +301,7 @@ func (s *state) walkRecipe(format, path, text string, goals []string, place *eff
 			goals = nil
 		}
 		if format == "compose" && hostPrivilegePattern().MatchString(text) {
-			s.emitUnknownEffect(effect.CauseUnparsedWord, abstract.ClipForMessage(path)+" gives a container the host's privileges; instead: remove these settings, or ask the user", at)
+			s.emitUnknownEffect(effect.CauseUnparsedWord, abstract.ClipForMessage(path)+" gives a container the host's privileges; instead: remove the settings that grant them, or ask the user", at)
 		}
 		steps, whole := recipe.CodeBlocks(format, text, goals)
 		if !whole {

@@ -209,7 +209,7 @@ func (s *state) recordSuspiciousUnparsedCode(text string, at effect.CommandTextS
 			return
 		}
 		if line = strings.TrimSpace(line); pipeToShellPattern().MatchString(line) || s.mentionsProtectedPath(line) {
-			s.emitUnknownEffect(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.ClipForMessage(line), at)
+			s.emitUnknownEffect(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.ClipForMessage(line)+"; instead: remove this line, or ask the user", at)
 			return
 		}
 	}

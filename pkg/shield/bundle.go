@@ -100,7 +100,7 @@ func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBun
 		return u, err
 	}
 	if expired, _ := b.CheckExpiry(cfg.now(), 0); expired {
-		return u, fmt.Errorf("%s expired on %s; ask for a newer one", b, b.Expires.UTC().Format(time.RFC3339))
+		return u, fmt.Errorf("the policy bundle %s expired on %s; ask its publisher for a newer bundle", b, b.Expires.UTC().Format(time.RFC3339))
 	}
 	if err := CheckBundlePolicyLoads(cfg, b); err != nil {
 		return u, err

@@ -339,7 +339,7 @@ func (p *Pipeline) RunModelExam(ctx context.Context, o ModelExamOptions) (*Model
 	case p.evaluatorOptions.Provider == nil:
 		return nil, errors.New("no model is configured; set evaluator.provider")
 	case p.store == nil:
-		return nil, errors.New("the result needs a state folder; set HOME or --state")
+		return nil, errors.New("shield needs a state folder to store the result of the model exam; set HOME or --state")
 	case p.evaluatorModelName == "":
 		return nil, errors.New("the provider does not name its model, so shield cannot examine the model; implement the interface shield.Named")
 	}

@@ -27,7 +27,7 @@ func (p *Pipeline) withReasonTierWasAsked(v verdict.Verdict, trail []verdict.Ste
 	switch {
 	case v.ErrorCode == "unavailable" && v.Tier == TierEvaluate && p.noReviewerDenialText != "":
 		logged = p.noReviewerDenialText
-		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
+		joint, missing = ": ", "; to get an answer, configure a model (evaluator.provider) or a channel to a person (approval.channels)"
 	case v.ErrorCode == "unavailable": // the text says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}

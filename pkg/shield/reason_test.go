@@ -35,11 +35,11 @@ func TestDenialsSayWhy(t *testing.T) {
 		said, logged string
 	}{
 		{"nobody", []Tier{none, rule, blocks("unavailable", "no model")},
-			"overwrites [XP-013]; instead: push", noModelNoPersonDenialText + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"overwrites [XP-013]; instead: push", noModelNoPersonDenialText + ": overwrites [XP-013]; instead: push; to get an answer, configure a model (evaluator.provider) or a channel to a person (approval.channels) (NOBODY)"},
 		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", "no model: no key")},
 			"no model: no key; reason for the review: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)", "no model: no key; reason for the review: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)"},
 		{"the policy asked", []Tier{verify, none, blocks("unavailable", "no model")},
-			"policy verify [asks]: why", noModelNoPersonDenialText + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"policy verify [asks]: why", noModelNoPersonDenialText + ": policy verify [asks]: why; to get an answer, configure a model (evaluator.provider) or a channel to a person (approval.channels) (NOBODY)"},
 		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; reason for the review: not sure", "evaluator error: refused; reason for the review: not sure"},
 		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; reason for the review: overwrites [XP-013]; instead: push", "rate limit exceeded; reason for the review: overwrites [XP-013]; instead: push"},
 		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; reason for the review: overwrites [XP-013]; instead: push", "daily evaluation budget exhausted; reason for the review: overwrites [XP-013]; instead: push"},

@@ -63,7 +63,7 @@ func checkStateFilePermissionsAndSize(f *os.File) error {
 		return &Error{Kind: ErrUnwritable, Path: f.Name(), Err: err}
 	}
 	if !info.Mode().IsRegular() {
-		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the path is not a regular file; replace it with the file itself")}
+		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the path is not a regular file; put a regular file there")}
 	}
 	if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits), owner.CheckSingleLink(info)); err != nil {
 		return &Error{Kind: ErrStateAccessibleToOtherUsers, Path: f.Name(), Err: err}
@@ -87,7 +87,7 @@ func (b *boltFile) ensureExists() error {
 	if err == nil {
 		b.wasFoundOrCreated = true
 		if !info.Mode().IsRegular() {
-			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
+			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the path is not a regular file; put a regular file there")}
 		}
 		if was := b.corruptFileInfo; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
 			return b.corruptFileError

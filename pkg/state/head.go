@@ -331,7 +331,7 @@ func (h *auditHeadFile) open(openFlags int) (*os.File, os.FileInfo, error) {
 	}
 	if err != nil {
 		if info, lerr := os.Lstat(h.path); lerr == nil && !info.Mode().IsRegular() {
-			return nil, nil, &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
+			return nil, nil, &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; put a regular file there")}
 		}
 		return nil, nil, h.unwritableError(err)
 	}
@@ -340,7 +340,7 @@ func (h *auditHeadFile) open(openFlags int) (*os.File, os.FileInfo, error) {
 	case err != nil:
 		err = h.unwritableError(err)
 	case !info.Mode().IsRegular():
-		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
+		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; put a regular file there")}
 	default:
 		if err = errors.Join(owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits), owner.CheckSingleLink(info)); err != nil {
 			err = &Error{Kind: ErrStateAccessibleToOtherUsers, Path: h.path, Err: err}

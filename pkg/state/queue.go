@@ -90,7 +90,7 @@ func (q *transactionQueue) enqueueAndAwait(ctx context.Context, transaction *que
 		return err
 	case <-ctx.Done():
 		if transaction.startedOrAbandoned.CompareAndSwap(false, true) {
-			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds it: end that process, or try again", q.backend.name(), ctx.Err())
+			return fmt.Errorf("the state file %s is still locked: %w; another shield process holds the lock: end that process, or try again", q.backend.name(), ctx.Err())
 		}
 		return <-transaction.done
 	}

@@ -91,7 +91,7 @@ func (k *backupSetBuilder) newBackupError(path, why string, args ...any) error {
 // backUpFileLoss keeps the files of one loss.
 func (k *backupSetBuilder) backUpFileLoss(l *FileLoss) error {
 	if !filepath.IsAbs(l.Path) {
-		return k.newBackupError(l.Path, "the path is not absolute")
+		return k.newBackupError(l.Path, "the path is not absolute; use an absolute path")
 	}
 	path := filepath.Clean(l.Path)
 	switch {
@@ -279,7 +279,7 @@ func (k *backupSetBuilder) backUpNameInFolder(folderFD int, name, path string, l
 			return nil
 		}
 	} else if len(k.set.Entries) >= k.store.options.Limits.MaxEntriesPerSet {
-		return k.newBackupError("", "more than %d files and folders would be copied", k.store.options.Limits.MaxEntriesPerSet)
+		return k.newBackupError("", "more than %d files and folders would be copied; delete fewer files at once", k.store.options.Limits.MaxEntriesPerSet)
 	}
 	if err := k.checkTimeLimit(); err != nil {
 		return err
@@ -292,7 +292,7 @@ func (k *backupSetBuilder) backUpNameInFolder(folderFD int, name, path string, l
 		buf := make([]byte, 4096)
 		n, err := unix.Readlinkat(folderFD, name, buf)
 		if err != nil || n == len(buf) {
-			return k.newBackupError(path, "the target of the symbolic link cannot be read")
+			return k.newBackupError(path, "the target of the symbolic link cannot be read; check its permissions")
 		}
 		e.Kind, e.LinkTargetOrText = "link", string(buf[:n])
 		if !utf8.ValidString(e.LinkTargetOrText) {
@@ -372,7 +372,7 @@ func (k *backupSetBuilder) backUpFile(dir int, name, path string, copied bool, e
 	case err == nil:
 		var st unix.Stat_t
 		if err := unix.Fstatat(k.backupFolderFD, e.StoredName, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st).Ino != e.OriginalStamp.Ino {
-			return k.newBackupError(path, "the file changed while it was copied")
+			return k.newBackupError(path, "the file changed while it was copied; try again")
 		}
 		e.BackupMethod, e.StoredStamp = "link", stampOf(&st)
 		k.remainingStoreBytes -= e.Size
@@ -392,7 +392,7 @@ func (k *backupSetBuilder) backUpByCopy(dir int, name, path string, e *BackupEnt
 	}
 	defer from.Close()
 	if stampOf(st).Ino != e.OriginalStamp.Ino {
-		return k.newBackupError(path, "the file changed while it was copied")
+		return k.newBackupError(path, "the file changed while it was copied; try again")
 	}
 	e.Size, e.OriginalStamp = st.Size, stampOf(st)
 	fd, err := unix.Openat(k.backupFolderFD, e.StoredName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
@@ -408,7 +408,7 @@ func (k *backupSetBuilder) backUpByCopy(dir int, name, path string, e *BackupEnt
 	} else {
 		full := int64(st.Blocks) * 512
 		if k.copiedBytes += min(full, st.Size); k.copiedBytes > k.store.options.Limits.MaxCopiedBytesPerSet {
-			return k.newBackupError(path, "more than %d MB would be copied", k.store.options.Limits.MaxCopiedBytesPerSet>>20)
+			return k.newBackupError(path, "more than %d MB would be copied; delete fewer files at once", k.store.options.Limits.MaxCopiedBytesPerSet>>20)
 		}
 		deadline := k.startedAt.Add(k.store.options.Limits.MaxBackupTimePerSet)
 		e.Hash, err = copyFile(to, from, func() error {
@@ -424,10 +424,10 @@ func (k *backupSetBuilder) backUpByCopy(dir int, name, path string, e *BackupEnt
 	testCrashPoint()
 	var now, kept unix.Stat_t
 	if unix.Fstat(int(from.Fd()), &now) != nil || stampOf(&now).Size != e.OriginalStamp.Size || stampOf(&now).MTime != e.OriginalStamp.MTime {
-		return k.newBackupError(path, "the file changed while it was copied")
+		return k.newBackupError(path, "the file changed while it was copied; try again")
 	}
 	if err := unix.Fstat(fd, &kept); err != nil || kept.Size != st.Size {
-		return k.newBackupError(path, "the file changed while it was copied")
+		return k.newBackupError(path, "the file changed while it was copied; try again")
 	}
 	e.StoredStamp = stampOf(&kept)
 	k.remainingStoreBytes -= e.Size

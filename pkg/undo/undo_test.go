@@ -310,7 +310,7 @@ func TestUnkept(t *testing.T) {
 		"would be copied":                                                {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxBackupTimePerSet: time.Hour, MaxTotalBytes: 1 << 30, MaxCopiedBytesPerSet: 100}}, FileLoss{Path: root + "/d/e/c", Write: true}},
 		"store is full":                                                  {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxBackupTimePerSet: time.Hour, MaxTotalBytes: 100_000, MaxCopiedBytesPerSet: 100}}, FileLoss{Path: root + "/d/e/c"}},
 		"takes longer":                                                   {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, FileLoss{Path: root, Tree: true}},
-		"the path is not absolute":                                       {Options{}, FileLoss{Path: "a.txt"}},
+		"the path is not absolute; use an absolute path":                 {Options{}, FileLoss{Path: "a.txt"}},
 		"nested more than 256 deep":                                      {Options{}, FileLoss{Path: deep(t), Tree: true}},
 		"symbolic links":                                                 {Options{}, FileLoss{Path: linked(t, root) + "/a.txt"}},
 		"another file system":                                            {Options{}, FileLoss{Path: "/dev", Tree: true}},
