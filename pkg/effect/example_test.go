@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-func ExamplePathContext_Path() {
+func ExamplePathContext_CanonicalPath() {
 	at := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me"}
 	for _, word := range []string{"../.ssh/id_rsa", "/proc/self/root/etc/shadow", `C:\Users\Me\NTUSER.DAT::$DATA`} {
 		path, _ := at.CanonicalPath(word, false)
