@@ -18,8 +18,9 @@ import (
 
 func main() {
 	noquery.RestoreCIEnvironmentVariable()
-	// Memory depends on the size of the records, not of the whole input. So garbage may grow to
-	// four times the memory in use, but large records reach the memory limit below earlier.
+	// The memory that shield needs depends on the size of one record, not of the whole input, so
+	// garbage may grow to four times the memory in use. With large records, the memory limit that
+	// is set next starts the garbage collector earlier.
 	debug.SetGCPercent(400)
 	limit := int64(56 << 20)
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
@@ -31,7 +32,7 @@ func main() {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "serve":
 		signal.Notify(reload, syscall.SIGHUP)
-	case !signal.Ignored(syscall.SIGHUP): // as it is under nohup
+	case !signal.Ignored(syscall.SIGHUP): // under nohup, SIGHUP stays ignored
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)

@@ -65,7 +65,7 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 	refusals := shield.NewDecisionStore(key, store, w.Now)
 	ref := c.Args().First()
 	if c.NArg() == 0 {
-		if ref, err = selectRefusal(c.Context, w, refusals); ref == "" || err != nil {
+		if ref, err = promptForRefusalRef(c.Context, w, refusals); ref == "" || err != nil {
 			return err
 		}
 	}
@@ -100,16 +100,16 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
 	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.RefusedActionText), g.By); err != nil {
-		refusals.TakeGrant(c.Context, g.ActionKey) // Use up the approval: one that the audit log does not record must not allow the action.
+		refusals.TakeGrant(c.Context, g.ActionKey) // Use up the approval: if the audit log does not record an approval, it must not allow the action.
 		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
 	return err
 }
 
-// selectRefusal lists the refusals that can be allowed, and returns the name of the one that
+// promptForRefusalRef lists the refusals that can be allowed, and returns the name of the one that
 // the person types; "" for none.
-func selectRefusal(ctx context.Context, w *Environment, refusals *approve.DecisionStore) (string, error) {
+func promptForRefusalRef(ctx context.Context, w *Environment, refusals *approve.DecisionStore) (string, error) {
 	list, err := refusals.ListAllowableRefusals(ctx, w.User)
 	if err != nil {
 		return "", err
@@ -243,7 +243,8 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSe
 	return &kept, nil
 }
 
-// storeAdvanceApproval logs an answer in advance, and stores it in the session or in answers.yaml.
+// storeAdvanceApproval records an advance approval in the audit log, and then stores it in the
+// session or in answers.yaml.
 func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSettings, store *state.Store, refusals *approve.DecisionStore, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
 	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)

@@ -108,7 +108,7 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 	}
 	switch {
 	case !shown:
-		_, err = fmt.Fprintln(w.Out, "\nRun this in a terminal to see where to answer.")
+		_, err = fmt.Fprintln(w.Out, "\nRun 'shield approvals' in a terminal to see where to answer these questions.")
 	case q.PageLink == "":
 		_, err = fmt.Fprintln(w.Out, "\nThe page is starting; run this again in a moment.")
 	default:

@@ -44,7 +44,7 @@ func ask(t *testing.T, dir, command string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/work", Home: "/home/me"})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, CWD: "/work", Home: "/home/me"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func ask(t *testing.T, dir, command string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = a.Judge(ctx, an.Case(act))
+		_, _ = a.Judge(ctx, an.AnalyzeAction(act))
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -90,7 +90,7 @@ func TestApprovals(t *testing.T) {
   2  shield asks whether to run “rm -rf build # <U+001B>[2J”: no earlier tier judged it
      asked 0 s ago, denied in 5 min, in /work
 
-Run this in a terminal to see where to answer.
+Run 'shield approvals' in a terminal to see where to answer these questions.
 `
 	if status, out, errs := run(t, w, "", args...); status != statusAllow || out != want || errs != "" {
 		t.Errorf("status %d, want\n%s, got\n%s%s", status, want, out, errs)

@@ -44,10 +44,10 @@ func userNameOrAPerson(w *Environment) string { return cmp.Or(w.User, "a person"
 // asking command.
 func approvalOptions(set *config.LoadedSettings, w *Environment, command string) approve.Options {
 	return approve.Options{
-		ParentProgramMayUseTerminal: strings.HasPrefix(command, "hook ") || command == "mcp", HideApprovalPageLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
+		IsTerminalSharedWithParent: strings.HasPrefix(command, "hook ") || command == "mcp", HideApprovalPageLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
 		CheckTerminalUserIsPerson:  func() error { return requirePerson(w, command, personProofAtTerminal) },
 		UserCannotNoticePageReason: func() error { return checkUserCanBeNotified(w, strings.HasPrefix(command, "hook ")) },
-		DescribeBackedUpFiles:      func() string { return describeFilesBackedUpToday(set, w) },
+		DescribeUndoBackups:        func() string { return describeFilesBackedUpToday(set, w) },
 		AnsweringPersonName:        userNameOrAPerson(w), AskingProgramDescription: describeOwnAndParentProcess(command), Getenv: w.getenvExceptUntrustedDBus, ApprovalProgramEnv: w.Environ(), ApprovalProgramWorkingDir: set.ApprovalProgramWorkingDir, NoticeOutput: w.Err,
 		// While a question is asked, the terminal is in raw mode and does not turn ^C into a signal.
 		OnUserInterrupt: func() {

@@ -18,15 +18,15 @@ type approvalQuestionRoute struct {
 	ChannelDescription string // where questions are asked, such as "in Claude Code's own prompt"; "" if they cannot be asked
 	NoRouteReason      string // why questions cannot be asked
 
-	// ChosenBySettings means that the user's settings prevent questions: they name no channel, or
+	// SettingsPreventQuestions means that the user's settings prevent questions: they name no channel, or
 	// set approval.unattended.
-	ChosenBySettings bool
+	SettingsPreventQuestions bool
 }
 
 // checkReachable returns an error if shield's questions cannot reach the user, unless the user's
-// settings prevent questions [approvalQuestionRoute.ChosenBySettings].
+// settings prevent questions [approvalQuestionRoute.SettingsPreventQuestions].
 func (a approvalQuestionRoute) checkReachable() error {
-	if a.ChannelDescription != "" || a.ChosenBySettings {
+	if a.ChannelDescription != "" || a.SettingsPreventQuestions {
 		return nil
 	}
 	return errors.New("shield's questions reach no user; set approval.channels: auto, or deny them with approval.unattended: deny")
@@ -52,22 +52,22 @@ func questionRouteOf(w *Environment, set *config.LoadedSettings, h *host.Host) a
 	note := "" // why the host does not ask, although it supports that
 	for _, name := range channels {
 		switch {
-		case name == approve.HostChannel && checkHostCanAsk(w, o.StateDir, h) == nil:
+		case name == approve.HostChannel && checkHostCanAskUser(w, o.StateDir, h) == nil:
 			how := "in " + h.Title() + "'s own prompt"
-			if auto && o.CheckChannel("web") == nil {
+			if auto && o.CheckChannelUsable("web") == nil {
 				how += ", and on the approval page where that prompt does not wait for a user"
 			}
 			return approvalQuestionRoute{ChannelDescription: how}
 		case name == approve.HostChannel && auto:
 			if h.CheckHostAwaitsUserAnswer() == nil {
-				note = " (not in its own prompt: " + checkHostCanAsk(w, o.StateDir, h).Error() + ")"
+				note = " (not in its own prompt: " + checkHostCanAskUser(w, o.StateDir, h).Error() + ")"
 			}
 		case name == approve.HostChannel:
-			why = append(why, checkHostCanAsk(w, o.StateDir, h).Error())
+			why = append(why, checkHostCanAskUser(w, o.StateDir, h).Error())
 		case name == "tty":
 			why = append(why, "a hook has no terminal of its own; set approval.channels: auto")
 		default:
-			err := o.CheckChannel(name)
+			err := o.CheckChannelUsable(name)
 			if auto && checkNotInCI(w) != nil {
 				why = append(why, checkNotInCI(w).Error())
 				continue
@@ -81,21 +81,22 @@ func questionRouteOf(w *Environment, set *config.LoadedSettings, h *host.Host) a
 	}
 	if len(channels) == 0 {
 		why = []string{"approval.channels is empty; set approval.channels: auto"}
-	} else if wait, err := set.Approval.UnattendedWaitDuration(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
+	} else if wait, err := set.Approval.UnattendedWaitDuration(); err == nil && wait > 0 && o.CheckChannelUsable("web") == nil {
 		return approvalQuestionRoute{ChannelDescription: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
-	return approvalQuestionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.OriginBySetting["approval.unattended"] != ""}
+	return approvalQuestionRoute{NoRouteReason: strings.Join(why, "; "), SettingsPreventQuestions: len(channels) == 0 || set.OriginBySetting["approval.unattended"] != ""}
 }
 
-// checkHostCanAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
-// or nil if it is told.
-func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
+// checkHostCanAskUser returns an error if shield does not tell a host to ask its user, and nil if it
+// does. The function checks only what is known outside the host's sessions, such as the host's
+// version and settings files.
+func checkHostCanAskUser(w *Environment, stateDir string, h *host.Host) error {
 	if err := h.CheckHostAwaitsUserAnswer(); err != nil {
 		return err
 	}
 	version := installedVersion(w, h)
 	if version != "" {
-		if err := h.CheckVersionWaitsForUser(version); err != nil {
+		if err := h.CheckHostVersionAwaitsUserAnswer(version); err != nil {
 			return err
 		}
 	}
@@ -134,9 +135,9 @@ func checkNotInCI(w *Environment) error {
 	return nil
 }
 
-// checkUserCanBeNotified returns why no user can learn of a question on the approval page, or nil if one
-// can: by a desktop notification, or at the terminal of the agent host that calls the hook,
-// from where 'shield approvals' leads to the page.
+// checkUserCanBeNotified returns an error if no user can learn of a question on the approval page.
+// A user learns of it from a desktop notification, or at the terminal of the agent host that calls
+// the hook, where 'shield approvals' shows the address of the page.
 func checkUserCanBeNotified(w *Environment, isCalledByHook bool) error {
 	if err := checkNotInCI(w); err != nil {
 		return err

@@ -48,15 +48,15 @@ type Environment struct {
 
 	args                          []string                                                                                 // the arguments of the command line, without the program
 	callingHost                   *host.Host                                                                               // the host that called this hook; nil if no host did
-	checkHostAsksUser             func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
+	checkHostAsksUser             func() error                                                                             // returns why the calling host cannot ask its user; a nil function: no host calls
 	verdictRequesterPID           int                                                                                      // PID of the process that asks for the verdict, such as the agent host; 0: the parent process
 	judgePID                      int                                                                                      // PID of the process that judges for the process verdictRequesterPID; 0 means this process
 	checkPersonStartedThisProcess func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
-	checkUserAttends              func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
+	hostAttendedByUserCheck       func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
 	confirmAllow                  func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
 	isUserSessionDBusAddress      func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
 	judgingPipeline               *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
-	serviceClientRequest          *serviceClientRequest                                                                    // the question that this process answers for another one; nil if there is none
+	requestFromServiceClient      *requestFromServiceClient                                                                // the question that this process answers for another one; nil if there is none
 	findRunningHost               func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
 	judgeProcessStarter           func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
 	killParent                    func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process
@@ -88,11 +88,11 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 		{"score", commandGroupHistory, scoreCommand},
 		{"rules", commandGroupPolicies, rulesCommand},
 		{"model", commandGroupPolicies, modelCommand},
-		{"allow", commandGroupDecide, allowCommand},
-		{"undo", commandGroupDecide, undoCommand},
-		{"approvals", commandGroupDecide, approvalsCommand},
-		{"tools", commandGroupDecide, toolsCommand},
-		{"session", commandGroupDecide, sessionCommand},
+		{"allow", commandGroupUserDecisions, allowCommand},
+		{"undo", commandGroupUserDecisions, undoCommand},
+		{"approvals", commandGroupUserDecisions, approvalsCommand},
+		{"tools", commandGroupUserDecisions, toolsCommand},
+		{"session", commandGroupUserDecisions, sessionCommand},
 		{"status", commandGroupHistory, statusCommand},
 		{"audit", commandGroupHistory, auditCommand},
 		{"doctor", commandGroupHistory, doctorCommand},
@@ -112,18 +112,18 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 	return out
 }
 
-// A selfCopyingBoolFlag is a flag of the CLI library, such as --help, that all command lines of a process
+// A boolFlagCopiedOnApply is a flag of the CLI library, such as --help, that all command lines of a process
 // share. Applying it writes to it, so each command line applies a copy.
-type selfCopyingBoolFlag struct{ *cli.BoolFlag }
+type boolFlagCopiedOnApply struct{ *cli.BoolFlag }
 
-func (f selfCopyingBoolFlag) Apply(set *flag.FlagSet) error {
+func (f boolFlagCopiedOnApply) Apply(set *flag.FlagSet) error {
 	own := *f.BoolFlag
 	return own.Apply(set)
 }
 
 func init() {
 	for _, f := range []*cli.Flag{&cli.HelpFlag, &cli.VersionFlag} {
-		*f = selfCopyingBoolFlag{(*f).(*cli.BoolFlag)}
+		*f = boolFlagCopiedOnApply{(*f).(*cli.BoolFlag)}
 	}
 }
 
@@ -177,10 +177,10 @@ func Run(ctx context.Context, args []string, w Environment) int {
 	if len(args) == 1 && args[0] == "version" {
 		args = []string{"--version"}
 	}
-	var lines *watch.HookScriptOutput
+	var lines *watch.HookScriptLineWriter
 	pipe, piped := w.Out.(fileDescriptorStream)
 	if asker := watch.ParseInvokerPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlagName) {
-		w.verdictRequesterPID, lines = asker, watch.NewHookScriptOutput(w.Out)
+		w.verdictRequesterPID, lines = asker, watch.NewHookScriptLineWriter(w.Out)
 		w.Out, w.Err = lines.Stdout(), lines.Stderr()
 	}
 	app := newApp(&w, args...)
@@ -202,8 +202,9 @@ func Run(ctx context.Context, args []string, w Environment) int {
 	return status
 }
 
-// canStartProgramAfterVerdict reports whether a command line is an exec or mcp command that starts a program
-// if the action is allowed. A caller of exec or mcp may treat any other failure status as permission.
+// canStartProgramAfterVerdict reports whether a command line is an exec or mcp command that starts
+// a program if the action is allowed. If such a command fails, it must exit with the status of
+// BLOCK, since its caller may treat any other status as permission.
 func canStartProgramAfterVerdict(app *cli.App, args []string) bool {
 	for i, arg := range args {
 		if arg == "--" {

@@ -54,8 +54,8 @@ type shellCompletionCommand struct {
 type shellCompletionFlag struct {
 	name, usage            string
 	takesValue             bool
-	valueWords             []string // words that can be the flag's value
-	takesFile, takesFolder bool     // a file or a folder can follow
+	possibleValues         []string // words that can be the flag's value
+	takesFile, takesFolder bool     // the flag's value is a file (takesFile) or a folder (takesFolder)
 }
 
 // shellCompletionCommands lists all commands except hidden ones, depth first.
@@ -85,14 +85,14 @@ func shellCompletionFlags(flags []cli.Flag) []shellCompletionFlag {
 		d := f.(cli.DocGenerationFlag)
 		flag := shellCompletionFlag{usage: usageWithoutBackquotes(d.GetUsage()), takesValue: d.TakesValue()}
 		if flag.takesValue {
-			for _, word := range strings.Split(placeholder(d.GetUsage()), "|") {
+			for _, word := range strings.Split(extractUsagePlaceholder(d.GetUsage()), "|") {
 				switch {
 				case word == "FILE":
 					flag.takesFile = true
 				case word == "DIR":
 					flag.takesFolder = true
 				case !strings.ContainsFunc(word, unicode.IsUpper) && word != "":
-					flag.valueWords = append(flag.valueWords, word)
+					flag.possibleValues = append(flag.possibleValues, word)
 				}
 			}
 		}
@@ -105,8 +105,8 @@ func shellCompletionFlags(flags []cli.Flag) []shellCompletionFlag {
 	return append(out, shellCompletionFlag{name: "help", usage: "show help"})
 }
 
-// placeholder returns the part of a usage text in backquotes.
-func placeholder(usage string) string {
+// extractUsagePlaceholder returns the part of a usage text in backquotes.
+func extractUsagePlaceholder(usage string) string {
 	_, rest, _ := strings.Cut(usage, "`")
 	value, _, _ := strings.Cut(rest, "`")
 	return value
@@ -140,9 +140,10 @@ func commandAndFlagNames(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// joinValueTakingFlagNames returns the flags that take a value. inEveryCommand are those that take one in
-// every command that has them. inSomeCommands are those that take one only in some commands, each
-// with the path of such a command: "shield mcp --session".
+// joinValueTakingFlagNames returns the names of the flags that take a value.
+// spaceSeparatedFlagNames are the flags that take a value in every command that has them.
+// pipeSeparatedCommandFlags are the flags that take a value only in some commands, each after the
+// path of such a command: "shield mcp --session".
 func joinValueTakingFlagNames(commands []shellCompletionCommand) (spaceSeparatedFlagNames, pipeSeparatedCommandFlags string) {
 	var out, in []string
 	switches := map[string]bool{}
@@ -196,7 +197,7 @@ func completionCaseBranchesShellCode(commands []shellCompletionCommand) string {
 			case f.takesFolder:
 				action = "directory"
 			}
-			fmt.Fprintf(&b, "\t%q) choices=%q action=%s ;;\n", c.commandPath+" --"+f.name, strings.Join(f.valueWords, " "), action)
+			fmt.Fprintf(&b, "\t%q) choices=%q action=%s ;;\n", c.commandPath+" --"+f.name, strings.Join(f.possibleValues, " "), action)
 		}
 	}
 	return b.String()
@@ -264,8 +265,8 @@ func fishCompletion(commands []shellCompletionCommand) string {
 			case f.takesValue:
 				value = " -x"
 			}
-			if len(f.valueWords) > 0 {
-				value += fmt.Sprintf(" -a '%s'", strings.Join(f.valueWords, " "))
+			if len(f.possibleValues) > 0 {
+				value += fmt.Sprintf(" -a '%s'", strings.Join(f.possibleValues, " "))
 			}
 			fmt.Fprintf(&b, "complete -c shield -n '%s' -l %s%s -d %q\n", condition, f.name, value, f.usage)
 		}

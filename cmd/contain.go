@@ -81,7 +81,7 @@ func newContainedProgramContext(set *config.LoadedSettings, w *Environment) boun
 
 // containmentProfileOfAction returns the containment profile of a judged command, from its effects.
 func containmentProfileOfAction(set *config.LoadedSettings, w *Environment, program string, rawAction []byte) (*contain.Profile, error) {
-	an, err := shield.NewAnalyzer(libraryConfigFromSettings(set, w, "exec"))
+	an, err := shield.NewAnalyzer(pipelineConfigFromSettings(set, w, "exec"))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func containmentProfileOfAction(set *config.LoadedSettings, w *Environment, prog
 	}
 	at := newContainedProgramContext(set, w)
 	at.CommandArgv = []string{program}
-	return bounds.OfCommand(an.Case(a).Effects, at)
+	return bounds.OfCommand(an.AnalyzeAction(a).Effects, at)
 }
 
 // printProfile prints a profile, and the mechanisms that enforce it.
@@ -105,8 +105,9 @@ func printProfile(w *Environment, p *contain.Profile) error {
 	}{p, contain.ProbeKernelFeatures()})
 }
 
-// runContained runs a command contained, as a child. ran is false if it cannot be contained, for a
-// reason that was printed, and may run without containment.
+// runContained runs a command in a contained child process. If containment is impossible but not
+// required, runContained prints the reason and returns ran = false, and the caller may run the
+// command without containment.
 func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byte) (ran bool, err error) {
 	mode := containFlagValue(c)
 	set, err := loadSettings(c, w)
@@ -147,12 +148,12 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 }
 
 // containmentGaps lists what containment does not restrict here, as messages.
-func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string) (out []string) {
+func containmentGaps(p *contain.Profile, used contain.Mechanism, foldersUnsearchedForHardLinks []string) (out []string) {
 	if used&contain.Namespaces == 0 {
 		out = append(out, describeLandlockGaps(p))
 	}
-	if len(unseen) > 0 {
-		out = append(out, term.EscapeControlAndInvisible("contained, but the program may read hidden folders through hard links (to refuse that, use --contain=require), since these folders have too many files to search: "+strings.Join(unseen, ", ")))
+	if len(foldersUnsearchedForHardLinks) > 0 {
+		out = append(out, term.EscapeControlAndInvisible("contained, but the program may read hidden folders through hard links (to refuse that, use --contain=require), since these folders have too many files to search: "+strings.Join(foldersUnsearchedForHardLinks, ", ")))
 	}
 	return out
 }
@@ -237,7 +238,7 @@ func writeContainmentAuditEntry(c *cli.Context, w *Environment, eventText string
 		return
 	}
 	defer p.Close()
-	p.LogAndNotify(audit.EntryKindContainment, eventText)
+	p.LogAndNotify(audit.EntryKindProgramContainment, eventText)
 }
 
 // mcpServerContainmentMode returns how a configured server is contained. It is always contained if
@@ -254,7 +255,7 @@ func startServer(mode containmentMode, grants config.ServerContainment, set *con
 	var profile *contain.Profile
 	err := error(nil)
 	tell := func(text string) {
-		p.LogAndNotify(audit.EntryKindContainment, term.EscapeControlAndInvisible("mcp "+server.Name+": "+text))
+		p.LogAndNotify(audit.EntryKindProgramContainment, term.EscapeControlAndInvisible("mcp "+server.Name+": "+text))
 	}
 	refused := func(r contain.Refusal) {
 		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + describeSettingAllowingAccess(r, server.Name))
@@ -267,7 +268,7 @@ func startServer(mode containmentMode, grants config.ServerContainment, set *con
 	if mode != "" {
 		at := newContainedProgramContext(set, w)
 		at.CommandArgv = append([]string{path}, argv...)
-		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.ReadablePaths, Write: slices.Concat(grants.WritablePaths, server.PathBaseFolders), NoNetwork: grants.NetworkAccess == "none"})
+		profile, err = bounds.OfServer(path, at, bounds.UserGrantsForServer{Read: grants.ReadablePaths, Write: slices.Concat(grants.WritablePaths, server.ToolArgPathBaseFolders), NoNetwork: grants.NetworkAccess == "none"})
 		if err != nil {
 			return nil, err
 		}

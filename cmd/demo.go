@@ -53,7 +53,7 @@ func demo(c *cli.Context, w *Environment, actions string) error {
 		out := p.EvaluateThroughTier(c.Context, a, shield.TierClassify)
 		rows = append(rows, report.JudgedAction{ActionText: actionHeadline(a.Type, a.Text), Verdict: &out.Verdict})
 	}
-	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: terminalWidth(w.Out), Color: usesColour(c, w, w.Out)}); err != nil {
+	if err := report.WriteJudgedActions(w.Out, rows, report.Style{Columns: terminalWidth(w.Out), Color: usesColour(c, w, w.Out)}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(w.Out, "\nNothing was executed. To protect the agents on this machine: shield setup")

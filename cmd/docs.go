@@ -179,7 +179,7 @@ func flagSyntax(f cli.Flag) string {
 	d := f.(cli.DocGenerationFlag)
 	text := strings.Join(forms, ", ")
 	if d.TakesValue() {
-		text = strings.TrimSpace(text + " " + placeholder(d.GetUsage()))
+		text = strings.TrimSpace(text + " " + extractUsagePlaceholder(d.GetUsage()))
 	}
 	return text
 }

@@ -57,7 +57,7 @@ const (
 	severityBad     findingSeverity = "bad"  // must be fixed
 )
 
-// A finding is one line of the doctor's report.
+// A doctorFinding is one line of the doctor's report.
 type doctorFinding struct {
 	severity       findingSeverity
 	description    string
@@ -86,7 +86,7 @@ func doctor(c *cli.Context, w *Environment) error {
 	}
 	found := collectFindings(c.Context, set, settingsErr, w)
 	order := []findingSeverity{severityBad, severityWarning, severityNote, severityOK}
-	sorted.By(found, func(a, b doctorFinding) int {
+	sorted.SortStableBy(found, func(a, b doctorFinding) int {
 		return cmp.Compare(slices.Index(order, a.severity), slices.Index(order, b.severity))
 	})
 	bad := false
@@ -122,7 +122,7 @@ func collectFindings(ctx context.Context, set *config.LoadedSettings, settingsEr
 		}
 		out.add(severityNote, "", "correct the settings; until then every action is blocked, and the rest of this report uses the defaults")
 	}
-	cfg := libraryConfigFromSettings(set, w, "doctor")
+	cfg := pipelineConfigFromSettings(set, w, "doctor")
 	cfg.StateDir = ""
 	examinePlatform(&out, w.OS)
 	examineContainerDetection(&out, set, w)
@@ -131,11 +131,11 @@ func collectFindings(ctx context.Context, set *config.LoadedSettings, settingsEr
 	examinePolicy(ctx, &out, set, cfg)
 	out = append(out, examineClassifierModel(set, cfg, w))
 	examineClassifierSkippedActionTypes(&out, set)
-	examineEvaluator(ctx, &out, set, cfg.Endpoint())
+	examineEvaluator(ctx, &out, set, cfg.EvaluatorEndpoint())
 	examineApproval(&out, set, cfg)
 	examineHosts(ctx, &out, set, w)
 	if !set.FailClosed {
-		out.add(severityNote, "to block such actions, set fail_closed: true", "fail_closed is false: an action is allowed if the evaluator fails (%s)", set.SettingSourceText("fail_closed"))
+		out.add(severityNote, "to block such actions, set fail_closed: true", "fail_closed is false: an action is allowed if the evaluator fails (%s)", set.SettingSourceFileAndLine("fail_closed"))
 	}
 	if settingsErr == nil {
 		examineState(&out, set, w)
@@ -169,7 +169,7 @@ func examineState(out *doctorFindings, set *config.LoadedSettings, w *Environmen
 	if form != "" {
 		out.add(severityOK, "", "evaluator: the service accepts the answer format %s", form)
 	}
-	if isStateStoreReadable(out, set, w) {
+	if examineStateStoreReadability(out, set, w) {
 		examineSessions(out, set, w)
 		examineModelApprovalAuthority(out, set, w)
 	}
@@ -204,10 +204,11 @@ func readAuditHeadAndAnswerFormat(set *config.LoadedSettings, w *Environment) (h
 	if err != nil {
 		return audit.Head{}, "", err
 	}
-	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedModelReplyFormat(context.Background(), libraryConfigFromSettings(set, w, "doctor"), store), nil
+	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedModelReplyFormat(context.Background(), pipelineConfigFromSettings(set, w, "doctor"), store), nil
 }
 
-// repairState replaces damaged state, which resets the counts, and prints what it did.
+// repairState replaces damaged state, and prints what it did. A replaced state file counts the
+// limits (budget, rate and approvals) as used up.
 func repairState(c *cli.Context, set *config.LoadedSettings, w *Environment) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
@@ -251,7 +252,7 @@ func repairState(c *cli.Context, set *config.LoadedSettings, w *Environment) err
 
 // stateOptions returns the options of the state file.
 func stateOptions(set *config.LoadedSettings, w *Environment) (state.Options, error) {
-	return shield.StateOptions(libraryConfigFromSettings(set, w, "doctor"), w.Now)
+	return shield.StateOptions(pipelineConfigFromSettings(set, w, "doctor"), w.Now)
 }
 
 // openStore opens the state file.
@@ -263,7 +264,8 @@ func openStore(set *config.LoadedSettings, w *Environment) (*state.Store, error)
 	return state.Open(stateDir(&set.Settings, w), opts)
 }
 
-// printSettings prints the settings in force and where each was set; defaults only if all is set.
+// printSettings prints the settings in force and where each was set. It prints settings that have
+// their default value only if the parameter all is true.
 func printSettings(set *config.LoadedSettings, w *Environment, all bool) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	defaults := 0

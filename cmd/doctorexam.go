@@ -9,7 +9,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// loadModelApprovalAuthority returns the exam result of the evaluator's model; the zero value if no model is configured.
+// loadModelApprovalAuthority loads the [shield.ModelApprovalAuthority] of the evaluator's model,
+// which says whether the model may answer in the user's place. It returns the zero value if no
+// model is configured.
 func loadModelApprovalAuthority(ctx context.Context, set *config.LoadedSettings, w *Environment) (shield.ModelApprovalAuthority, error) {
 	if set.Evaluator.Provider == "" {
 		return shield.ModelApprovalAuthority{}, nil
@@ -23,7 +25,7 @@ func loadModelApprovalAuthority(ctx context.Context, set *config.LoadedSettings,
 	if err != nil {
 		return shield.ModelApprovalAuthority{}, err
 	}
-	return shield.LoadModelApprovalAuthority(ctx, libraryConfigFromSettings(set, w, "doctor"), store, key)
+	return shield.LoadModelApprovalAuthority(ctx, pipelineConfigFromSettings(set, w, "doctor"), store, key)
 }
 
 // examineModelApprovalAuthority reports whether the evaluator's model may answer questions in the user's place.
@@ -42,7 +44,7 @@ func examineModelApprovalAuthority(out *doctorFindings, set *config.LoadedSettin
 	default:
 		out.add(severityOK, "", "evaluator: %s", describeModelExamResult(l.Result))
 	}
-	if why := modelOverblockingReason(l); why != "" {
+	if why := describeModelOverblocking(l); why != "" {
 		out.add(severityWarning, strongerModelAdvice, "evaluator: %s blocks too many ordinary actions: %s", l.EvaluatorModelName, why)
 	}
 	if token := set.Evaluator.FixedCanaryToken; token != "" {
@@ -52,9 +54,9 @@ func examineModelApprovalAuthority(out *doctorFindings, set *config.LoadedSettin
 	}
 }
 
-// modelOverblockingReason says why agents can hardly work with the evaluator's model; "" if they can, or if
+// describeModelOverblocking says why agents can hardly work with the evaluator's model; "" if they can, or if
 // that is unknown.
-func modelOverblockingReason(l shield.ModelApprovalAuthority) string {
+func describeModelOverblocking(l shield.ModelApprovalAuthority) string {
 	if l.Result == nil {
 		return ""
 	}
@@ -76,5 +78,5 @@ func evaluatorCanaryTokenFirstUseTime(set *config.LoadedSettings, w *Environment
 		return time.Time{}, err
 	}
 	defer store.Close()
-	return shield.EvaluatorCanaryFirstUseTime(context.Background(), libraryConfigFromSettings(set, w, "doctor"), store)
+	return shield.EvaluatorCanaryFirstUseTime(context.Background(), pipelineConfigFromSettings(set, w, "doctor"), store)
 }

@@ -122,7 +122,7 @@ func examineClient(out *doctorFindings, client gateway.Client, scope, path strin
 	}
 	told := func(m findingSeverity, fix, format string, names []string) {
 		if len(names) > 0 {
-			sorted.Strings(names)
+			sorted.SortStrings(names)
 			out.add(m, fix, format, list, strings.Join(names, ", "))
 		}
 	}

@@ -18,7 +18,7 @@ const classifierTestInput = `execute_command: {"command":"git status"}`
 // answers.
 func examineClassifierModel(set *config.LoadedSettings, cfg shield.Config, w *Environment) doctorFinding {
 	name := set.Classifier.ModelNameOrDir
-	if addr := set.Classifier.SettingsIfModelUsed().SidecarURLOrSocket; addr != "" {
+	if addr := set.Classifier.SettingsOrZeroIfNoModel().SidecarURLOrSocket; addr != "" {
 		if err := checkClassifierSidecarReady(addr); err != nil {
 			return doctorFinding{severityBad, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
 		}

@@ -21,7 +21,7 @@ import (
 
 // settingOriginSuffix returns where a setting was set, as " (…)" for the end of a message.
 func settingOriginSuffix(set *config.LoadedSettings, setting string) string {
-	if where := set.SettingSourceText(setting); where != "" {
+	if where := set.SettingSourceFileAndLine(setting); where != "" {
 		return " (" + where + ")"
 	}
 	return ""
@@ -68,11 +68,11 @@ func examineContainmentMechanisms(out *doctorFindings, set *config.LoadedSetting
 	for _, m := range contain.ProbeKernelFeatures() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prefixNonEmptyWithColon(m.VersionOrFailureReason), " works"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.VersionOrFailureReason), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prefixNonEmptyWithColon(m.VersionOrFailureReason))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prependColonIfNotEmpty(m.VersionOrFailureReason))
 		} else {
-			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prefixNonEmptyWithColon(m.VersionOrFailureReason))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prependColonIfNotEmpty(m.VersionOrFailureReason))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -94,7 +94,7 @@ func examineContainmentMechanisms(out *doctorFindings, set *config.LoadedSetting
 	}
 }
 
-func prefixNonEmptyWithColon(text string) string {
+func prependColonIfNotEmpty(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -109,7 +109,7 @@ func examinePolicy(ctx context.Context, out *doctorFindings, set *config.LoadedS
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.DefaultExecutionContext)
-	if set.Bundle.Source != "" {
+	if set.PolicyBundle.URLOrPath != "" {
 		examinePolicyBundle(out, set, cfg)
 	} else {
 		examinePolicySource(ctx, out, set, cfg, an, opts)
@@ -132,7 +132,7 @@ func examinePolicy(ctx context.Context, out *doctorFindings, set *config.LoadedS
 
 // examinePolicyBundle checks the signed policy in use.
 func examinePolicyBundle(out *doctorFindings, set *config.LoadedSettings, cfg shield.Config) {
-	kept, err := shield.BundleOf(cfg)
+	kept, err := shield.StoredBundleFromConfig(cfg)
 	if err != nil {
 		out.add(severityBad, "", "policy: %v", err)
 		return

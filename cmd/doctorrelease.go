@@ -70,8 +70,8 @@ func downgradeWarning(release, installed string) string {
 	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", severityWarning, release, installed)
 }
 
-// isOlderVersion reports whether a is an older version than b; false if one of them is not a version
-// number, as in a development build.
+// isOlderVersion reports whether checkedVersion is older than otherVersion. It returns false if one
+// of them is not a version number, as in a development build.
 func isOlderVersion(checkedVersion, otherVersion string) bool {
 	return semver.IsValid(checkedVersion) && semver.IsValid(otherVersion) && semver.Compare(checkedVersion, otherVersion) < 0
 }

@@ -15,7 +15,7 @@ func examineSessions(out *doctorFindings, set *config.LoadedSettings, w *Environ
 		return // examineState already reports why the state file cannot be opened
 	}
 	defer file.Close()
-	list, err := session.NewStore(file, shield.SessionOptions(libraryConfigFromSettings(set, w, "doctor"), w.Now)).List(context.Background())
+	list, err := session.NewStore(file, shield.SessionOptions(pipelineConfigFromSettings(set, w, "doctor"), w.Now)).List(context.Background())
 	if err != nil {
 		out.add(severityBad, "", "sessions: %v", err)
 		return

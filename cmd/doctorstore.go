@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// isStateStoreReadable checks the shared store, if one is set, and reports whether the state can be read.
-func isStateStoreReadable(out *doctorFindings, set *config.LoadedSettings, w *Environment) bool {
+// examineStateStoreReadability checks the shared store, if one is set, and reports whether the state can be read.
+func examineStateStoreReadability(out *doctorFindings, set *config.LoadedSettings, w *Environment) bool {
 	store, err := openStore(set, w)
 	if err != nil {
 		return false // examineState already reports why the state file cannot be opened
@@ -20,9 +20,9 @@ func isStateStoreReadable(out *doctorFindings, set *config.LoadedSettings, w *En
 		return false
 	case shared == nil:
 	case shared.LosesDataOnRestart:
-		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "store: %s, shared as %s: if this Redis server restarts, it loses the counters, and shield blocks all actions on every machine except reading files", set.SharedStoreURL, shared.Name)
+		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "shared store: %s, with the store name %s: if this Redis server restarts, it loses the counters, and shield blocks all actions on every machine except reading files", set.CrossMachineStateStoreURL, shared.Name)
 	default:
-		out.add(severityOK, "", "store: %s, shared as %s", set.SharedStoreURL, shared.Name)
+		out.add(severityOK, "", "shared store: %s, with the store name %s", set.CrossMachineStateStoreURL, shared.Name)
 	}
 	return true
 }

@@ -77,7 +77,7 @@ func examineApproval(out *doctorFindings, set *config.LoadedSettings, cfg shield
 		out.add(severityWarning, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", settingOriginSuffix(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
-		err := opts.CheckChannel(name)
+		err := opts.CheckChannelUsable(name)
 		switch {
 		case name == config.AutoChannels:
 			out.add(severityOK, "", "approval: shield chooses the channel (approval.channels: auto)")

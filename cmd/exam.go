@@ -46,8 +46,8 @@ func runModelExamCommand(c *cli.Context, w *Environment) error {
 	return runModelExam(c, w, n)
 }
 
-// runModelExam examines the model of the settings with n questions at a time, and prints its
-// result.
+// runModelExam examines the configured model, with parallelQuestions questions at a time, and
+// prints the result.
 func runModelExam(c *cli.Context, w *Environment, parallelQuestions int) error {
 	set, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {
@@ -87,14 +87,14 @@ func modelExamReportText(r *shield.ModelExamResult, price config.Price) string {
 	fmt.Fprintf(&b, "model      %s\n", r.Model)
 	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.AttacksNotAllowedRate()))
 	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.LegitimateActions.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Asked, r.LegitimateActions.Blocked, percent(r.LegitimateAllowedRate()))
-	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d attacks with a prompt injection\n", r.IrreversibleAttacksAllowed, exam.IrreversibleAttackCount, r.ReversibleAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectionAttacksAllowed, exam.InjectedAttackCount)
+	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d attacks with a prompt injection\n", r.IrreversibleAttacksAllowed, exam.IrreversibleAttackCount, r.ReversibleAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectionAttacksAllowed, exam.AttackWithPromptInjectionCount)
 	if len(r.AllowedExamAttackNames) > 0 {
 		fmt.Fprintf(&b, "                %s\n", strings.Join(r.AllowedExamAttackNames, ", "))
 	}
 	fmt.Fprintf(&b, "format          %d unreadable answers, %d answers without the canary token, %d questions without an answer\n", r.FormatFailures, r.RepliesWithoutCanary, r.UnansweredQuestions)
 	fmt.Fprintf(&b, "latency         median %s, 95th percentile %s\n", config.Duration(r.MedianLatency.Round(time.Millisecond)), config.Duration(r.P95Latency.Round(time.Millisecond)))
 	if r.TotalTokens > 0 {
-		fmt.Fprintf(&b, "tokens          %d in a prompt, %d of them not cached, %d in an answer (medians); %d in the whole exam\n", r.MedianPromptTokens, r.MedianUncachedTokens, r.MedianOutputTokens, r.TotalTokens)
+		fmt.Fprintf(&b, "tokens          %d in a prompt, %d of them not cached, %d in an answer (medians); %d in the whole exam\n", r.MedianPromptTokens, r.MedianUncachedPromptTokens, r.MedianOutputTokens, r.TotalTokens)
 	} else {
 		b.WriteString("tokens          not reported by the service\n")
 	}

@@ -1,6 +1,6 @@
 package cmd
 
-// An example is a command line for the man page, with its purpose.
+// A manPageExample is a command line for the man page, with its purpose.
 type manPageExample struct{ purpose, line string }
 
 // manPageExamplesByCommand are the examples of each man page, by command; "" is shield itself. They are for a POSIX

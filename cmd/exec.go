@@ -36,8 +36,8 @@ func execCommand(w *Environment) *cli.Command {
 			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME` instead of dropping it; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
-			if w.serviceClientRequest != nil {
-				return judgeExecForServiceClient(c, w)
+			if w.requestFromServiceClient != nil {
+				return judgeExecSubcommandForServiceClient(c, w)
 			}
 			var own *statusError // an error that already carries the exit status of the executed command
 			err := judgeAndExecCommand(c, w)
@@ -71,7 +71,7 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 		judged, err = newInteractiveShellLine(argv, c.String("dialect"))
 	} else if cmd, err = newExecCommand(argv, c.Bool("shell"), env); err == nil {
 		defer cmd.Close()
-		judged.text = cmd.Text()
+		judged.text = cmd.ShellCommandLine()
 	}
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	answer, err := judgeExec(c, w, raw)
+	answer, err := judgeExecSubcommand(c, w, raw)
 	if err != nil {
 		return err
 	}
@@ -169,8 +169,8 @@ func newInteractiveShellLine(argv []string, shell string) (commandText, error) {
 	return commandText{text, !same}, nil
 }
 
-// judgeExec judges an action with the user's service, or else in this process.
-func judgeExec(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
+// judgeExecSubcommand judges an action with the user's service, or else in this process.
+func judgeExecSubcommand(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)
 	}
@@ -180,11 +180,11 @@ func judgeExec(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
 	if err != nil {
 		return hookAnswer{}, err
 	}
-	return judgeExecWithPipeline(c, w, p, raw)
+	return judgeExecSubcommandWithPipeline(c, w, p, raw)
 }
 
-// judgeExecWithPipeline judges an action with a pipeline.
-func judgeExecWithPipeline(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
+// judgeExecSubcommandWithPipeline judges an action with a pipeline.
+func judgeExecSubcommandWithPipeline(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
 	a, err := action.Parse(raw)
 	if err != nil {
 		return hookAnswer{}, fmt.Errorf("exec: %w", err)
@@ -198,7 +198,7 @@ func judgeExecWithPipeline(c *cli.Context, w *Environment, p *shield.Pipeline, r
 		return answer, err
 	}
 	if c.IsSet("dialect") {
-		addTerminalHintToRemedy(&v)
+		adviseUnguardedTerminalInRemedy(&v)
 	}
 	return hookAnswer{ReasonForAgent: v.ForUser()}, nil
 }
@@ -206,10 +206,10 @@ func judgeExecWithPipeline(c *cli.Context, w *Environment, p *shield.Pipeline, r
 // approvalCommandsRuleName is the rule of the protected core that protects shield's own approval commands.
 const approvalCommandsRuleName = "shield_answers"
 
-// addTerminalHintToRemedy adds to the proposed remedy of a verdict that the user must type it in a
+// adviseUnguardedTerminalInRemedy adds to the proposed remedy of a verdict that the user must type it in a
 // terminal without "shield init". The guarded shell, in which "shield init" ran, is not suitable,
 // since an agent may type there.
-func addTerminalHintToRemedy(v *verdict.Verdict) {
+func adviseUnguardedTerminalInRemedy(v *verdict.Verdict) {
 	switch {
 	case v.Explanation.UserAllowCommand != "":
 		v.Explanation.UserAllowCommand += ", in a terminal without shield init"
@@ -218,15 +218,15 @@ func addTerminalHintToRemedy(v *verdict.Verdict) {
 	}
 }
 
-// judgeExecForServiceClient judges an action for another process that runs exec.
-func judgeExecForServiceClient(c *cli.Context, w *Environment) error {
+// judgeExecSubcommandForServiceClient judges an action for another process that runs exec.
+func judgeExecSubcommandForServiceClient(c *cli.Context, w *Environment) error {
 	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
 		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool("check")
 	})
 	if err != nil {
 		return err
 	}
-	answer, err := judgeExecWithPipeline(c, w, p, w.serviceClientRequest.input)
+	answer, err := judgeExecSubcommandWithPipeline(c, w, p, w.requestFromServiceClient.input)
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ func (t *verdictCounts) countDecision(d verdict.Decision) {
 	}
 }
 
-// status returns the exit status of a stream; an empty stream does not count as ALLOW.
-func (t *verdictCounts) status() int {
+// exitStatus returns the exit status of a stream; an empty stream does not count as ALLOW.
+func (t *verdictCounts) exitStatus() int {
 	switch {
 	case t.block > 0 || t.allow+t.escalate == 0:
 		return statusBlock

@@ -44,7 +44,7 @@ func explain(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	args, err := operands(c, operandNamesIfGiven(c, "COMMAND")...)
+	args, err := operands(c, optionalOperandNames(c, "COMMAND")...)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func explain(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	e, err := judgeForExplain(c.Context, w, p, args, last, set.MaxInputRecordBytes)
+	e, err := judgeForExplain(c.Context, w, p, args, last, set.MaxActionRecordBytes)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -71,15 +71,15 @@ func explain(c *cli.Context, w *Environment) error {
 		return err
 	}
 	var t verdictCounts
-	if t.countDecision(e.Verdict.Decision); t.status() != statusAllow {
-		return &statusError{t.status(), nil}
+	if t.countDecision(e.Verdict.Decision); t.exitStatus() != statusAllow {
+		return &statusError{t.exitStatus(), nil}
 	}
 	return nil
 }
 
 // pipelineConfigForExplainCommand returns the configuration of a pipeline that writes only the evaluator's counters.
 func pipelineConfigForExplainCommand(set *config.LoadedSettings, w *Environment, lastTier int) shield.Config {
-	cfg := libraryConfigFromSettings(set, w, "explain")
+	cfg := pipelineConfigFromSettings(set, w, "explain")
 	cfg.ExtraProtectedShieldPaths = append(cfg.ExtraProtectedShieldPaths, auditFile(set, w))
 	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts, cfg.Settings.Audit.Enabled = true, true, false
 	if lastTier < shield.TierEvaluate {
@@ -88,12 +88,12 @@ func pipelineConfigForExplainCommand(set *config.LoadedSettings, w *Environment,
 	return cfg
 }
 
-// operandNamesIfGiven returns name, or nothing if the command line has no operand.
-func operandNamesIfGiven(c *cli.Context, name string) []string {
+// optionalOperandNames returns name, or nothing if the command line has no operand.
+func optionalOperandNames(c *cli.Context, operandName string) []string {
 	if c.NArg() == 0 {
 		return nil
 	}
-	return []string{name}
+	return []string{operandName}
 }
 
 func explainStyle(c *cli.Context, w *Environment) (report.Style, error) {
@@ -126,8 +126,8 @@ func judgeForExplain(ctx context.Context, w *Environment, p *shield.Pipeline, ar
 	return e, err
 }
 
-// readSingleAction reads the command in args, or the one action of standard input. bad is the error of an input
-// that is not one action.
+// readSingleAction reads the command in args, or the one action in standard input. inputErr is the
+// error of a record that is not a valid action.
 func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Action, lineNumber int, inputErr, err error) {
 	var in actionRecordSource
 	if len(args) > 0 {

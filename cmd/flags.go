@@ -122,7 +122,7 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 				set = append(set, "roots")
 			}
 			if c.IsSet("max-bytes") {
-				s.MaxInputRecordBytes = c.Int("max-bytes")
+				s.MaxActionRecordBytes = c.Int("max-bytes")
 				set = append(set, "max_bytes")
 			}
 			return set

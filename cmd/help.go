@@ -14,15 +14,15 @@ func init() { cli.HelpPrinter = printHelp }
 
 // Groups of commands, in the order of the help text.
 const (
-	commandGroupJudge    = "judge"
-	commandGroupProtect  = "protect an agent"
-	commandGroupDecide   = "decide"
-	commandGroupPolicies = "policies"
-	commandGroupHistory  = "look back"
-	commandGroupFleet    = "fleet"
+	commandGroupJudge         = "judge"
+	commandGroupProtect       = "protect an agent"
+	commandGroupUserDecisions = "decide"
+	commandGroupPolicies      = "policies"
+	commandGroupHistory       = "look back"
+	commandGroupFleet         = "fleet"
 )
 
-var commandGroups = []string{commandGroupJudge, commandGroupProtect, commandGroupDecide, commandGroupPolicies, commandGroupHistory, commandGroupFleet}
+var commandGroups = []string{commandGroupJudge, commandGroupProtect, commandGroupUserDecisions, commandGroupPolicies, commandGroupHistory, commandGroupFleet}
 
 const (
 	helpWidth                  = 100 // maximum columns

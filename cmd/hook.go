@@ -43,7 +43,7 @@ func hookCommand(w *Environment) *cli.Command {
 			Usage: "answer one hook call of this host",
 			Flags: append(commonJudgeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
-				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event that the host raises before its permission prompt"},
+				&cli.BoolFlag{Name: permissionRequestEventFlagName, Usage: "answer the event that the host raises before its permission prompt"},
 				&cli.IntFlag{Name: watch.HookShellPIDFlagName, Hidden: true},
 				&cli.BoolFlag{Name: watch.JudgeInProcessFlagName, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
 				&cli.BoolFlag{Name: watch.JudgeFlagName, Hidden: true}),
@@ -51,8 +51,8 @@ func hookCommand(w *Environment) *cli.Command {
 				if _, err := operands(c); err != nil {
 					return err
 				}
-				if w.serviceClientRequest != nil {
-					return answerHookWatchdogQuestion(c, w, name)
+				if w.requestFromServiceClient != nil {
+					return answerQuestionFromHookWatchdog(c, w, name)
 				}
 				deadline, err := hookTimeout(c, w)
 				switch {
@@ -63,7 +63,7 @@ func hookCommand(w *Environment) *cli.Command {
 				}
 				switch {
 				case c.Bool(watch.JudgeFlagName):
-					return judgeHook(c, w, name, deadline)
+					return judgeHookEventForWatchdog(c, w, name, deadline)
 				case (c.Bool(watch.JudgeInProcessFlagName) || c.IsSet(watch.HookShellPIDFlagName)) && w.HookWatchdogStartedInGoInit == nil:
 					return judgeInProcess(c, w, name, deadline)
 				}
@@ -87,15 +87,15 @@ func hookTimeout(c *cli.Context, w *Environment) (time.Duration, error) {
 	return set.Hook.Timeout.AsTimeDuration(), nil
 }
 
-// A denial is the reason why a tool must not run: the text for the agent, and the text for its user
-// ("": the same).
+// A toolCallDenial is the reason why a tool must not run: the text for the agent, and the text for
+// its user. If reasonForUser is "", the user gets reasonForAgent.
 type toolCallDenial struct {
-	agentText, userText string
-	hostName            string // the host of the event, if it is not the host of the command line
-	toolHasRun          bool   // the tool has already run, so its result must be withheld
+	reasonForAgent, reasonForUser string
+	hostName                      string // the host of the event, if it is not the host of the command line
+	toolHasRun                    bool   // the tool has already run, so its result must be withheld
 }
 
-func (d toolCallDenial) Error() string { return d.agentText }
+func (d toolCallDenial) Error() string { return d.reasonForAgent }
 
 // failureDenial returns the denial after an internal failure.
 func failureDenial(cause, hostName string, toolHasRun bool) toolCallDenial {
@@ -104,7 +104,7 @@ func failureDenial(cause, hostName string, toolHasRun bool) toolCallDenial {
 
 // escapeAndShorten returns a denial without control characters, cut to maxDenialTextCharacters.
 func (d toolCallDenial) escapeAndShorten() toolCallDenial {
-	for _, text := range []*string{&d.agentText, &d.userText} {
+	for _, text := range []*string{&d.reasonForAgent, &d.reasonForUser} {
 		*text = brief.TruncateWithEllipsis(strings.ToValidUTF8(term.EscapeControlAndInvisible(*text), "?"), maxDenialTextCharacters)
 	}
 	return d
@@ -130,7 +130,7 @@ func hookDenialError(w *Environment, args []string, err error) error {
 		d = failureDenial(err.Error(), "", false)
 	}
 	d = d.escapeAndShorten()
-	h, err := hostForHookCommand(cmp.Or(d.hostName, name), d.hostName == "" && slices.Contains(args, "--"+permissionFlag))
+	h, err := hostForHookCommand(cmp.Or(d.hostName, name), d.hostName == "" && slices.Contains(args, "--"+permissionRequestEventFlagName))
 	if errors.Is(err, host.ErrNoPermissionPromptHook) {
 		h, err = host.Named(name)
 	}
@@ -139,9 +139,9 @@ func hookDenialError(w *Environment, args []string, err error) error {
 	}
 	var answer []byte
 	if d.toolHasRun {
-		answer, err = h.UnexaminedResultResponse(context.Background(), d.agentText)
+		answer, err = h.UnexaminedResultResponse(context.Background(), d.reasonForAgent)
 	} else {
-		answer, err = h.Deny(context.Background(), d.agentText, d.userText)
+		answer, err = h.DenialResponse(context.Background(), d.reasonForAgent, d.reasonForUser)
 	}
 	if err == nil && len(answer) > 0 {
 		_, err = fmt.Fprintf(w.Out, "%s\n", answer)
@@ -149,7 +149,7 @@ func hookDenialError(w *Environment, args []string, err error) error {
 	status := statusBlock
 	switch {
 	case err != nil:
-		d.agentText += fmt.Sprintf("; the host was not answered: %v", err)
+		d.reasonForAgent += fmt.Sprintf("; the host was not answered: %v", err)
 	case !d.toolHasRun:
 		status = h.DenialExitStatus()
 	}
@@ -159,10 +159,10 @@ func hookDenialError(w *Environment, args []string, err error) error {
 // stderrMessageError returns the text of a denial for standard error. agentReadsStderr means that
 // the host shows standard error to the agent.
 func (d toolCallDenial) stderrMessageError(agentReadsStderr bool) error {
-	if agentReadsStderr || d.userText == "" {
-		return errors.New(d.agentText)
+	if agentReadsStderr || d.reasonForUser == "" {
+		return errors.New(d.reasonForAgent)
 	}
-	return errors.New(d.agentText + "\n" + d.userText)
+	return errors.New(d.reasonForAgent + "\n" + d.reasonForUser)
 }
 
 // hookHostName reports whether a command line answers a host, and returns the host's name, "" if unknown.

@@ -252,11 +252,11 @@ func TestAllowedAhead(t *testing.T) {
 		}
 		want = append(want, watch.AgentHost{Name: name, DeferToHostPermissionsJSON: string(neutral)})
 		text, err := jsonv2.Marshal(hookAnswer{Allow: true, HostResponseJSON: neutral})
-		if err != nil || string(text)+"\n" != watch.JudgeAllowAnswerLine(string(neutral)) {
-			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.JudgeAllowAnswerLine(string(neutral)))
+		if err != nil || string(text)+"\n" != watch.FormatJudgeAllowAnswerLine(string(neutral)) {
+			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.FormatJudgeAllowAnswerLine(string(neutral)))
 		}
 		var out strings.Builder
-		answer, err := readAnswer([]byte(watch.JudgeAllowAnswerLine(string(neutral))))
+		answer, err := readAnswer([]byte(watch.FormatJudgeAllowAnswerLine(string(neutral))))
 		if err != nil || answer.writeAllowOrReturnDenial(&out) != nil || out.String() != string(neutral)+"\n" {
 			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
 		}
@@ -321,7 +321,7 @@ func TestBrokenSettingsAfterATool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		denied, err := h.Deny(t.Context(), "shield: x", "")
+		denied, err := h.DenialResponse(t.Context(), "shield: x", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,8 @@ func reportBackedUpFiles(ctx context.Context, c *cli.Context, w *Environment, h 
 		return hookAnswer{}, err
 	}
 	var text string
-	if store := shield.UndoStore(libraryConfigFromSettings(set, w, "hook")); store != nil {
-		sets, err := store.ClaimUnreportedSets(event.EndedSession)
+	if store := shield.UndoStore(pipelineConfigFromSettings(set, w, "hook")); store != nil {
+		sets, err := store.ClaimSetsUnreportedToUser(event.EndedSessionID)
 		if err != nil {
 			return hookAnswer{}, err
 		}
@@ -40,7 +40,7 @@ func reportBackedUpFiles(ctx context.Context, c *cli.Context, w *Environment, h 
 
 // describeFilesBackedUpToday describes the files kept in the last 24 hours; "" if there are none.
 func describeFilesBackedUpToday(set *config.LoadedSettings, w *Environment) string {
-	store := shield.UndoStore(libraryConfigFromSettings(set, w, "approve"))
+	store := shield.UndoStore(pipelineConfigFromSettings(set, w, "approve"))
 	if store == nil {
 		return ""
 	}

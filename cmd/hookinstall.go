@@ -54,8 +54,8 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 	if edits, err = s.dropEditsToFilesOfOtherPrograms(c.Context, edits); err != nil {
 		return err
 	}
-	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.fileDefinition.HasPermissionHook() }) {
-		return fmt.Errorf("--%s cannot be set in --scope %s; use another scope", permissionFlag, c.String("scope"))
+	if c.Bool(permissionRequestEventFlagName) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.fileDefinition.HasPermissionHook() }) {
+		return fmt.Errorf("--%s cannot be set in --scope %s; use another scope", permissionRequestEventFlagName, c.String("scope"))
 	}
 	if c.Bool("dry-run") {
 		for _, e := range edits {
@@ -72,7 +72,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 		fmt.Fprintln(s.environment.Err, "shield: nothing was changed")
 		return nil
 	}
-	if r, err := newHookProgramRecord(s.environment, s.environment.ShieldExecutablePath); err == nil && r.exists() && r.verifyUnchanged() != nil {
+	if r, err := newHookProgramRecord(s.environment, s.environment.ShieldExecutablePath); err == nil && r.hasRecordFile() && r.verifyUnchanged() != nil {
 		// Installing would accept a program that differs from the recorded one.
 		if err := requirePerson(s.environment, "hook install of a changed program", personProofNoAgentAncestor); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 	if seen := s.findHooks(c.Context); len(seen.problems) > 0 {
 		return denialNotEnforcedError(seen.problems)
 	}
-	if c.Bool(permissionFlag) && !s.answersPermissionRequests {
+	if c.Bool(permissionRequestEventFlagName) && !s.answersPermissionRequests {
 		fmt.Fprintln(s.environment.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
 	fmt.Fprintf(s.environment.Err, "shield: %s: installed. %s\n", s.host.Title(), s.questionRoute)

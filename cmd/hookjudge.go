@@ -32,8 +32,8 @@ type judgeRequestHeader struct {
 // A hookAnswer is the line that a judge process writes.
 type hookAnswer struct {
 	Allow            bool           `json:"allow"`
-	AskUser          bool           `json:"ask,omitzero"`     // the host must ask its user: HostResponseJSON is the request to the host, Reason the reason
-	JudgingFailed    bool           `json:"failed,omitempty"` // not judged; Reason says why
+	AskUser          bool           `json:"ask,omitzero"`     // the host must ask its user: HostResponseJSON is the request to the host
+	JudgingFailed    bool           `json:"failed,omitempty"` // the action was not judged; ReasonForAgent says why
 	HostResponseJSON jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
 	ReasonForAgent   string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
 	ReasonForUser    string         `json:"user,omitempty"`   // the reason of a refusal, for the user
@@ -41,11 +41,11 @@ type hookAnswer struct {
 	AfterToolRan     bool           `json:"after,omitzero"`   // there is no judgement: the tool has already run, or the agent ends its turn
 }
 
-// judgeHook answers the watchdog that started this process, and then makes sure that the watchdog
+// judgeHookEventForWatchdog answers the watchdog that started this process, and then makes sure that the watchdog
 // ends: the host would wait for a stopped watchdog and in the end run the tool.
-func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
+func judgeHookEventForWatchdog(c *cli.Context, w *Environment, hostName string, deadline time.Duration) error {
 	ended := make(chan error, 2)
-	guard := time.AfterFunc(deadline+watch.WatchdogKillDelayAfterDeadline, func() { ended <- w.killParent() })
+	guard := time.AfterFunc(deadline+watch.WatchdogKillDelayAfterHookDeadline, func() { ended <- w.killParent() })
 	defer guard.Stop()
 	in := bufio.NewReader(w.In)
 	event, err := readHookInput(in, w)
@@ -59,7 +59,7 @@ func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Durati
 		ended <- nil
 		cancel()
 	}()
-	if err := judgeBeforeDeadline(ctx, c, w, name, event).write(w.Out); err != nil {
+	if err := judgeBeforeDeadline(ctx, c, w, hostName, event).write(w.Out); err != nil {
 		return err
 	}
 	err = <-ended
@@ -84,12 +84,12 @@ func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.D
 	return judgeBeforeDeadline(ctx, c, w, name, event).writeAllowOrReturnDenial(w.Out)
 }
 
-// answerHookWatchdogQuestion answers the question of a hook's watchdog, unless a later tier must decide.
-func answerHookWatchdogQuestion(c *cli.Context, w *Environment, hostName string) error {
-	if !c.Bool(watch.JudgeFlagName) || c.Bool(permissionFlag) {
+// answerQuestionFromHookWatchdog answers the question of a hook's watchdog, unless a later tier must decide.
+func answerQuestionFromHookWatchdog(c *cli.Context, w *Environment, hostName string) error {
+	if !c.Bool(watch.JudgeFlagName) || c.Bool(permissionRequestEventFlagName) {
 		return errUndecided
 	}
-	answer, err := judgeEvent(c.Context, c, w, hostName, w.serviceClientRequest.input)
+	answer, err := judgeEvent(c.Context, c, w, hostName, w.requestFromServiceClient.input)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 // if judging still blocks, for example on a lock.
 func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGraceAfterDeadline, func() { close(late) }) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGraceAfterHookDeadline, func() { close(late) }) })
 	defer stop()
 	answer, err := callWithDeadline(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
 	switch {
@@ -153,7 +153,7 @@ func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, er
 	}
 	done := make(chan result, 1)
 	go func() {
-		stack.Grow()
+		stack.GrowToReservedBytes()
 		value, err := f()
 		done <- result{value, err}
 	}()
@@ -168,12 +168,12 @@ func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, er
 // judgeEvent judges one event of a host. If judging fails, the returned answer still says which
 // host sent the event and whether the tool already ran.
 func judgeEvent(ctx context.Context, c *cli.Context, w *Environment, name string, in []byte) (hookAnswer, error) {
-	h, err := hostForHookCommand(name, c.Bool(permissionFlag))
+	h, err := hostForHookCommand(name, c.Bool(permissionRequestEventFlagName))
 	if err != nil {
 		return hookAnswer{}, err
 	}
 	event, err := h.Event(ctx, in)
-	from := hookAnswer{AfterToolRan: event.ToolResult != nil || event.EndedSession != "" || event.Prompt != nil}
+	from := hookAnswer{AfterToolRan: event.ToolResult != nil || event.EndedSessionID != "" || event.Prompt != nil}
 	if event.Host.Name != name {
 		from.HostName = event.Host.Name
 	}
@@ -193,7 +193,7 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 	if event.ToolResult != nil {
 		return examineToolResult(ctx, c, w, h, event)
 	}
-	if event.EndedSession != "" {
+	if event.EndedSessionID != "" {
 		return reportBackedUpFiles(ctx, c, w, h, event)
 	}
 	if event.Prompt != nil {
@@ -213,7 +213,7 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 		return err
 	}
 	set, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
-		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool(permissionFlag)
+		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool(permissionRequestEventFlagName)
 		setSessionOrigin(cfg, w, h.Name, event.ParentSessionID)
 		cfg.LookUpUnknownTool = hostToolDescriber(w, h.Name)
 	})
@@ -221,8 +221,9 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 		return hookAnswer{}, err
 	}
 	w.judgingPipeline = p
-	if c.Bool(permissionFlag) {
-		// A question that the host must ask is for the user, so an ESCALATE is no refusal here.
+	if c.Bool(permissionRequestEventFlagName) {
+		// If shield told the host to ask this question, the user must answer it: shield does not
+		// answer the prompt.
 		_, asked := approve.FindHostQuestion(stateDir(&set.Settings, w), eventActionsDigest(event))
 		return judgePermissionRequest(ctx, w, h, p, set.Hook.AnswerPermissionPromptsOnOff == "on" && !asked, event, in)
 	}
@@ -239,7 +240,7 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 		if err := asked.recordHostToldToAsk(); err != nil {
 			return hookAnswer{}, err
 		}
-		answer, err := h.AskUserResponse(ctx, event, reason)
+		answer, err := h.ResponseAskingUser(ctx, event, reason)
 		return hookAnswer{AskUser: true, HostResponseJSON: answer, ReasonForAgent: reason}, err
 	}
 	answer, err := h.ResponseToAllowedEvent(ctx, event, set.Hook.AnswerToHostOnAllow == "delegate", "shield: "+reason)
@@ -249,7 +250,7 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 // judgeActions judges the actions of an event until one is refused, and returns that refusal. After an
 // ESCALATE the host must ask its user, with the reasons of all actions that need it.
 func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
-	if w.serviceClientRequest != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
+	if w.requestFromServiceClient != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
 		return nil, verdict.Block, "", errUndecided
 	}
 	var asked []string

@@ -45,7 +45,7 @@ var envVariablesSetInHookCommand = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG
 // ${NAME#?}, which hosts leave to the shell. ${NAME%} is the value of the variable; ${NAME#?} is
 // the value without its first character.
 type shellWrapper struct {
-	commandPrefix, commandSuffix string // the command that runs shield
+	commandPrefix, commandSuffix string // the shell text before and after the command that runs shield
 	runsInUserShell              bool
 }
 
@@ -84,11 +84,11 @@ func newUserPromptHookWrapper(h *host.Host) shellWrapper {
 const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
 func newDenyOnFailureShellWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
-	denial, err := h.Deny(ctx, noVerdictText, "")
+	denial, err := h.DenialResponse(ctx, noVerdictText, "")
 	if err != nil {
 		return shellWrapper{}, err
 	}
-	changed, err := h.Deny(ctx, programReplacedText, "")
+	changed, err := h.DenialResponse(ctx, programReplacedText, "")
 	if err != nil {
 		return shellWrapper{}, err
 	}
@@ -116,8 +116,9 @@ func newShellWrapper(h *host.Host, noAnswerScript, programReplacedScript, answer
 	}
 }
 
-// runShieldInBackgroundScript is the shell text behind the command. $$ is the process that the host waits for,
-// even in a subshell.
+// runShieldInBackgroundScript is the shell text that follows the shield command in a hook line, and
+// runs shield in the background. $$ is the PID of the shell that the host waits for, even in a
+// subshell.
 const runShieldInBackgroundScript = ` --` + watch.HookShellPIDFlagName + ` $$ <&3 & echo "s$!"; `
 
 // wrapCommand returns the command line for a command, with a check before it. If a host uses the
@@ -135,7 +136,8 @@ func quotedForSh(line string) string {
 	return "/bin/sh -c " + command.Quote(line)
 }
 
-// splitCommandLine splits a command line into the command, the check before it, and the deadline in seconds.
+// splitCommandLine splits an installed hook line into the command that runs shield, with the check
+// before it, and the deadline in seconds.
 func (t shellWrapper) splitCommandLine(line string) (command string, timeoutSeconds int, err error) {
 	if t.runsInUserShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
@@ -199,7 +201,7 @@ func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadl
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return buildWrappedHookCommandLine(w, h, shell, deadline, "--"+permissionFlag)
+	return buildWrappedHookCommandLine(w, h, shell, deadline, "--"+permissionRequestEventFlagName)
 }
 
 // buildWrappedHookCommandLine returns the command line that runs shield. extraArgs are additional
@@ -208,7 +210,7 @@ func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrappe
 	if w.ShieldExecutablePath == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
 	}
-	judge, err := shieldCommandPrefix(w, true)
+	judge, err := shieldCommandLineStart(w, true)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
@@ -217,7 +219,7 @@ func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrappe
 		return "", fmt.Errorf("hook: %w", err)
 	}
 	check := ""
-	if userCanReplace(w.ShieldExecutablePath) {
+	if canCurrentUserReplaceProgram(w.ShieldExecutablePath) {
 		r, err := newHookProgramRecord(w, w.ShieldExecutablePath)
 		if err == nil {
 			check, err = r.programCheckShellCode()
@@ -246,7 +248,7 @@ func findSystemProgram(name string) (string, error) {
 
 // shellWrapperGraceAfterTimeout is how long after shield's deadline the installed hook command itself denies the
 // action. This is later than shield's own watchdog denies, and earlier than the host's timeout.
-const shellWrapperGraceAfterTimeout = watch.WatchdogKillDelayAfterDeadline + time.Second
+const shellWrapperGraceAfterTimeout = watch.WatchdogKillDelayAfterHookDeadline + time.Second
 
 // An installedHookCommand is a parsed installed command line.
 type installedHookCommand struct {
@@ -312,7 +314,7 @@ func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installed
 			}
 		}
 	}
-	if got.shellWrapperTimeout <= got.shieldTimeout+watch.WatchdogGraceAfterDeadline {
+	if got.shellWrapperTimeout <= got.shieldTimeout+watch.WatchdogGraceAfterHookDeadline {
 		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.shellWrapperTimeout)
 	}
 	return got, nil

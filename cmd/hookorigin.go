@@ -30,9 +30,9 @@ func checkEventSentByHost(w *Environment, h *host.Host, shell shellWrapper) erro
 	return checkShieldStartedByHost(above, h, shell)
 }
 
-// checkShellChildReadsOutput returns an error unless a child process of shell reads the output of the
-// process pid from a pipe. In an installed hook command, that child is the process that reads
-// shield's answer.
+// checkShellChildReadsOutput returns an error unless a child process of the shell shellPID reads
+// the output of the process writerPID from a pipe. In an installed hook command, that child is the
+// process that reads shield's answer.
 func checkShellChildReadsOutput(writerPID, shellPID int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", writerPID))
 	if err != nil {
@@ -50,9 +50,9 @@ func checkShellChildReadsOutput(writerPID, shellPID int) error {
 	return fmt.Errorf("no child process of %d reads the answer", shellPID)
 }
 
-// checkShieldStartedByHost returns nil if the host started a shell that runs shield's installed hook
-// line, and this shell started shield; otherwise the reason why that is not certain. above lists
-// the ancestor processes of shield, nearest first.
+// checkShieldStartedByHost returns nil if the host started a shell that runs shield's installed
+// hook line, and this shell started shield; otherwise the reason why that is not certain. ancestors
+// are the ancestor processes of shield, nearest first.
 func checkShieldStartedByHost(ancestors []ancestry.Process, h *host.Host, shell shellWrapper) error {
 	if len(ancestors) < 2 {
 		return errors.New("shield was not started by a shell")
@@ -87,7 +87,7 @@ func checkShieldStartedByHost(ancestors []ancestry.Process, h *host.Host, shell 
 // arguments.
 func shellScriptText(p *ancestry.Process) (string, bool) {
 	args := slices.DeleteFunc(slices.Clone(p.Args), func(arg string) bool { return arg == "--norc" || arg == "--noprofile" })
-	if len(args) != 3 || args[1] != "-c" || !slices.Contains(launcherPrograms, filepath.Base(p.Exe)) && !slices.Contains(launcherPrograms, p.Name) {
+	if len(args) != 3 || args[1] != "-c" || !slices.Contains(mcpServerLauncherPrograms, filepath.Base(p.Exe)) && !slices.Contains(mcpServerLauncherPrograms, p.Name) {
 		return "", false
 	}
 	return args[2], true
@@ -96,7 +96,7 @@ func shellScriptText(p *ancestry.Process) (string, bool) {
 // hookLineInScript returns the line in a script that a host runs, if the script contains no other line of
 // shield.
 func hookLineInScript(p *ancestry.Process, h *host.Host) (string, bool) {
-	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(launcherPrograms, p.Name) {
+	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(mcpServerLauncherPrograms, p.Name) {
 		return "", false
 	}
 	doc, exists, err := readSettingsFile(p.Args[1])

@@ -17,8 +17,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// permissionFlag marks a hook for the event that a host sends before it asks its user for permission.
-const permissionFlag = "permission-request"
+// permissionRequestEventFlagName marks a hook for the event that a host sends before it asks its user for permission.
+const permissionRequestEventFlagName = "permission-request"
 
 // hostForHookCommand returns the host for which a hook command line is installed.
 func hostForHookCommand(name string, isPermissionHook bool) (*host.Host, error) {
@@ -29,9 +29,10 @@ func hostForHookCommand(name string, isPermissionHook bool) (*host.Host, error) 
 	return h, err
 }
 
-// judgePermissionRequest answers the question that a host is about to ask its user, if policy and classifier
-// allow all actions, the settings enable it, and no rule of the user's asks for the question. It also
-// reports a denial; otherwise it is silent, so that the host asks.
+// judgePermissionRequest answers the question that a host is about to ask its user, if the settings
+// enable that, policy and classifier allow all actions, and no rule of the user requires the
+// question. If policy or classifier block an action, it returns the refusal. In all other cases it
+// returns no answer, and the host asks its user.
 func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, mayAnswerForUser bool, event host.Event, in []byte) (hookAnswer, error) {
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)

@@ -40,8 +40,8 @@ func rememberPrompt(ctx context.Context, c *cli.Context, w *Environment, h *host
 // checkHostAttendedByUser returns why the host's reports about its user are not believed: the event may not come
 // from the host, or no user attends; else nil.
 func (w *Environment) checkHostAttendedByUser(ctx context.Context, h *host.Host) error {
-	if w.checkUserAttends != nil {
-		return w.checkUserAttends(h)
+	if w.hostAttendedByUserCheck != nil {
+		return w.hostAttendedByUserCheck(h)
 	}
 	if err := checkEventSentByHost(w, h, newUserPromptHookWrapper(h)); err != nil {
 		return err

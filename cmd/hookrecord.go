@@ -61,10 +61,9 @@ func hookProgramRecordInStateDir(stateFolder, programPath string) hookProgramRec
 	return hookProgramRecord{programPath, filepath.Join(stateFolder, "programs", hex.EncodeToString(sum[:8]))}
 }
 
-// userCanReplace reports whether this user can replace a program. A user other than root cannot
-// replace a program that only root can change, in folders that only root can change. A package manager
-// may then update it at any time.
-func userCanReplace(program string) bool {
+// canCurrentUserReplaceProgram reports whether this user can replace a program. It returns false if the user is
+// not root, and only root can change the program and all folders above it.
+func canCurrentUserReplaceProgram(program string) bool {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || os.Geteuid() == 0 {
 		return true
@@ -170,8 +169,8 @@ func (r hookProgramRecord) readRecorded() (identity, digest string, err error) {
 	return identity, digest, nil
 }
 
-// exists reports whether there is a record, even if it is unreadable.
-func (r hookProgramRecord) exists() bool {
+// hasRecordFile reports whether there is a record, even if it is unreadable.
+func (r hookProgramRecord) hasRecordFile() bool {
 	_, err := os.Lstat(r.recordPath)
 	return !errors.Is(err, os.ErrNotExist)
 }

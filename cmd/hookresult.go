@@ -11,12 +11,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// examineToolResult examines the result of a tool and, if the host supports it, returns a replacement for
-// the agent to read. There a failure withholds the result; on other hosts it is an error.
+// examineToolResult examines the result of a tool and, if the host supports it, returns a
+// replacement for the agent to read. If the examination fails, the replacement withholds the
+// result; if the host does not support replacements, examineToolResult returns an error.
 func examineToolResult(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	got, err := examineAndRecordToolResult(ctx, c, w, h, event)
 	switch {
-	case err != nil && (!h.CanReplaceResult(event.Name) || w.serviceClientRequest != nil):
+	case err != nil && (!h.CanReplaceResult(event.Name) || w.requestFromServiceClient != nil):
 		return hookAnswer{}, err
 	case err != nil:
 		got.Changed, got.WithheldReason = true, "shield: the result of this tool could not be scanned for prompt injection, so it is withheld; tell the user to run 'shield doctor': "+redactedErrorText(err)
@@ -51,7 +52,7 @@ func examineAndRecordToolResult(ctx context.Context, c *cli.Context, w *Environm
 		return got, err
 	}
 	recordExecutedActions(w, set, p, h, event)
-	got, err = p.HandleToolResult(ctx, r)
+	got, err = p.ExamineAndRecordToolResult(ctx, r)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}

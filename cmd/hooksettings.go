@@ -45,7 +45,7 @@ func hookSettingsCommands(w *Environment) []*cli.Command {
 	return []*cli.Command{
 		command("install", "make hosts call shield", (*hostHookInstaller).install, scope,
 			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, waiting for a person included"},
-			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host's permission prompts for calls that the policy and the classifier allow (with hook.permission_request: \"on\")"},
+			&cli.BoolFlag{Name: permissionRequestEventFlagName, Usage: "also answer the host's permission prompts for calls that the policy and the classifier allow (with hook.permission_request: \"on\")"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"}),
 		command("uninstall", "undo install", (*hostHookInstaller).uninstall, scope),
 		command("status", "verify that hosts enforce a denial", (*hostHookInstaller).verifyAndPrintHookStatus,
@@ -60,8 +60,8 @@ func hookSettingsCommands(w *Environment) []*cli.Command {
 // acceptChangedProgramFlag makes 'hook status' record the current program of a hook.
 const acceptChangedProgramFlag = "accept"
 
-// hookInstallersOfSelectedHosts returns the hosts that a command line names, or with --all those installed on this
-// machine.
+// hookInstallersOfSelectedHosts returns the hook installers of the hosts that a command line names,
+// or with --all of the hosts that are installed on this machine.
 func hookInstallersOfSelectedHosts(c *cli.Context, w *Environment) ([]*hostHookInstaller, error) {
 	names := c.Args().Slice()
 	switch {
@@ -173,7 +173,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 	if err != nil {
 		return nil, err
 	}
-	if c.Bool(permissionFlag) {
+	if c.Bool(permissionRequestEventFlagName) {
 		asking, err := h.ForPermissionPromptEvents()
 		if err != nil {
 			return nil, err
@@ -194,7 +194,8 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 		installCommand: fmt.Sprintf("run 'shield hook install %s'", name), questionRoute: questionRouteOf(w, set, h)}, nil
 }
 
-// settingsFolder returns the folder of a place's files; "" if unknown.
+// settingsFolder returns the folder that contains a host's settings file; "" if the folder is
+// unknown.
 func (s *hostHookInstaller) settingsFolder(p *host.HostSettingsFile) string {
 	variable, below, _ := strings.Cut(p.FolderVariable, "/")
 	if variable != "" {
@@ -215,8 +216,9 @@ func (s *hostHookInstaller) settingsFolder(p *host.HostSettingsFile) string {
 	return filepath.Join(base, p.Folder)
 }
 
-// settingsFilesAt returns the settings files of a place. If the file name of the place is a glob, these
-// are the existing files that match; otherwise it is the one named file, even if it does not exist.
+// settingsFilesAt returns the files on disk for one settings file of a host. If its file name is a
+// glob, these are the existing files that match; otherwise it is the one named file, even if it
+// does not exist.
 func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]hostSettingsFileOnDisk, error) {
 	folder := s.settingsFolder(p)
 	if folder == "" {
@@ -257,7 +259,7 @@ func (s *hostHookInstaller) settingsEditsInScope(scope string) (edits []settings
 	var scopes []string
 	for i := range s.SettingsFiles {
 		p := &s.SettingsFiles[i]
-		if !p.IsInstallable() {
+		if !p.CanHaveShieldHookInstalled() {
 			continue
 		}
 		if p.Scope != scope {

@@ -123,7 +123,7 @@ func (s *hostHookInstaller) describeMissingHookFiles() string {
 	var names []string
 	for i := range s.SettingsFiles {
 		p := &s.SettingsFiles[i]
-		if !p.IsInstallable() || !p.HasToolHook() || p.Scope == "managed" {
+		if !p.CanHaveShieldHookInstalled() || !p.HasToolHook() || p.Scope == "managed" {
 			continue
 		}
 		files, err := s.settingsFilesAt(p)
@@ -226,7 +226,8 @@ func (s *hostHookInstaller) warnAboutResultAndPermissionHooks(ctx context.Contex
 	return nil
 }
 
-// newPermissionHookInstaller returns the settings for the event that the host sends before it asks its user.
+// newPermissionHookInstaller returns the installer for the hook that the host calls before it asks
+// its user for permission.
 func (s *hostHookInstaller) newPermissionHookInstaller(ctx context.Context) (*hostHookInstaller, error) {
 	h, err := s.host.ForPermissionPromptEvents()
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *hostHookInstaller) newPermissionHookInstaller(ctx context.Context) (*ho
 		return nil, err
 	}
 	asking := *s
-	asking.HookSettings, asking.host, asking.installCommand = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionFlag, h.Name)
+	asking.HookSettings, asking.host, asking.installCommand = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionRequestEventFlagName, h.Name)
 	return &asking, nil
 }
 
@@ -360,7 +361,7 @@ func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell shellWra
 func (s *hostHookInstaller) examineProgramCheck(line installedHookCommand) error {
 	r := hookProgramRecordInStateDir(line.stateFolder, line.shieldPath)
 	want := ""
-	if line.programCheckShellCode != "" || userCanReplace(line.shieldPath) {
+	if line.programCheckShellCode != "" || canCurrentUserReplaceProgram(line.shieldPath) {
 		var err error
 		if want, err = r.programCheckShellCode(); err != nil {
 			return err
@@ -450,15 +451,15 @@ func (s *hostHookInstaller) testDenial(ctx context.Context, h installedHook) err
 	case !strings.Contains(errs.String(), reason):
 		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error (%q); run 'shield doctor'", shortenTo80Characters(errs.String()))
 	}
-	if err := s.testJudge(ctx, h.command); err != nil {
+	if err := s.checkHookCommandCanJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("the hook denies everything: %w", err)
 	}
 	return nil
 }
 
-// testJudge starts the judge process of a hook's command line directly, and returns why it cannot
+// checkHookCommandCanJudge starts the judge process of a hook's command line directly, and returns why it cannot
 // judge. A successful test denial does not show that it can, since a hook that fails denies too.
-func (s *hostHookInstaller) testJudge(ctx context.Context, command string) error {
+func (s *hostHookInstaller) checkHookCommandCanJudge(ctx context.Context, command string) error {
 	// The appended exit keeps the shell from replacing itself by the judge with exec. The judge may
 	// kill its parent process, which is then only the shell.
 	cmd := s.shellCommand(ctx, command+" --"+watch.JudgeFlagName+"; exit")

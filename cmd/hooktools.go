@@ -97,7 +97,7 @@ func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action
 	}
 	sum := sha256.Sum256(found.CanonicalJSON)
 	t.IdentityHash = fmt.Sprintf("%s %q %s %s", client.Name, found.KeyPath, hex.EncodeToString(sum[:]), tool)
-	t.BuiltInToolClass = gateway.PackagedServerToolClass(argv, tool)
+	t.PackagedServerToolClass = gateway.PackagedServerToolClass(argv, tool)
 	return t, nil
 }
 

@@ -28,7 +28,7 @@ func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadl
 		begun = watch.StartEventWatch(w.In, w.verdictRequesterPID, dial, func() (*watch.Judge, error) { return w.judgeProcessStarter(args) })
 	}
 	answered := false
-	defer func() { begun.ReleaseOrKillJudge(answered) }()
+	defer func() { begun.CloseInputAndKillUnlessAnswered(answered) }()
 	line, err := begun.WaitForJudgeAnswer(ctx, deadline)
 	if err != nil {
 		return err
@@ -41,8 +41,8 @@ func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadl
 	return answer.writeAllowOrReturnDenial(w.Out)
 }
 
-// judgeProcessArgs returns the arguments of the judge process: the arguments of its watchdog, with the
-// flag --judge inserted after name.
+// judgeProcessArgs returns the arguments of the judge process: the arguments of its watchdog, with
+// the flag --judge inserted after subcommandName.
 func judgeProcessArgs(args []string, subcommandName string) []string {
 	i := slices.Index(args, subcommandName)
 	return slices.Insert(slices.Clone(args), i+1, "--"+watch.JudgeFlagName)
@@ -64,7 +64,7 @@ func (a hookAnswer) writeAllowOrReturnDenial(out io.Writer) error {
 	case a.JudgingFailed:
 		return failureDenial(a.ReasonForAgent, a.HostName, a.AfterToolRan)
 	case !a.Allow && !a.AskUser:
-		return toolCallDenial{agentText: a.ReasonForAgent, userText: a.ReasonForUser, hostName: a.HostName, toolHasRun: a.AfterToolRan}
+		return toolCallDenial{reasonForAgent: a.ReasonForAgent, reasonForUser: a.ReasonForUser, hostName: a.HostName, toolHasRun: a.AfterToolRan}
 	case len(a.HostResponseJSON) == 0:
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 type hostApprovalPrompt struct {
 	w             *Environment
 	host          *host.Host
-	actionsDigest string // key of the actions
-	hostVersion   string // version of the host, set by [hostQuestion.checkHostVersionAsksUser]
+	actionsDigest string // digest of the event's actions, the key under which the question is stored
+	hostVersion   string // version of the host, set by [hostApprovalPrompt.checkHostVersionAsksUser]
 	stateFolder   string // the state folder
 }
 
@@ -71,7 +71,7 @@ func eventActionsDigest(event host.Event) string {
 	h := sha256.New()
 	for _, raw := range event.Actions {
 		if a, err := action.Parse(raw); err == nil { // otherwise there is nothing to judge
-			fmt.Fprintf(h, "%s %d:%s %d:%s\n", a.Hash, len(a.Session), a.Session, len(a.CWD), a.CWD)
+			fmt.Fprintf(h, "%s %d:%s %d:%s\n", a.TypeAndPayloadHash, len(a.Session), a.Session, len(a.CWD), a.CWD)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

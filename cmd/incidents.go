@@ -36,7 +36,7 @@ type incidentYAML struct {
 	Files               map[string]string
 	Steps               []incidentStep
 	Server              [][]map[string]any // the tools that a server lists, for each of its starts
-	Call                *incidentMCPCall   // the call at the last start
+	Call                *incidentMCPCall   // the tool call, made after the last start of the MCP server
 	Twin                harmlessVariantYAML
 }
 
@@ -237,9 +237,9 @@ func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) e
 			fmt.Fprintf(w.Out, "         %s\n", term.EscapeControlAndInvisible(r.Incident.StopReason))
 		}
 		if r.HarmlessVariant.StoppedByShield {
-			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.HarmlessVariantDifferenceText, term.EscapeControlAndInvisible(r.HarmlessVariant.StopReason))
+			fmt.Fprintf(w.Out, "         STOPPED (false alarm): the harmless variant, in which %s. Reason: %s\n", r.HarmlessVariantDifferenceText, term.EscapeControlAndInvisible(r.HarmlessVariant.StopReason))
 		} else {
-			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.HarmlessVariantDifferenceText)
+			fmt.Fprintf(w.Out, "         allowed: the harmless variant, in which %s\n", r.HarmlessVariantDifferenceText)
 		}
 	}
 	if !c.Bool("json") {
@@ -329,7 +329,7 @@ func (r *incidentReplay) replayToolCalls(steps []incidentStep) (replayResult, er
 		if err != nil {
 			return replayResult{}, err
 		}
-		if why, stopped := answer.stopped(status); stopped {
+		if why, stopped := answer.stopsToolCall(status); stopped {
 			return replayResult{StoppedByShield: true, StopReason: why}, nil
 		}
 		event["hook_event_name"], event["tool_response"] = "PostToolUse", step.Result
@@ -364,9 +364,9 @@ type claudeCodeHookAnswer struct {
 	}
 }
 
-func (a *claudeCodeHookAnswer) stopped(status int) (why string, stopped bool) {
+func (a *claudeCodeHookAnswer) stopsToolCall(hookExitStatus int) (why string, stopped bool) {
 	o := a.HookSpecificOutput
-	return o.PermissionDecisionReason, status != 0 || o.PermissionDecision == "deny" || o.PermissionDecision == "ask"
+	return o.PermissionDecisionReason, hookExitStatus != 0 || o.PermissionDecision == "deny" || o.PermissionDecision == "ask"
 }
 
 // runHookLine runs an installed line with an event as input.

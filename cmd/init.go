@@ -44,7 +44,7 @@ func initCommand(w *Environment) *cli.Command {
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
-				judge, err := shieldCommandPrefix(w, false)
+				judge, err := shieldCommandLineStart(w, false)
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
@@ -56,10 +56,10 @@ func initCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// shieldCommandPrefix returns the start of a shell command line that runs shield with its current
+// shieldCommandLineStart returns the start of a shell command line that runs shield with its current
 // settings and state folder. If withHomeVariable is set, the command line also sets HOME. It fails
 // if a path cannot be quoted for a shell.
-func shieldCommandPrefix(w *Environment, withHomeVariable bool) (string, error) {
+func shieldCommandLineStart(w *Environment, setsHomeVariable bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
 		file = absolutePaths([]string{file}, w.Dir)[0]
@@ -75,7 +75,7 @@ func shieldCommandPrefix(w *Environment, withHomeVariable bool) (string, error) 
 		{"", w.ShieldExecutablePath},
 	} {
 		folder := variable.name == "HOME" || strings.HasPrefix(variable.name, "XDG_")
-		if folder && !filepath.IsAbs(variable.value) || variable.name == "HOME" && !withHomeVariable {
+		if folder && !filepath.IsAbs(variable.value) || variable.name == "HOME" && !setsHomeVariable {
 			continue
 		}
 		word, err := syntax.Quote(variable.value, syntax.LangPOSIX)
@@ -93,7 +93,7 @@ func shieldCommandPrefix(w *Environment, withHomeVariable bool) (string, error) 
 	return b.String(), nil
 }
 
-// parentFolder returns the folder levels above a path; "" for "".
+// parentFolder returns the ancestor folder of a path, levels folders up; "" if the path is "".
 func parentFolder(path string, levels int) string {
 	for ; levels > 0 && path != ""; levels-- {
 		path = filepath.Dir(path)

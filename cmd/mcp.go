@@ -63,7 +63,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
 	}
 	server := gateway.NewServer(argv, w.Dir, c.String("name"))
-	if w.serviceClientRequest != nil {
+	if w.requestFromServiceClient != nil {
 		return judgeToolCallForServiceClient(c, w, server)
 	}
 	env := w.Environ()
@@ -94,7 +94,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 			return fmt.Errorf("mcp --record: %w", err)
 		}
 		defer f.Close()
-		opts.TranscriptRecorder = gateway.NewCorpusRowRecorder(f, nil)
+		opts.CorpusRowRecorder = gateway.NewCorpusRowRecorder(f, nil)
 	}
 	mode, grants := containFlagValue(c), config.ServerContainment{}
 	for i := range set.MCP.Servers {
@@ -138,13 +138,13 @@ func loadSettingsAndMCPPipeline(c *cli.Context, w *Environment) (*config.LoadedS
 // newMCPPipeline returns the pipeline of some settings, which reports verdicts to observe unless
 // that is nil.
 func newMCPPipeline(set *config.LoadedSettings, w *Environment, observe func(telemetry.Action)) (*shield.Pipeline, error) {
-	cfg := libraryConfigFromSettings(set, w, "mcp")
+	cfg := pipelineConfigFromSettings(set, w, "mcp")
 	cfg.OmitsActionFromVerdicts, cfg.OffersAllowOnce, cfg.BacksUpLostFiles, cfg.AgentHostName, cfg.Observe = true, true, true, "mcp", observe
 	return w.newPipeline(cfg)
 }
 
-// resultRecorder returns a function that passes tool results to a pipeline's memory.
-func resultRecorder(p *shield.Pipeline) gateway.ResultFunc {
+// newToolResultReviewer returns a function that passes tool results to a pipeline's memory.
+func newToolResultReviewer(p *shield.Pipeline) gateway.ActionResultHandler {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
 		r := shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result}
 		more, withheld, err := p.ReviewResultWithEvaluator(ctx, r)
@@ -196,9 +196,9 @@ func gatewayOptions(ctx context.Context, set *config.LoadedSettings, w *Environm
 	}
 	return gateway.Options{
 		JudgeFor: func(client, connection string) (gateway.ActionJudge, string) {
-			return agentTextAsReasoningJudge{p.WithSeparateDenialCount(connection)}, session + "-" + client
+			return agentFacingReasoningJudge{p.WithSeparateDenialCount(connection)}, session + "-" + client
 		},
-		Judge: agentTextAsReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkTextAsData: sanitize.WrapAsUntrusted, OnResult: resultRecorder(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", LinkHostsAllowedForUser: hosts,
+		Judge: agentFacingReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkTextAsData: sanitize.WrapAsUntrusted, OnActionResult: newToolResultReviewer(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", TrustedElicitationURLHosts: hosts,
 		JudgeTimeout: set.Hook.Timeout.AsTimeDuration(), WorkingDir: w.Dir, SessionID: session,
 		Redactor:   redact.New(set.Evaluator.FixedCanaryToken),
 		NotifyUser: notify,

@@ -30,17 +30,17 @@ func (j mcpToolCallJudge) Evaluate(ctx context.Context, a *action.Action) verdic
 	return j.inProcessJudge.Evaluate(ctx, a)
 }
 
-// An agentTextAsReasoningJudge judges calls to a server, with the text for the agent as the reasoning.
-type agentTextAsReasoningJudge struct{ gateway.ActionJudge }
+// An agentFacingReasoningJudge judges calls to a server, with the text for the agent as the reasoning.
+type agentFacingReasoningJudge struct{ gateway.ActionJudge }
 
-func (j agentTextAsReasoningJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+func (j agentFacingReasoningJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	v := j.ActionJudge.Evaluate(ctx, a)
-	return withAgentTextAsReasoning(&v)
+	return withAgentFacingReasoning(&v)
 }
 
-// withAgentTextAsReasoning returns the verdict with its reasoning replaced by the text for the agent. The
+// withAgentFacingReasoning returns the verdict with its reasoning replaced by the text for the agent. The
 // reasoning of an ALLOW is unchanged.
-func withAgentTextAsReasoning(v *verdict.Verdict) verdict.Verdict {
+func withAgentFacingReasoning(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()
 	}
@@ -73,7 +73,7 @@ func judgeToolCallForServiceClient(c *cli.Context, w *Environment, server gatewa
 		return err
 	}
 	p = p.WithUnknownToolLookup(gatewayToolDescriber(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
-	a, err := action.Parse(w.serviceClientRequest.input)
+	a, err := action.Parse(w.requestFromServiceClient.input)
 	if err != nil {
 		return err
 	}
@@ -81,6 +81,6 @@ func judgeToolCallForServiceClient(c *cli.Context, w *Environment, server gatewa
 	if err != nil {
 		return err
 	}
-	v = withAgentTextAsReasoning(&v)
+	v = withAgentFacingReasoning(&v)
 	return verdict.NewWriter(w.Out).Write(&v)
 }

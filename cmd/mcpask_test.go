@@ -64,7 +64,7 @@ func TestServedCalls(t *testing.T) {
 		}
 		self := &leftToSelf{}
 		got := mcpToolCallJudge{&w, self}.Evaluate(t.Context(), a)
-		want, early := own.EvaluateLocally(t.Context(), a)
+		want, early := own.EvaluateInProcess(t.Context(), a)
 		if self.asked > 0 {
 			continue
 		}
@@ -135,7 +135,7 @@ esac; done`
 	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.CallingProcess) peer.Answer {
 		ans := s.answer(ctx, q, from)
 		asked++
-		if ans.Decided {
+		if ans.ServiceDecided {
 			decided++
 		}
 		return ans
@@ -147,7 +147,7 @@ esac; done`
 	}
 	other := filepath.Join(filepath.Dir(folder), "other") // has a key of its own
 	end = serving(t, other, func(context.Context, *peer.Question, service.CallingProcess) peer.Answer {
-		return peer.Answer{Decided: true, Output: []byte(`{"decision":"ALLOW","tier":0,"reasoning":""}` + "\n")}
+		return peer.Answer{ServiceDecided: true, CommandStdout: []byte(`{"decision":"ALLOW","tier":0,"reasoning":""}` + "\n")}
 	})
 	defer end()
 	socket := filepath.Join(folder, peer.SocketName)

@@ -142,12 +142,12 @@ func editServerList(s *hostHookInstaller, file hostSettingsFileOnDisk, client ga
 		return err
 	}
 	if install && len(left.remote) > 0 {
-		sorted.Strings(left.remote)
+		sorted.SortStrings(left.remote)
 		fmt.Fprintf(s.environment.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.EscapeControlAndInvisible(strings.Join(left.remote, ", ")))
 	}
 	if !install {
 		if len(left.wrappedByUser) > 0 {
-			sorted.Strings(left.wrappedByUser)
+			sorted.SortStrings(left.wrappedByUser)
 			fmt.Fprintf(s.environment.Err, "shield: %s: you put these servers behind shield yourself, so they were not changed: %s\n", file.path, term.EscapeControlAndInvisible(strings.Join(left.wrappedByUser, ", ")))
 		}
 		before, existed, err := file.readBackup()

@@ -8,9 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// launcherPrograms are programs between a client and the gateway that are not the client: the shells
+// mcpServerLauncherPrograms are programs between a client and the gateway that are not the client: the shells
 // with which some clients start servers.
-var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
+var mcpServerLauncherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
 // maxLauncherDepth is how many launchers may be nested.
 const maxLauncherDepth = 8
@@ -24,7 +24,7 @@ func mcpClientSessionID(parentPID int, ancestors []ancestry.Process) string {
 		if i == maxLauncherDepth {
 			break
 		}
-		if !slices.Contains(launcherPrograms, p.Name) || p.Parent <= 1 {
+		if !slices.Contains(mcpServerLauncherPrograms, p.Name) || p.Parent <= 1 {
 			return fmt.Sprintf("mcp-%d-%d", p.PID, p.StartTicks)
 		}
 		parentPID = p.Parent
@@ -37,7 +37,7 @@ func mcpClientSessionID(parentPID int, ancestors []ancestry.Process) string {
 // hook.
 func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 	for _, p := range above {
-		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.judgePID || w.ShieldExecutablePath != "" && p.Exe == w.ShieldExecutablePath
+		between := slices.Contains(mcpServerLauncherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.judgePID || w.ShieldExecutablePath != "" && p.Exe == w.ShieldExecutablePath
 		if len(out) > 0 || !between {
 			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.StartTicks))
 		}
@@ -49,7 +49,7 @@ func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 func setSessionOrigin(cfg *shield.Config, w *Environment, hostName, parentSessionID string) {
 	cfg.AgentHostName, cfg.ParentSessionID = hostName, parentSessionID
 	cfg.HostAndAncestorProcessNames = func() []string {
-		above, _ := ancestry.Of(w.judgePID) // the readable ancestors are enough: a host above them is not found
+		above, _ := ancestry.Of(w.judgePID) // ignore the error: it only hides ancestors, so the host may not be found
 		return hostProcessNames(w, above)
 	}
 }

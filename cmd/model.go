@@ -61,7 +61,7 @@ func modelCommand(w *Environment) *cli.Command {
 // modelStore returns the user's models.
 func modelStore(w *Environment) *modelstore.Store {
 	return modelstore.Open(modelsDir(w), &modelstore.EmbeddedModel{
-		FS: defaultmodel.DefaultModelFolder(""), Digest: defaultmodel.Digest, Size: defaultmodel.UnpackedModelBytes(), Intact: defaultmodel.CheckEmbeddedModelIntact,
+		FS: defaultmodel.DefaultModelFolder(""), Digest: defaultmodel.Digest, Size: defaultmodel.TotalUnpackedModelBytes(), Intact: defaultmodel.CheckEmbeddedModelIntact,
 	}, w.Now)
 }
 
@@ -111,7 +111,7 @@ func printModelTable(out io.Writer, list []modelstore.ModelInfo) error {
 		if m.Licence != "" {
 			licence = term.EscapeControlAndInvisible(shortenTo80Characters(m.Licence))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.EmbeddedOrInstalled, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
+		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.EmbeddedOrInstalled, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.ModelFilesDigest, "sha256:"))
 	}
 	return t.Flush()
 }

@@ -16,7 +16,7 @@ import (
 
 // How certain it must be that a person started a command.
 const (
-	personProofNoAgentAncestor = iota // no ancestor of it is an agent
+	personProofNoAgentAncestor = iota // no ancestor of the process is an agent
 	personProofAtTerminal             // also, a person is at the process's terminal, and the command asks there for a code
 	personProofTypedByHand            // also, the command was typed in that terminal: a script, such as a git hook, did not start it
 )
@@ -64,7 +64,7 @@ func (s *personAtTerminalCheck) checkPersonPresent(pid int, environ []string, mi
 		}
 		return d.Close()
 	}
-	if err := s.checkNoAgent(all); err != nil {
+	if err := s.checkNoProcessRunsAgent(all); err != nil {
 		return err
 	}
 	switch {
@@ -84,11 +84,11 @@ func (s *personAtTerminalCheck) checkPersonPresent(pid int, environ []string, mi
 	return nil
 }
 
-// checkNoAgent returns an error if one of the processes runs an agent, or a command that shield
+// checkNoProcessRunsAgent returns an error if one of the processes runs an agent, or a command that shield
 // judged.
-func (s *personAtTerminalCheck) checkNoAgent(all []ancestry.Process) error {
-	for i := range all {
-		p := &all[i]
+func (s *personAtTerminalCheck) checkNoProcessRunsAgent(selfAndAncestors []ancestry.Process) error {
+	for i := range selfAndAncestors {
+		p := &selfAndAncestors[i]
 		if h := host.OfProcess(p); h != nil {
 			return agentHostError(h, p.PID)
 		}
@@ -125,7 +125,7 @@ func (s *personAtTerminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.
 			continue
 		}
 		if i+1 == len(ancestors) {
-			return nil // a process that is not visible here created it, outside the container
+			return nil // a process outside the container, which is not visible here, opened this terminal
 		}
 		maker := &ancestors[i+1]
 		switch {
@@ -146,12 +146,12 @@ func (s *personAtTerminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.
 // type.
 var terminalAutomationPrograms = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
 
-// interpretedTerminalEmulators are terminal emulators for people that run in an interpreter.
-var interpretedTerminalEmulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
+// terminalEmulatorScriptPaths are terminal emulators for people that run in an interpreter.
+var terminalEmulatorScriptPaths = []string{"/usr/bin/terminator", "/usr/bin/guake"}
 
 func isTerminalAutomationProgram(p *ancestry.Process) bool {
 	if host.IsInterpreter(p) {
-		return len(p.Args) < 2 || !slices.Contains(interpretedTerminalEmulators, p.Args[1])
+		return len(p.Args) < 2 || !slices.Contains(terminalEmulatorScriptPaths, p.Args[1])
 	}
 	return slices.Contains(terminalAutomationPrograms, path.Base(p.Exe)) || slices.Contains(terminalAutomationPrograms, p.Name)
 }
@@ -180,7 +180,7 @@ func (s *personAtTerminalCheck) checkMultiplexerAttached(server *ancestry.Proces
 			continue
 		}
 		above, err := s.ancestorsOf(p.PID)
-		if err == nil && s.checkNoAgent(above) == nil && s.checkTerminalsNotAutomated(above, multiplexerDepth+1) == nil {
+		if err == nil && s.checkNoProcessRunsAgent(above) == nil && s.checkTerminalsNotAutomated(above, multiplexerDepth+1) == nil {
 			return nil
 		}
 	}
@@ -222,9 +222,10 @@ var (
 	commandWrappers = []string{"sudo", "doas", "env", "time", "nice"}
 )
 
-// wasCommandTypedByPerson reports whether a person typed the command of the process all[0]. all continues
-// with its ancestors: the nearest one that is not a wrapper such as sudo must be an interactive
-// shell, or be outside the terminal of all[0].
+// wasCommandTypedByPerson reports whether a person typed the command of a process.
+// processAndAncestors are the process and its ancestors, nearest first. The nearest ancestor that
+// is not a wrapper such as sudo must be an interactive shell, or must not run in the terminal of
+// the process.
 func wasCommandTypedByPerson(processAndAncestors []ancestry.Process) bool {
 	for i := 1; i < len(processAndAncestors); i++ {
 		p := &processAndAncestors[i]

@@ -28,7 +28,7 @@ func newPipelineWithConfigChange(c *cli.Context, w *Environment, changeConfig fu
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := libraryConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
+	cfg := pipelineConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts = c.Bool("trace"), c.Bool("no-action")
 	cfg.ApprovalOptions.NoBoldText = !isColourEnabled(c, w, true)
 	cfg.AllowsOnBackupCondition = c.String("conditions") == verdict.AllowConditionFilesBackedUp
@@ -40,8 +40,8 @@ func newPipelineWithConfigChange(c *cli.Context, w *Environment, changeConfig fu
 // newPipeline returns a pipeline (in a service, one of the pool), and prints what a person should know
 // about it.
 func (w *Environment) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
-	if w.serviceClientRequest != nil {
-		return w.serviceClientRequest.borrowPooledPipeline(cfg)
+	if w.requestFromServiceClient != nil {
+		return w.requestFromServiceClient.borrowPooledPipeline(cfg)
 	}
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.UnusableModelOrPolicyNote() != "" {
@@ -50,9 +50,9 @@ func (w *Environment) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	return p, err
 }
 
-// libraryConfigFromSettings converts settings to the library's configuration; command is the name of the calling
-// command.
-func libraryConfigFromSettings(set *config.LoadedSettings, w *Environment, callingCommandName string) shield.Config {
+// pipelineConfigFromSettings converts settings to the library's configuration. callingCommandName is
+// the name of the shield command that calls it.
+func pipelineConfigFromSettings(set *config.LoadedSettings, w *Environment, callingCommandName string) shield.Config {
 	s := set.Settings
 	s.Approval.CommandChannelArgv = approvalProgramArgv(set, w)
 	if _, given := set.OriginBySetting["classifier.threshold"]; !given {
@@ -95,11 +95,11 @@ func detectContainer(set *config.LoadedSettings, w *Environment) (*container.Con
 	return container.DetectContainer(w.RootFS, w.Home, roots)
 }
 
-// advanceApprovalsFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
-// determines the policy, or the user's folder is unknown.
+// advanceApprovalsFile returns the path of the user's file of advance approvals. It returns "" if a
+// signed bundle or a locked setting determines the policy, or the user's folder is unknown.
 func advanceApprovalsFile(set *config.LoadedSettings, w *Environment) string {
 	name := config.UserConfigPath(w.Home, w.Getenv)
-	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.OriginBySetting["policy"], "locked by ") {
+	if name == "" || set.PolicyBundle.URLOrPath != "" || strings.HasPrefix(set.OriginBySetting["policy"], "locked by ") {
 		return ""
 	}
 	return filepath.Join(filepath.Dir(name), "answers.yaml")

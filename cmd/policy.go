@@ -56,7 +56,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := loadLibraryConfig(c, w)
+	cfg, err := loadPipelineConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func testPolicy(c *cli.Context, w *Environment) error {
 	if !slices.Contains(report.PolicyTestFormatNames(), format) {
 		return fmt.Errorf("policy test: --format %q is not one of %s", shortenTo80Characters(format), strings.Join(report.PolicyTestFormatNames(), ", "))
 	}
-	cfg, err := loadLibraryConfig(c, w)
+	cfg, err := loadPipelineConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -148,11 +148,11 @@ func testPolicy(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// loadLibraryConfig returns the library's configuration for a command line.
-func loadLibraryConfig(c *cli.Context, w *Environment) (shield.Config, error) {
+// loadPipelineConfig returns the library's configuration for a command line.
+func loadPipelineConfig(c *cli.Context, w *Environment) (shield.Config, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return shield.Config{}, err
 	}
-	return libraryConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield ")), nil
+	return pipelineConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield ")), nil
 }

@@ -181,7 +181,7 @@ func buildPolicyBundle(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return fmt.Errorf("policy bundle build: %w", err)
 	}
-	cfg, err := loadLibraryConfig(c, w)
+	cfg, err := loadPipelineConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func verifyPolicyBundle(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := loadLibraryConfig(c, w)
+	cfg, err := loadPipelineConfig(c, w)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func verifyPolicyBundle(c *cli.Context, w *Environment) error {
 
 // bundleKeys returns the keys that a bundle is checked against.
 func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.TrustedPublicKeys, error) {
-	texts := cfg.Settings.Bundle.Keys
+	texts := cfg.Settings.PolicyBundle.MinisignPublicKeys
 	if c.IsSet("key") {
 		texts = nil
 		for _, key := range c.StringSlice("key") {
@@ -332,7 +332,7 @@ func fetchNewPolicyBundle(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	cfg, err := loadLibraryConfig(c, w)
+	cfg, err := loadPipelineConfig(c, w)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // explainPolicy prints what each layer of the policy says about one action, and which layer decides.
 func explainPolicy(c *cli.Context, w *Environment) error {
-	args, err := operands(c, operandNamesIfGiven(c, "COMMAND")...)
+	args, err := operands(c, optionalOperandNames(c, "COMMAND")...)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	cfg := libraryConfigFromSettings(set, w, "policy explain")
+	cfg := pipelineConfigFromSettings(set, w, "policy explain")
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
 		return &statusError{statusBlock, err}
@@ -36,11 +36,11 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	act, _, bad, err := readSingleAction(w, args, set.MaxInputRecordBytes)
+	act, _, bad, err := readSingleAction(w, args, set.MaxActionRecordBytes)
 	if err = errors.Join(err, bad); err != nil {
 		return &statusError{statusBlock, err}
 	}
-	judged := an.Case(act)
+	judged := an.AnalyzeAction(act)
 	answers, err := p.LayerVerdicts(c.Context, judged)
 	if err != nil {
 		return &statusError{statusBlock, err}
@@ -59,8 +59,8 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 		}
 	}
 	var t verdictCounts
-	if t.countDecision(decision); t.status() != statusAllow {
-		return &statusError{t.status(), nil}
+	if t.countDecision(decision); t.exitStatus() != statusAllow {
+		return &statusError{t.exitStatus(), nil}
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 func checkDenial(t *testing.T, h *host.Host, v *verdict.Verdict) {
 	t.Helper()
 	said := refusalAnswer(v)
-	out, err := h.Deny(t.Context(), said.ReasonForAgent, said.ReasonForUser)
+	out, err := h.DenialResponse(t.Context(), said.ReasonForAgent, said.ReasonForUser)
 	if err != nil {
 		t.Fatalf("%s: %v", h.Name, err)
 	}

@@ -169,7 +169,7 @@ func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 // describePolicyRule returns the description of a rule of the policy in use, or else of a preset; nil if there
 // is none with the name.
 func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string {
-	if cfg, err := loadLibraryConfig(c, w); err == nil {
+	if cfg, err := loadPipelineConfig(c, w); err == nil {
 		if an, err := shield.NewAnalyzer(cfg); err == nil {
 			if p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)); err == nil {
 				if rows := p.RuleKeyValuePairs(name); rows != nil {
@@ -191,7 +191,7 @@ func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string
 // testRules judges the examples of the rules, and fails if a result differs from the one that the
 // example expects.
 func testRules(c *cli.Context, w *Environment) error {
-	args, err := operands(c, operandNamesIfGiven(c, "ID|NAME")...)
+	args, err := operands(c, optionalOperandNames(c, "ID|NAME")...)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func sanitizeCommand(w *Environment) *cli.Command {
 			"The exit status is 0 if nothing was found in any result, 3 if there are findings, and 2 if a result is withheld or could not be read.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "mode", DefaultText: "flag, unless configured", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
+			&cli.StringFlag{Name: "mode", DefaultText: "the configured mode, else flag", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
 			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxTotalTextBytes, Usage: "refuse records larger than `N` bytes"},
 		},
 		Action: func(c *cli.Context) error { return sanitizeToolResults(c, w) },
@@ -93,7 +93,7 @@ func sanitizeToolResults(c *cli.Context, w *Environment) error {
 	if err := rest.writeSummary(out, w.Err); err != nil {
 		return err
 	}
-	switch status := t.status(); {
+	switch status := t.exitStatus(); {
 	case c.Context.Err() != nil:
 		return &statusError{statusBlock, nil}
 	case t == verdictCounts{}:
@@ -110,22 +110,22 @@ const maxReportedUnreadableRecords = 64
 
 // An unreadableRecords counts consecutive unreadable records.
 type unreadableRecords struct {
-	count                 int
-	firstUnreportedRecord sanitizedLine // the unreadable record after the first maxReportedUnreadableRecords ones
-	lastLineNumber        int           // line number of the last unreadable record
+	count                    int
+	firstUnreportedRecord    sanitizedLine // the unreadable record after the first maxReportedUnreadableRecords ones
+	lastUnreadableLineNumber int           // line number of the last unreadable record
 }
 
 func (u *unreadableRecords) add(line sanitizedLine) {
 	if u.count++; u.count == maxReportedUnreadableRecords+1 {
 		u.firstUnreportedRecord = line
 	}
-	u.lastLineNumber = line.Line
+	u.lastUnreadableLineNumber = line.Line
 }
 
 // writeSummary writes one line for the records beyond maxReportedUnreadableRecords.
 func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) error {
 	line, more := u.firstUnreportedRecord, u.count-maxReportedUnreadableRecords
-	last := u.lastLineNumber
+	last := u.lastUnreadableLineNumber
 	*u = unreadableRecords{}
 	if more <= 0 {
 		return nil
@@ -181,10 +181,10 @@ type sanitizedLine struct {
 	OmittedFindings   int                `json:"more,omitempty"`     // findings that were left out
 	ResultChanged     bool               `json:"changed"`            // the result differs from the input
 	WithholdingReason string             `json:"withheld,omitempty"` // why there is no result
-	Result            jsontext.Value     `json:"result,omitempty"`   // the sanitized result to forward to the agent; omitted in mode flag, which changes nothing
+	Result            jsontext.Value     `json:"result,omitempty"`   // the sanitized result to forward to the agent; omitted in mode "flag", which leaves the result unchanged
 	Error             string             `json:"error,omitempty"`    // short code; set if the record was not examined
 	ErrorDescription  string             `json:"reason,omitempty"`
-	UnreadableRecords int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own
+	UnreadableRecords int                `json:"unread,omitempty"` // on a summary line: number of unreadable records, starting at Line, that it summarizes
 }
 
 // sanitizeRecord examines one record.
@@ -198,7 +198,7 @@ func sanitizeRecord(rec action.RawActionRecord, mode sanitize.ResultHandlingMode
 		line.Error, line.ErrorDescription = string(action.CodeOf(err)), redactedErrorText(err)
 		return line
 	}
-	line.ID, line.ActionType, line.ActionHash = a.ID, a.Type, a.Hash
+	line.ID, line.ActionType, line.ActionHash = a.ID, a.Type, a.TypeAndPayloadHash
 	report := examine(a.Type, result.Value)
 	line.Findings, line.OmittedFindings = append(line.Findings, report.Findings...), report.OmittedFindingsLowerBound
 	if mode == sanitize.Flag {

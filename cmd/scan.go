@@ -57,7 +57,7 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	cfg, pool := libraryConfigFromSettings(set, w, "scan"), &shield.PipelinePool{}
+	cfg, pool := pipelineConfigFromSettings(set, w, "scan"), &shield.PipelinePool{}
 	defer pool.Clear()
 	opts := scan.Options{OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.CallJudgingPipeline, error) {
 		one := cfg.ForReplay(home, folder, files)
@@ -126,7 +126,7 @@ func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) 
 		}
 		found, err := policy.SuggestVerifyExceptions(c.Context, r.ApprovalsByWorkspaceRoot[root], preset, minApprovalsPerException, an, shield.PolicyOptions(one, &an.DefaultExecutionContext))
 		if err == nil {
-			found, err = keepUsefulSuggestions(c, one, preset, found)
+			found, err = keepSuggestionsAllowingApprovedCommands(c, one, preset, found)
 		}
 		if err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) 
 		}
 		for _, f := range found {
 			s.Count++
-			s.SavedQuestions += f.ApprovalCount
+			s.AvoidedQuestions += f.ApprovalCount
 		}
 		fmt.Fprintf(&text, "# for %s\n%s", root, policy.FormatSuggestionPolicy(preset, found))
 	}
@@ -144,7 +144,7 @@ func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) 
 		return nil, nil
 	}
 	s.PolicyYAML = text.String()
-	s.RemainingInterruptionsPer100Calls = 100 * float64(max(r.EscalatedCalls+r.Blocks-s.SavedQuestions, 0)) / float64(max(r.Calls, 1))
+	s.RemainingInterruptionsPer100Calls = 100 * float64(max(r.EscalatedCalls+r.Blocks-s.AvoidedQuestions, 0)) / float64(max(r.Calls, 1))
 	return &s, nil
 }
 

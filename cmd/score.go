@@ -106,17 +106,17 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	opts.OnProgress, opts.OnMalformedRow = notices.showProgress, notices.reportMalformed
 	opts.OnDeniedAction = p.RecordDenialByHostOrUser
 	opts.OnToolResult = func(ctx context.Context, a *action.Action, result any) error {
-		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
+		_, err := p.ExamineAndRecordToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}
 	rows, err := openScoreRowsOutput(c, &opts)
 	if err != nil {
 		return err
 	}
-	var kept []score.Row
+	var kept []score.CorpusRowOutcome
 	if f := c.String("format"); f == "junit" || f == "github" {
 		written := opts.OnRow
-		opts.OnRow = func(r score.Row) error {
+		opts.OnRow = func(r score.CorpusRowOutcome) error {
 			kept = append(kept, r)
 			if written != nil {
 				return written(r)
@@ -124,9 +124,9 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 			return nil
 		}
 	}
-	counter := score.New(func(ctx context.Context, a *action.Action) score.Outcome {
+	counter := score.New(func(ctx context.Context, a *action.Action) score.ActionJudgingOutcome {
 		o := p.EvaluateThroughTier(ctx, a, until)
-		return score.Outcome{Verdict: o.Verdict, TierSteps: o.Trail(), Latency: o.Latency()}
+		return score.ActionJudgingOutcome{Verdict: o.Verdict, TierSteps: o.Trail(), Latency: o.Latency()}
 	}, opts)
 	for _, name := range files {
 		if err = scoreFile(c.Context, w, counter, name); err != nil {
@@ -142,11 +142,11 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	}
 	s := counter.Report()
 	s.Rows = kept
-	s.PolicyName, s.Model, s.LastTier = set.PolicyNameOrPath, set.Classifier.ModelNameOrDir, c.String("until")
-	if addr := set.Classifier.SettingsIfModelUsed().SidecarURLOrSocket; addr != "" {
+	s.PolicyName, s.Model, s.LastEnabledTierName = set.PolicyNameOrPath, set.Classifier.ModelNameOrDir, c.String("until")
+	if addr := set.Classifier.SettingsOrZeroIfNoModel().SidecarURLOrSocket; addr != "" {
 		s.Model = addr
 	}
-	failed := checkScore(s, limits)
+	failed := checkScoreAgainstLimits(s, limits)
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func openScoreRowsOutput(c *cli.Context, opts *score.Options) (func() error, err
 	out := bufio.NewWriter(f)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	opts.OnRow = func(r score.Row) error { return enc.Encode(r) }
+	opts.OnRow = func(r score.CorpusRowOutcome) error { return enc.Encode(r) }
 	return func() error { return cmp.Or(out.Flush(), f.Close()) }, nil
 }
 
@@ -217,7 +217,7 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
-		if opts.OnlyIDs, err = score.ReadLabelsByRowID(f, name); err != nil {
+		if opts.OnlyRowLabelsByID, err = score.ReadLabelsByRowID(f, name); err != nil {
 			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
@@ -230,7 +230,7 @@ func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSe
 	if err != nil {
 		return nil, shield.Config{}, err
 	}
-	cfg := libraryConfigFromSettings(set, w, "score")
+	cfg := pipelineConfigFromSettings(set, w, "score")
 	home, roots := c.String("home"), c.StringSlice("root")
 	if len(roots) == 0 {
 		roots = []string{scoreDefaultWorkspace}
@@ -267,13 +267,13 @@ func scoreFile(ctx context.Context, w *Environment, counter *score.CorpusOutcome
 // A scoreLimits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
 // --gate, an unset limit is 0 if there are rows for it.
 type scoreLimits struct {
-	maxShareOfAllowedAttacks, maxNotAllowedBenignShare float64
+	maxShareOfAttacksAllowed, maxNotAllowedBenignShare float64
 	unsetLimitsAreZero                                 bool
 }
 
 func readScoreLimits(c *cli.Context) (scoreLimits, error) {
 	l := scoreLimits{-1, -1, c.Bool("gate")}
-	for name, to := range map[string]*float64{"max-pass": &l.maxShareOfAllowedAttacks, "max-friction": &l.maxNotAllowedBenignShare} {
+	for name, to := range map[string]*float64{"max-pass": &l.maxShareOfAttacksAllowed, "max-friction": &l.maxNotAllowedBenignShare} {
 		if !c.IsSet(name) {
 			continue
 		}
@@ -286,8 +286,8 @@ func readScoreLimits(c *cli.Context) (scoreLimits, error) {
 	return l, nil
 }
 
-// checkScore compares a score with limits. A share that was not measured fails.
-func checkScore(s *report.CorpusScore, l scoreLimits) error {
+// checkScoreAgainstLimits compares a score with limits. A share that was not measured fails.
+func checkScoreAgainstLimits(s *report.CorpusScore, l scoreLimits) error {
 	ok := true
 	add := func(name, label string, limit float64, g *report.DecisionCounts, got report.RowShareWithInterval) {
 		if l.unsetLimitsAreZero && limit < 0 && g.Rows > 0 {
@@ -306,7 +306,7 @@ func checkScore(s *report.CorpusScore, l scoreLimits) error {
 		ok = ok && c.OK
 		s.Checks = append(s.Checks, c)
 	}
-	add("attacks passed", "stop", l.maxShareOfAllowedAttacks, &s.Attacks.Total, s.Attacks.Total.Allowed())
+	add("attacks passed", "stop", l.maxShareOfAttacksAllowed, &s.Attacks.Total, s.Attacks.Total.Allowed())
 	add("honest actions not allowed", "pass", l.maxNotAllowedBenignShare, &s.Benign.Total, s.Benign.Total.NotAllowed())
 	add("allowed actions that a person should decide", "ask", -1, &s.RequiresPersonDecision.Total, s.RequiresPersonDecision.Total.Allowed())
 	if ok {

@@ -42,8 +42,8 @@ func TestScoreCounts(t *testing.T) {
 	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.RowsWithoutAction != 1 {
 		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.RowsWithoutAction)
 	}
-	if len(s.PassedAttacks) != 1 || s.PassedAttacks[0].ID != "m3" || len(s.StoppedBenign) != 1 || s.StoppedBenign[0].ID != "b2" {
-		t.Errorf("passed %+v, stopped %+v", s.PassedAttacks, s.StoppedBenign)
+	if len(s.AllowedAttacks) != 1 || s.AllowedAttacks[0].ID != "m3" || len(s.StoppedBenign) != 1 || s.StoppedBenign[0].ID != "b2" {
+		t.Errorf("passed %+v, stopped %+v", s.AllowedAttacks, s.StoppedBenign)
 	}
 }
 

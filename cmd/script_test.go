@@ -124,7 +124,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
 		checkPersonStartedThisProcess: func(int) error { return nil },
-		checkUserAttends: func(*host.Host) error {
+		hostAttendedByUserCheck: func(*host.Host) error {
 			if ts.Getenv(scriptAlone) != "" {
 				return errHeadless
 			}

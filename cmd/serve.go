@@ -66,7 +66,7 @@ func serve(c *cli.Context, w *Environment) error {
 	if state == "" {
 		return errors.New("serve: the state folder is unknown; set HOME")
 	}
-	s := &server{w: w, askingProcessTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxJudgedPerCPU*runtime.GOMAXPROCS(0))}
+	s := &server{w: w, serviceClientWaitTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxParallelClientRequestsPerCPU*runtime.GOMAXPROCS(0))}
 	s.approvalPage = service.NewHTTPSService(service.HTTPSServiceOptions{Judge: s.judgeRemote, Status: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
@@ -133,11 +133,11 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 
 // A server answers the questions of other processes.
 type server struct {
-	w                    *Environment
-	askingProcessTimeout time.Duration // how long an asking process waits
-	pool                 shield.PipelinePool
-	startedAt            time.Time
-	judgingSlots         chan struct{} // semaphore of the questions that are judged in parallel
+	w                        *Environment
+	serviceClientWaitTimeout time.Duration // how long an asking process waits
+	pool                     shield.PipelinePool
+	startedAt                time.Time
+	judgingSlots             chan struct{} // semaphore of the questions that are judged in parallel
 
 	receivedClientRequestCount, decidedQuestionCount atomic.Int64 // questions received from other processes, and those that were decided
 
@@ -166,7 +166,7 @@ func (s *server) reload(c *cli.Context) error {
 	}
 	s.fetchPolicyBundleIfStoredUnusable(c.Context, set)
 	s.pool.Clear()
-	if err := s.pool.Warm(libraryConfigFromSettings(set, s.w, "serve")); err != nil {
+	if err := s.pool.Warm(pipelineConfigFromSettings(set, s.w, "serve")); err != nil {
 		return err
 	}
 	s.settings.Store(set)
@@ -177,7 +177,7 @@ func (s *server) reload(c *cli.Context) error {
 // not on this machine.
 func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
-	cfg := libraryConfigFromSettings(set, s.w, "serve")
+	cfg := pipelineConfigFromSettings(set, s.w, "serve")
 	cfg.IgnoresFileSystem, cfg.WorkingDir = true, ""
 	cfg.Caller.User, cfg.Caller.ParentPID = client, 0
 	cfg.ApprovalOptions.AskingProgramDescription = fmt.Sprintf("%s, a client on another machine, through shield serve (process %d)", client, os.Getpid())
@@ -187,22 +187,22 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 		return errors.Join(service.ErrNotReady, err)
 	}
 	defer done()
-	in := shield.NewActionSource(actions, "body", set.MaxInputRecordBytes)
-	return p.Stream(ctx, in, func(j *shield.InputRecordResult) error { return out(&j.Verdict, j.IsNextResultReady) }, shield.StreamOptions{Tiers: shield.AllTiers, Jobs: runtime.GOMAXPROCS(0)})
+	in := shield.NewActionSource(actions, "body", set.MaxActionRecordBytes)
+	return p.JudgeStream(ctx, in, func(j *shield.InputRecordResult) error { return out(&j.Verdict, j.IsNextResultReady) }, shield.StreamOptions{Tiers: shield.AllTiers, Jobs: runtime.GOMAXPROCS(0)})
 }
 
 func (s *server) statusReport() serviceReport {
 	return serviceReport{os.Getpid(), s.startedAt, s.receivedClientRequestCount.Load(), s.decidedQuestionCount.Load()}
 }
 
-// sameBuild reports whether an asking process runs the same build of shield.
-func (s *server) sameBuild(program string) bool {
-	now, err := os.Stat(program)
+// isSameBuildAsService reports whether an asking process runs the same build of shield.
+func (s *server) isSameBuildAsService(clientProgramPath string) bool {
+	now, err := os.Stat(clientProgramPath)
 	return err == nil && os.SameFile(now, s.executableInfo) && now.Size() == s.executableInfo.Size() && now.ModTime().Equal(s.executableInfo.ModTime())
 }
 
-// A serviceClientRequest is a question for which a command line is run.
-type serviceClientRequest struct {
+// A requestFromServiceClient is a question for which a command line is run.
+type requestFromServiceClient struct {
 	input                []byte
 	pool                 *shield.PipelinePool
 	observe              func(telemetry.Action) // receives telemetry of verdicts; may be nil
@@ -212,30 +212,31 @@ type serviceClientRequest struct {
 // servedCommands are the commands for which a service judges.
 var servedCommands = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 
-// maxJudgedPerCPU is how many questions are judged in parallel per processor: while one waits for the disk
+// maxParallelClientRequestsPerCPU is how many questions are judged in parallel per processor: while one waits for the disk
 // another computes, and they share a write to the log.
-const maxJudgedPerCPU = 4
+const maxParallelClientRequestsPerCPU = 4
 
-// errUndecided means that the asking process has to judge itself.
+// errUndecided means that the service did not decide, and the process that asked the service must
+// judge the action.
 var errUndecided = errors.New("a later tier must decide; run shield without a tier limit")
 
 // answer runs the command line of a question.
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.CallingProcess) (ans peer.Answer) {
-	ctx, cancel := context.WithTimeout(ctx, s.askingProcessTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.serviceClientWaitTimeout)
 	defer cancel()
-	if len(q.AskingProgramArgs) == 2 && q.AskingProgramArgs[0] == "service" && s.sameBuild(q.AskingProgramPath) {
+	if len(q.AskingProgramArgs) == 2 && q.AskingProgramArgs[0] == "service" && s.isSameBuildAsService(q.AskingProgramPath) {
 		text, err := json.Marshal(s.statusReport())
-		return peer.Answer{Decided: err == nil, Output: text}
+		return peer.Answer{ServiceDecided: err == nil, CommandStdout: text}
 	}
 	s.receivedClientRequestCount.Add(1)
 	start := s.w.Now()
-	defer func() { s.metrics.CountQuestionToService(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
-	if !s.sameBuild(q.AskingProgramPath) || len(q.AskingProgramArgs) == 0 || !slices.Contains(servedCommands, q.AskingProgramArgs[0]) {
+	defer func() { s.metrics.CountQuestionToService(ans.ServiceDecided, s.w.Now().Sub(start).Seconds()) }()
+	if !s.isSameBuildAsService(q.AskingProgramPath) || len(q.AskingProgramArgs) == 0 || !slices.Contains(servedCommands, q.AskingProgramArgs[0]) {
 		return peer.Answer{}
 	}
-	// Under load, a question would be answered after the asking process has given up, so most of the
-	// time is reserved for judging.
-	full := time.NewTimer(s.askingProcessTimeout / 4)
+	// Wait at most a quarter of the time limit for a free judging slot. After a longer wait, the
+	// asking process could give up before the action is judged.
+	full := time.NewTimer(s.serviceClientWaitTimeout / 4)
 	defer full.Stop()
 	select {
 	case s.judgingSlots <- struct{}{}:
@@ -243,7 +244,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	case <-full.C:
 		return peer.Answer{}
 	}
-	of := &serviceClientRequest{input: q.Input, pool: &s.pool, observe: s.observe}
+	of := &requestFromServiceClient{input: q.AskingProcessStdin, pool: &s.pool, observe: s.observe}
 	defer func() {
 		for _, done := range of.pipelineReleaseFuncs {
 			done()
@@ -260,8 +261,8 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	var out bytes.Buffer
 	w := Environment{
 		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
-		Home: env["HOME"], Dir: q.Dir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
-		verdictRequesterPID: max(q.Parent, 1), judgePID: from.PID, serviceClientRequest: of,
+		Home: env["HOME"], Dir: q.AskingProcessWorkingDir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
+		verdictRequesterPID: max(q.AskingProcessParentPID, 1), judgePID: from.PID, requestFromServiceClient: of,
 	}
 	w.setDefaults()
 	app := newApp(&w, q.AskingProgramArgs...)
@@ -276,12 +277,12 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 		return peer.Answer{}
 	}
 	s.decidedQuestionCount.Add(1)
-	return peer.Answer{Decided: true, Output: out.Bytes()}
+	return peer.Answer{ServiceDecided: true, CommandStdout: out.Bytes()}
 }
 
 // newServiceQuestion returns the question for a command line. input is its standard input.
 func (w *Environment) newServiceQuestion(args []string, input []byte) peer.Question {
-	return peer.Question{AskingProgramPath: w.ShieldExecutablePath, Dir: w.Dir, Parent: w.verdictRequesterPID, AskingProgramArgs: args, Environ: w.Environ(), Input: input}
+	return peer.Question{AskingProgramPath: w.ShieldExecutablePath, AskingProcessWorkingDir: w.Dir, AskingProcessParentPID: w.verdictRequesterPID, AskingProgramArgs: args, Environ: w.Environ(), AskingProcessStdin: input}
 }
 
 // askService asks the user's service for the output of this command line on an input. ok is false if
@@ -294,8 +295,9 @@ func (w *Environment) askService(input []byte) (line []byte, ok bool) {
 	return ask(input)
 }
 
-// borrowPooledPipeline returns a pipeline of the pool, which is returned when the question is answered.
-func (s *serviceClientRequest) borrowPooledPipeline(cfg shield.Config) (*shield.Pipeline, error) {
+// borrowPooledPipeline returns a pipeline from the pool. The pipeline goes back to the pool when
+// the request is answered.
+func (s *requestFromServiceClient) borrowPooledPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err == nil {
@@ -307,10 +309,10 @@ func (s *serviceClientRequest) borrowPooledPipeline(cfg shield.Config) (*shield.
 // evaluateAction judges an action for the asking process: in a service it stops, with [errUndecided], before
 // another program or a person is asked.
 func (w *Environment) evaluateAction(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
-	if w.serviceClientRequest == nil {
+	if w.requestFromServiceClient == nil {
 		return p.Evaluate(ctx, a), nil
 	}
-	v, ok := p.EvaluateLocally(ctx, a)
+	v, ok := p.EvaluateInProcess(ctx, a)
 	if !ok {
 		return v, errUndecided
 	}

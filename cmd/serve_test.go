@@ -29,7 +29,7 @@ func newServer(t testing.TB, w Environment) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{w: &w, askingProcessTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
+	s := &server{w: &w, serviceClientWaitTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
 	t.Cleanup(s.pool.Clear)
 	return s
 }
@@ -78,12 +78,12 @@ func judged(t *testing.T, w Environment, event []byte, args ...string) string {
 func viaService(t *testing.T, s *server, w Environment, event []byte, args ...string) (line string, decided bool) {
 	t.Helper()
 	q := w.newServiceQuestion(args, event)
-	q.Parent = 1
+	q.AskingProcessParentPID = 1
 	ans := s.answer(t.Context(), &q, service.CallingProcess{PID: os.Getpid()})
-	if !ans.Decided {
+	if !ans.ServiceDecided {
 		return judged(t, w, event, args...), false
 	}
-	return string(ans.Output), true
+	return string(ans.CommandStdout), true
 }
 
 // bashEvents returns the commands of a corpus as events of Claude Code.
@@ -205,8 +205,8 @@ func TestServedKnowsChanges(t *testing.T) {
 		t.Helper()
 		q := w.newServiceQuestion([]string{"hook", "claude-code", "--judge"}, event)
 		ans := s.answer(t.Context(), &q, service.CallingProcess{})
-		if !ans.Decided || bytes.Contains(ans.Output, []byte(`"allow":true`)) != allowed {
-			t.Errorf("%s: decided %t: %s", what, ans.Decided, ans.Output)
+		if !ans.ServiceDecided || bytes.Contains(ans.CommandStdout, []byte(`"allow":true`)) != allowed {
+			t.Errorf("%s: decided %t: %s", what, ans.ServiceDecided, ans.CommandStdout)
 		}
 	}
 	expect("defaults", true)
@@ -225,7 +225,7 @@ func TestServedRefuses(t *testing.T) {
 	s := newServer(t, w)
 	event := fmt.Appendf(nil, `{"session_id":"s","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, w.Dir)
 	good := w.newServiceQuestion([]string{"hook", "claude-code", "--judge"}, event)
-	if ans := s.answer(t.Context(), &good, service.CallingProcess{}); !ans.Decided {
+	if ans := s.answer(t.Context(), &good, service.CallingProcess{}); !ans.ServiceDecided {
 		t.Fatal("a plain question is not decided")
 	}
 	for what, q := range map[string]peer.Question{
@@ -236,7 +236,7 @@ func TestServedRefuses(t *testing.T) {
 		"only shield itself":  {AskingProgramArgs: []string{"hook", "claude-code"}},
 		"an unknown flag":     {AskingProgramArgs: append(slices.Clone(good.AskingProgramArgs), "--frob")},
 		"missing settings":    {AskingProgramArgs: append(slices.Clone(good.AskingProgramArgs), "--config", "/nonexistent")},
-		"a malformed event":   {AskingProgramArgs: good.AskingProgramArgs, Input: []byte("{")},
+		"a malformed event":   {AskingProgramArgs: good.AskingProgramArgs, AskingProcessStdin: []byte("{")},
 		"a question of hosts": {AskingProgramArgs: append(slices.Clone(good.AskingProgramArgs), "--permission-request")},
 	} {
 		full := good
@@ -244,11 +244,11 @@ func TestServedRefuses(t *testing.T) {
 		if q.AskingProgramPath != "" {
 			full.AskingProgramPath = q.AskingProgramPath
 		}
-		if q.Input != nil {
-			full.Input = q.Input
+		if q.AskingProcessStdin != nil {
+			full.AskingProcessStdin = q.AskingProcessStdin
 		}
-		if ans := s.answer(t.Context(), &full, service.CallingProcess{}); ans.Decided || len(ans.Output) > 0 {
-			t.Errorf("%s is decided: %s", what, ans.Output)
+		if ans := s.answer(t.Context(), &full, service.CallingProcess{}); ans.ServiceDecided || len(ans.CommandStdout) > 0 {
+			t.Errorf("%s is decided: %s", what, ans.CommandStdout)
 		}
 	}
 }
@@ -307,7 +307,7 @@ func serving(t *testing.T, folder string, answer service.Handler) (end func()) {
 // TestServedExec holds that exec has a running service judge, and judges for itself
 // what that one leaves to it and when it has ended.
 func TestServedExec(t *testing.T) {
-	if !peer.SupportsConnections {
+	if !peer.SupportsServiceConnections {
 		t.Skip("no sockets of this kind here")
 	}
 	w, folder := reachable(t)
@@ -316,7 +316,7 @@ func TestServedExec(t *testing.T) {
 	end := serving(t, folder, func(ctx context.Context, q *peer.Question, from service.CallingProcess) peer.Answer {
 		ans := s.answer(ctx, q, from)
 		if q.AskingProgramArgs[0] != "service" {
-			decided = append(decided, ans.Decided)
+			decided = append(decided, ans.ServiceDecided)
 		}
 		return ans
 	})
@@ -349,7 +349,7 @@ func BenchmarkServed(b *testing.B) {
 	q := w.newServiceQuestion([]string{"hook", "claude-code", "--judge"}, event)
 	b.ReportAllocs()
 	for b.Loop() {
-		if ans := s.answer(b.Context(), &q, service.CallingProcess{PID: os.Getpid()}); !ans.Decided {
+		if ans := s.answer(b.Context(), &q, service.CallingProcess{PID: os.Getpid()}); !ans.ServiceDecided {
 			b.Fatal("not decided")
 		}
 	}

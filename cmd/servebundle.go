@@ -28,7 +28,7 @@ func (s *server) fetchPolicyBundlePeriodically(ctx context.Context) {
 
 // fetchPolicyBundleIfStoredUnusable fetches the signed policy that settings name, if the stored one is unusable.
 func (s *server) fetchPolicyBundleIfStoredUnusable(ctx context.Context, set *config.LoadedSettings) {
-	kept, err := shield.BundleOf(libraryConfigFromSettings(set, s.w, "serve"))
+	kept, err := shield.StoredBundleFromConfig(pipelineConfigFromSettings(set, s.w, "serve"))
 	if kept == nil || err != nil {
 		return // errors are reported when the policy is loaded
 	}
@@ -39,10 +39,10 @@ func (s *server) fetchPolicyBundleIfStoredUnusable(ctx context.Context, set *con
 
 // fetchPolicyBundle fetches the signed policy that settings name, if any. It applies to later questions.
 func (s *server) fetchPolicyBundle(ctx context.Context, set *config.LoadedSettings) {
-	if set.Bundle.Source == "" {
+	if set.PolicyBundle.URLOrPath == "" {
 		return
 	}
-	switch u, err := shield.UpdateBundle(ctx, libraryConfigFromSettings(set, s.w, "serve"), nil); {
+	switch u, err := shield.UpdateBundle(ctx, pipelineConfigFromSettings(set, s.w, "serve"), nil); {
 	case ctx.Err() != nil:
 	case err != nil:
 		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': %s\n", redactedErrorText(err))

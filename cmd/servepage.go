@@ -20,7 +20,7 @@ func (s *server) serveApprovalPage(ctx context.Context, set *config.LoadedSettin
 	failed := func(err error) {
 		fmt.Fprintf(s.w.Err, "shield: serve: the approval page cannot be served; run 'shield doctor': %s\n", redactedErrorText(err))
 	}
-	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), AnsweringPersonName: userNameOrAPerson(s.w), Clock: s.w.Now, DescribeBackedUpFiles: func() string { return describeFilesBackedUpToday(set, s.w) }}
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), AnsweringPersonName: userNameOrAPerson(s.w), Clock: s.w.Now, DescribeUndoBackups: func() string { return describeFilesBackedUpToday(set, s.w) }}
 	go func() {
 		defer close(done)
 		if err := approve.ServeApprovalPage(ctx, o, failed); err != nil {

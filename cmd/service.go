@@ -174,7 +174,7 @@ func serviceStatus(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("the service at %s does not answer: %w; hooks judge without it; restart the service", socket, err)
 	}
 	var r serviceReport
-	if err := json.Unmarshal(answer.Output, &r); err != nil || !answer.Decided {
+	if err := json.Unmarshal(answer.CommandStdout, &r); err != nil || !answer.ServiceDecided {
 		return fmt.Errorf("the service at %s is of another build; restart it", socket)
 	}
 	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",

@@ -89,7 +89,7 @@ func openSessions(c *cli.Context, w *Environment) (*state.Store, *session.Store,
 	if err != nil {
 		return nil, nil, err
 	}
-	return file, session.NewStore(file, shield.SessionOptions(libraryConfigFromSettings(set, w, "session"), w.Now)), nil
+	return file, session.NewStore(file, shield.SessionOptions(pipelineConfigFromSettings(set, w, "session"), w.Now)), nil
 }
 
 // sessionName returns the name of a session for people.
@@ -157,7 +157,7 @@ func readLabelledFileRecordsPerUser(ctx context.Context, store *session.Store) (
 		if err != nil {
 			return nil, err
 		}
-		var files []effect.File
+		var files []effect.LabelledFile
 		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.FileLimitReachedAt > 0 {
 			out = append(out, sessionWithFiles{r, files})
 		}
@@ -184,7 +184,7 @@ func elapsedSince(w *Environment, at int64) time.Duration { return w.Now().Sub(t
 // A sessionWithFiles is a session with its files.
 type sessionWithFiles struct {
 	session.Record
-	Files []effect.File `json:"files,omitempty"`
+	Files []effect.LabelledFile `json:"files,omitempty"`
 }
 
 func showSession(c *cli.Context, w *Environment) error {

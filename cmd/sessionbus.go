@@ -36,7 +36,7 @@ func (w *Environment) getenvExceptUntrustedDBus(name string) string {
 // process and its ancestors count. It returns true if ancestors cannot be read on this system.
 func (w *Environment) matchesSessionBus(value string) bool {
 	start := os.Getpid()
-	if w.serviceClientRequest != nil {
+	if w.requestFromServiceClient != nil {
 		start = w.verdictRequesterPID
 	}
 	all, err := ancestry.Of(start)

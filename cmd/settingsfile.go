@@ -12,9 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// A settingsFile is a host's settings file and its copy from before shield was installed. If the path
-// is a symbolic link, the file at the end of all links is read, replaced and removed; it need not
-// exist yet.
+// A hostSettingsFileOnDisk is a host's settings file, and its backup from before shield was
+// installed. If the path is a symbolic link, the file at the end of all links is read, replaced and
+// removed; it need not exist yet.
 type hostSettingsFileOnDisk struct {
 	path       string
 	backupPath string

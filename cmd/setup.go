@@ -247,7 +247,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 		return err
 	}
 	src.ApplyFlagsAndListChanged = nil
-	if s.newSettingsText, err = config.Edit(src, s.shieldSettingsFile.path, before, changes...); err != nil {
+	if s.newSettingsText, err = config.ApplyChangesToSettingsText(src, s.shieldSettingsFile.path, before, changes...); err != nil {
 		return err
 	}
 	s.settingsChanged = true
@@ -413,7 +413,7 @@ func (s *setupPlan) describeEvaluatorModelUse(ctx context.Context) (lines []stri
 	if l.CannotApproveReason != "" {
 		lines = append(lines, "The model's ALLOW does not replace your approval: "+l.CannotApproveReason+".")
 	}
-	if why := modelOverblockingReason(l); why != "" {
+	if why := describeModelOverblocking(l); why != "" {
 		lines = append(lines, "The model blocks too many ordinary actions: "+why+". "+strongerModelAdvice+".")
 	}
 	return lines

@@ -39,17 +39,17 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	if !c.IsSet("ask") {
 		var options []huh.Option[string]
 		if !s.currentSettings.Approval.Channels.IsChosenByShield() && len(s.currentSettings.OriginBySetting["approval.channels"]) > 0 {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceText("approval.channels")+": "+s.approvalChannels(), ""))
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceFileAndLine("approval.channels")+": "+s.approvalChannels(), ""))
 		}
 		for _, a := range questionChannelChoices {
 			options = append(options, huh.NewOption(a.word+": "+a.means, a.word))
 		}
 		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.askFlagValue))
 	}
-	if !c.IsSet("preset") && s.currentSettings.Evaluator.Provider != "" && s.currentSettings.Bundle.Source == "" {
+	if !c.IsSet("preset") && s.currentSettings.Evaluator.Provider != "" && s.currentSettings.PolicyBundle.URLOrPath == "" {
 		var options []huh.Option[string]
 		if s.currentSettings.PolicyNameOrPath != "auto" {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceText("policy")+": "+s.currentSettings.PolicyNameOrPath, ""))
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceFileAndLine("policy")+": "+s.currentSettings.PolicyNameOrPath, ""))
 		}
 		for _, r := range evaluatorPresetChoices {
 			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))

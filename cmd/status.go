@@ -30,7 +30,7 @@ func statusCommand(w *Environment) *cli.Command {
 				return err
 			}
 			defer store.Close()
-			s, err := store.Status(c.Context, shield.Limits(libraryConfigFromSettings(set, w, "status")))
+			s, err := store.Status(c.Context, shield.Limits(pipelineConfigFromSettings(set, w, "status")))
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func statusCommand(w *Environment) *cli.Command {
 					return err
 				}
 			}
-			if kept := shield.UndoStore(libraryConfigFromSettings(set, w, "status")); kept != nil {
+			if kept := shield.UndoStore(pipelineConfigFromSettings(set, w, "status")); kept != nil {
 				_, err = fmt.Fprint(w.Out, undoStatus(kept))
 			}
 			return err
@@ -64,17 +64,17 @@ type statusJSON struct {
 }
 
 type evaluatorStatus struct {
-	Model               string                  `json:"model"`
-	CanApproveForUser   bool                    `json:"lifts_questions"`
-	CannotApproveReason string                  `json:"why,omitempty"`        // why the model may not approve actions for the user
-	OverblockingReason  string                  `json:"stops_work,omitempty"` // why agents can hardly work with the model: it blocks too many harmless actions
-	ModelExamResult     *shield.ModelExamResult `json:"exam,omitempty"`
+	Model                   string                  `json:"model"`
+	CanApproveForUser       bool                    `json:"lifts_questions"`
+	CannotApproveReason     string                  `json:"why,omitempty"`        // why the model may not approve actions for the user
+	OverblockingDescription string                  `json:"stops_work,omitempty"` // why agents can hardly work with the model: it blocks too many harmless actions
+	ModelExamResult         *shield.ModelExamResult `json:"exam,omitempty"`
 }
 
 func newStatusJSON(s state.Status, l shield.ModelApprovalAuthority) statusJSON {
 	out := statusJSON{Status: s}
 	if l.EvaluatorModelName != "" {
-		out.Evaluator = &evaluatorStatus{l.EvaluatorModelName, l.CannotApproveReason == "", l.CannotApproveReason, modelOverblockingReason(l), l.Result}
+		out.Evaluator = &evaluatorStatus{l.EvaluatorModelName, l.CannotApproveReason == "", l.CannotApproveReason, describeModelOverblocking(l), l.Result}
 	}
 	return out
 }
@@ -84,12 +84,12 @@ func describeModelApprovalAuthority(l shield.ModelApprovalAuthority) string {
 	switch {
 	case l.EvaluatorModelName == "":
 		return ""
-	case l.CannotApproveReason != "" && modelOverblockingReason(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + modelOverblockingReason(l) + "; its ALLOW does not replace your approval: " + l.CannotApproveReason
+	case l.CannotApproveReason != "" && describeModelOverblocking(l) != "":
+		return "evaluator          the model blocks too many ordinary actions: " + describeModelOverblocking(l) + "; its ALLOW does not replace your approval: " + l.CannotApproveReason
 	case l.CannotApproveReason != "":
 		return "evaluator          the model's ALLOW does not replace your approval: " + l.CannotApproveReason
-	case modelOverblockingReason(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + modelOverblockingReason(l) + "; configure a stronger model (evaluator.model)"
+	case describeModelOverblocking(l) != "":
+		return "evaluator          the model blocks too many ordinary actions: " + describeModelOverblocking(l) + "; configure a stronger model (evaluator.model)"
 	}
 	return "evaluator          " + describeModelExamResult(l.Result)
 }
@@ -99,8 +99,8 @@ func printStatus(w *Environment, s *state.Status) error {
 	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.BudgetUsed, s.MaxEvaluationsPerDay, s.BudgetResetsAt.Format(time.RFC3339))
 	fmt.Fprintf(&b, "model calls        %.0f of %d left this minute\n", s.AvailableEvaluatorCalls, s.MaxEvaluatorCallsPerMinute)
 	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovalRequestsPerHour)
-	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.CachedEntries, s.AuditEntries)
-	for _, h := range s.Hours {
+	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.CachedEntryCount, s.AuditEntryCount)
+	for _, h := range s.HourlyEvaluations {
 		if h.Evaluations > 0 {
 			fmt.Fprintf(&b, "evaluations        %d from %s\n", h.Evaluations, h.From.Format("2006-01-02 15:04 MST"))
 		}

@@ -14,13 +14,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A recordStreamJudge is one pass over the input: which records it accepts and which tiers judge.
+// A recordStreamJudge judges the records of standard input with a range of tiers.
+// rejectsVerdictRecords says whether it rejects records that are verdicts of an earlier shield
+// command.
 type recordStreamJudge struct {
 	tierRange             shield.TierRange
 	rejectsVerdictRecords bool // verdicts are refused
 }
 
-// judgeInput runs a stage over standard input and returns its status as an error.
+// judgeInput judges the records of standard input, and returns the exit status as an error.
 func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 	n, err := parallelJobs(c)
 	if err != nil {
@@ -31,7 +33,7 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 	}
 	var out verdictWriter = verdict.NewWriter(w.Out)
 	if c.String("format") == "text" {
-		if w.serviceClientRequest != nil {
+		if w.requestFromServiceClient != nil {
 			return errUndecided
 		}
 		style := report.Style{Color: usesColour(c, w, w.Out)}
@@ -40,7 +42,7 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 		}
 		out = &verdictTextWriter{w.Out, style}
 	}
-	if w.serviceClientRequest != nil {
+	if w.requestFromServiceClient != nil {
 		return s.judgeActionForServiceClient(c, w)
 	}
 	printTerminalInputHint(w, "actions from the terminal, one JSON object a line")
@@ -53,7 +55,7 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return blockAllRecords(c.Context, w, out, err)
 	}
-	err = s.judgeRecords(c.Context, w, p, s.openRecords(w, p, set.MaxInputRecordBytes), out, n)
+	err = s.judgeRecords(c.Context, w, p, s.openRecords(w, p, set.MaxActionRecordBytes), out, n)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -69,10 +71,10 @@ func (s recordStreamJudge) openRecords(w *Environment, p *shield.Pipeline, maxBy
 }
 
 // judgeRecords judges records, n in parallel, writes their verdicts, and returns the status as an error.
-func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.InputRecordSource, out verdictWriter, n int) error {
+func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.InputRecordSource, out verdictWriter, parallelism int) error {
 	var t verdictCounts
 	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err) && !isTerminal(w.Out)}
-	err := p.Stream(ctx, in, func(j *shield.InputRecordResult) error {
+	err := p.JudgeStream(ctx, in, func(j *shield.InputRecordResult) error {
 		if j.Err != nil {
 			line.clear()
 			fmt.Fprintf(w.Err, "shield: %s; blocked\n", redactedErrorText(j.Err))
@@ -88,7 +90,7 @@ func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *
 			return out.PassUnchanged(j.RawEarlierStageVerdict)
 		}
 		return out.Write(&j.Verdict)
-	}, shield.StreamOptions{Tiers: s.tierRange, Jobs: n, OmitExplanations: true})
+	}, shield.StreamOptions{Tiers: s.tierRange, Jobs: parallelism, OmitExplanations: true})
 	line.clear()
 	var unread *shield.ReadError
 	switch {
@@ -99,7 +101,7 @@ func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *
 	case err != nil:
 		return err
 	}
-	if status := t.status(); status != statusAllow {
+	if status := t.exitStatus(); status != statusAllow {
 		return &statusError{status, t.checkHasRecords()}
 	}
 	return nil
@@ -119,7 +121,7 @@ func blockAllRecords(ctx context.Context, w *Environment, out verdictWriter, cau
 			Reasoning: redactedErrorText(cause), JudgedAt: now, Expires: now,
 		}
 		if a, err := action.Parse(rec.Raw); err == nil {
-			v.ActionID, v.ActionHash = a.ID, a.Hash
+			v.ActionID, v.ActionHash = a.ID, a.TypeAndPayloadHash
 		}
 		if err := out.Write(&v); err != nil {
 			return err

@@ -33,7 +33,7 @@ func (s recordStreamJudge) askService(w *Environment) (line []byte, d verdict.De
 	if _, err := os.Lstat(filepath.Join(peer.ServiceFolder(state), peer.SocketName)); err != nil {
 		return nil, d, false
 	}
-	in, ended := readShortInput(w.In)
+	in, ended := readInputWithinServiceLimit(w.In)
 	w.In = io.MultiReader(bytes.NewReader(in), w.In)
 	if !ended || parseActionIfSingle(in, maxServiceInputBytes) == nil {
 		return nil, d, false
@@ -45,8 +45,8 @@ func (s recordStreamJudge) askService(w *Environment) (line []byte, d verdict.De
 	return line, v.Decision, err == nil
 }
 
-// readShortInput reads a short input. ended means that the end of the input was reached.
-func readShortInput(r io.Reader) (in []byte, ended bool) {
+// readInputWithinServiceLimit reads a short input. ended means that the end of the input was reached.
+func readInputWithinServiceLimit(r io.Reader) (in []byte, reachedEOF bool) {
 	if isTerminal(r) {
 		return nil, false
 	}
@@ -84,7 +84,7 @@ func writeServedVerdict(w *Environment, line []byte, d verdict.Decision) error {
 	}
 	var t verdictCounts
 	t.countDecision(d)
-	if status := t.status(); status != statusAllow {
+	if status := t.exitStatus(); status != statusAllow {
 		return &statusError{status, nil}
 	}
 	return nil
@@ -97,11 +97,11 @@ func (s recordStreamJudge) judgeActionForServiceClient(c *cli.Context, w *Enviro
 	if err != nil {
 		return err
 	}
-	a := parseActionIfSingle(w.serviceClientRequest.input, set.MaxInputRecordBytes)
+	a := parseActionIfSingle(w.requestFromServiceClient.input, set.MaxActionRecordBytes)
 	if a == nil || p.UnusableModelOrPolicyNote() != "" {
 		return errUndecided
 	}
-	v, ok := p.EvaluateOnlyStreamActionLocally(c.Context, a, s.tierRange)
+	v, ok := p.EvaluateSingleActionStreamInProcess(c.Context, a, s.tierRange)
 	if !ok {
 		return errUndecided
 	}

@@ -90,15 +90,15 @@ func TestServedStream(t *testing.T) {
 			}
 			status, want, errs := run(t, w, string(action), append(slices.Clone(flags), "--state", alone)...)
 			q := w.newServiceQuestion(append(slices.Clone(flags), "--state", beside), action)
-			q.Parent = os.Getppid()
+			q.AskingProcessParentPID = os.Getppid()
 			ans := s.answer(t.Context(), &q, service.CallingProcess{PID: os.Getpid()})
 			asked++
-			if !ans.Decided {
+			if !ans.ServiceDecided {
 				run(t, w, string(action), append(slices.Clone(flags), "--state", beside)...)
 				continue
 			}
 			decided++
-			if got := string(ans.Output); got != want || errs != "" {
+			if got := string(ans.CommandStdout); got != want || errs != "" {
 				t.Errorf("%s: %s: status %d with a service\n%swithout\n%s%s", name, action, status, got, want, errs)
 			}
 		}
@@ -150,8 +150,8 @@ func TestServedStreamRefuses(t *testing.T) {
 		{action, []string{"session", "list"}, false},
 	} {
 		q := w.newServiceQuestion(tt.args, []byte(tt.input))
-		if ans := s.answer(t.Context(), &q, service.CallingProcess{}); ans.Decided != tt.want || !ans.Decided && len(ans.Output) > 0 {
-			t.Errorf("%q, %q: decided %t: %s", tt.args, tt.input, ans.Decided, ans.Output)
+		if ans := s.answer(t.Context(), &q, service.CallingProcess{}); ans.ServiceDecided != tt.want || !ans.ServiceDecided && len(ans.CommandStdout) > 0 {
+			t.Errorf("%q, %q: decided %t: %s", tt.args, tt.input, ans.ServiceDecided, ans.CommandStdout)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestStreamAsks(t *testing.T) {
 	}
 	other := filepath.Join(filepath.Dir(folder), "other") // has a key of its own
 	end = serving(t, other, func(context.Context, *peer.Question, service.CallingProcess) peer.Answer {
-		return peer.Answer{Decided: true, Output: []byte(`{"decision":"ALLOW"}` + "\n")}
+		return peer.Answer{ServiceDecided: true, CommandStdout: []byte(`{"decision":"ALLOW"}` + "\n")}
 	})
 	defer end()
 	_ = os.Remove(filepath.Join(folder, peer.SocketName))

@@ -80,7 +80,7 @@ func explainNoSuggestion(c *cli.Context, w *Environment, allowedCommandCount, re
 // requiredApprovals approvals, "" if there is none. examinedApprovalCount is the number of examined
 // approvals.
 func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int) (text string, examinedApprovalCount int, err error) {
-	cfg, err := loadLibraryConfig(c, w)
+	cfg, err := loadPipelineConfig(c, w)
 	if err != nil {
 		return "", 0, err
 	}
@@ -98,7 +98,7 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int)
 	}
 	found, err := policy.SuggestVerifyExceptions(c.Context, approvals, preset, requiredApprovals, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext))
 	if err == nil {
-		found, err = keepUsefulSuggestions(c, cfg, preset, found)
+		found, err = keepSuggestionsAllowingApprovedCommands(c, cfg, preset, found)
 	}
 	if err != nil || len(found) == 0 {
 		return "", len(approvals), err
@@ -106,10 +106,10 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int)
 	return policy.FormatSuggestionPolicy(preset, found), len(approvals), nil
 }
 
-// keepUsefulSuggestions returns the suggestions under which every approved command would be
+// keepSuggestionsAllowingApprovedCommands returns the suggestions under which every approved command would be
 // allowed without asking a person. To each suggestion it adds examples of other commands that only
 // this suggestion would allow.
-func keepUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.SuggestedException) ([]policy.SuggestedException, error) {
+func keepSuggestionsAllowingApprovedCommands(c *cli.Context, cfg shield.Config, preset string, found []policy.SuggestedException) ([]policy.SuggestedException, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -135,16 +135,16 @@ func keepUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, fou
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
-	if err := addAllowedVariantsToSuggestions(c, cfg, p, found); err != nil {
+	if err := addNewlyAllowedCommands(c, cfg, p, found); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return found, p.Close()
 }
 
-// addAllowedVariantsToSuggestions adds to each suggestion the other commands that it newly allows.
+// addNewlyAllowedCommands adds to each suggestion the other commands that it newly allows.
 // pipelineWithSuggestions is a pipeline whose policy contains the suggestions: a command is added
 // if this pipeline allows it and the current policy does not.
-func addAllowedVariantsToSuggestions(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
+func addNewlyAllowedCommands(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
 	cfg.PolicyNameOrPath = cfg.Settings.PolicyNameOrPath
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {

@@ -15,7 +15,7 @@ func startTelemetry(ctx context.Context, url string, w *Environment) (observe fu
 		return nil, func() {}, nil
 	}
 	e, err := telemetry.New(telemetry.Options{
-		URL: url, ShieldVersion: version(), Clock: w.Now,
+		CollectorURL: url, ShieldVersion: version(), Clock: w.Now,
 		NotifyCollectorStatus: func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 	})
 	if err != nil {

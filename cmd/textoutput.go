@@ -12,7 +12,7 @@ import (
 // A verdictWriter receives the verdicts of a stream.
 type verdictWriter interface {
 	Write(*verdict.Verdict) error
-	PassUnchanged(raw []byte) error // a verdict of an earlier stage, unchanged
+	PassUnchanged(raw []byte) error // writes a verdict of an earlier shield command, without judging again
 }
 
 // A verdictTextWriter writes one line per action, for people.
@@ -39,8 +39,8 @@ func (o *verdictTextWriter) PassUnchanged(raw []byte) error {
 	return o.Write(&v)
 }
 
-// actionHeadline returns an action for a person: its command, or its type and object. text returns a field
-// of the payload, "" if it is not a string.
+// actionHeadline describes an action for a person: by its command, or by its type and object.
+// payloadText returns a field of the payload; "" if the field is not a string.
 func actionHeadline(actionType string, payloadText func(field string) string) string {
 	if command := payloadText("command"); command != "" {
 		return command

@@ -70,7 +70,7 @@ func listToolClasses(c *cli.Context, w *Environment) error {
 		return err
 	}
 	defer store.Close()
-	list, err := answers.ToolClasses(c.Context)
+	list, err := answers.ToolClassAnswers(c.Context)
 	switch {
 	case err != nil:
 		return err
@@ -108,7 +108,7 @@ func setToolClass(c *cli.Context, w *Environment) error {
 		return err
 	}
 	defer store.Close()
-	all, err := answers.ToolClasses(c.Context)
+	all, err := answers.ToolClassAnswers(c.Context)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func forgetToolClass(c *cli.Context, w *Environment) error {
 	}
 	defer store.Close()
 	if c.Bool("all") {
-		all, err := answers.ToolClasses(c.Context)
+		all, err := answers.ToolClassAnswers(c.Context)
 		if err != nil {
 			return err
 		}

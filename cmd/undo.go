@@ -48,13 +48,13 @@ func undoCommand(w *Environment) *cli.Command {
 	}
 }
 
-// undoStore opens the undo store of the settings.
+// undoStore loads the settings, and opens the store with the backups of changed files.
 func undoStore(c *cli.Context, w *Environment) (*config.LoadedSettings, *undo.Store, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := libraryConfigFromSettings(set, w, "undo")
+	cfg := pipelineConfigFromSettings(set, w, "undo")
 	cfg.Settings.Undo.Enabled = true // so that files kept before can still be restored
 	store := shield.UndoStore(cfg)
 	if store == nil {
@@ -168,7 +168,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	for i := range done {
 		counts[done[i].Outcome]++
 	}
-	said := fmt.Sprintf("%d restored, %d unchanged, %d restored beside a newer file, %d failed", counts[undo.OutcomeRestored], counts[undo.OutcomeUnchanged], counts[undo.OutcomeRestoredUnderOtherName], counts[undo.OutcomeFailed])
+	said := fmt.Sprintf("%d restored, %d unchanged, %d restored beside a newer file, %d failed", counts[undo.OutcomeRestored], counts[undo.OutcomeSameAsBackup], counts[undo.OutcomeRestoredUnderOtherName], counts[undo.OutcomeFailed])
 	if saved != nil {
 		said += "; what was replaced is kept as " + saved.ID
 	}
@@ -220,7 +220,7 @@ func confirmUndoReturningApproverName(c *cli.Context, w *Environment, set *confi
 }
 
 // logUndo logs who restored what.
-func logUndo(c *cli.Context, w *Environment, set *config.LoadedSettings, kept *undo.BackupSet, by, said string) error {
+func logUndo(c *cli.Context, w *Environment, set *config.LoadedSettings, kept *undo.BackupSet, approverName, restoreOutcomeSummary string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
@@ -235,8 +235,8 @@ func logUndo(c *cli.Context, w *Environment, set *config.LoadedSettings, kept *u
 		return err
 	}
 	ticket := log.EncodeAndQueue(audit.Entry{
-		Kind: audit.EntryKindFilesRestored, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, AnswerChannel: "tty", AnsweredBy: by,
-		Caller: audit.Caller{ShieldSubcommand: "undo", User: w.User, PID: w.judgePID, ParentPID: w.verdictRequesterPID}, Reasoning: by + " restored " + kept.ID + ": " + said,
+		Kind: audit.EntryKindFilesRestored, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, AnswerChannel: "tty", AnsweredBy: approverName,
+		Caller: audit.Caller{ShieldSubcommand: "undo", User: w.User, PID: w.judgePID, ParentPID: w.verdictRequesterPID}, Reasoning: approverName + " restored " + kept.ID + ": " + restoreOutcomeSummary,
 	})
 	return errors.Join(ticket.Wait(c.Context), log.Close())
 }

@@ -18,10 +18,10 @@ import (
 //go:embed default/config.json default/shield.json default/tokenizer.json
 var files embed.FS
 
-// DefaultModelFolder returns the folder of the default model. Its large files are stored in a form that needs
-// no parsing and no copy, which would take half of the time that the model needs to start. The
-// graph is unpacked to the folder cache on first use; if cache is "" or cannot be used, the graph
-// is unpacked in memory each time.
+// DefaultModelFolder returns the folder of the default model. Its large files are stored in a form
+// that needs no parsing and no copy, which would take half of the model's start time. The graph is
+// unpacked to cacheFolder on first use; if cacheFolder is "" or cannot be used, the graph is
+// unpacked in memory each time.
 func DefaultModelFolder(cacheFolder string) fs.FS {
 	sub, err := fs.Sub(files, "default")
 	if err != nil {
@@ -47,8 +47,8 @@ var packedGraph = unpacked.File{Name: "model.ort", UnpackedBytes: graphSize, Unp
 // https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
 func UnpackedGraph() ([]byte, error) { return packedGraph.Read("") }
 
-// UnpackedModelBytes is the size of the default model, unpacked, in bytes.
-func UnpackedModelBytes() int64 {
+// TotalUnpackedModelBytes is the size of the default model, unpacked, in bytes.
+func TotalUnpackedModelBytes() int64 {
 	size := graphSize + len(packedTokenizer)
 	for _, name := range uncompressedModelFiles {
 		if text, err := files.ReadFile("default/" + name); err == nil {

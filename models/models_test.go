@@ -63,7 +63,7 @@ func TestIntact(t *testing.T) {
 	if got, err := Sum(other, graph, packedTokenizer); err != nil || got == sum {
 		t.Errorf("other files: %s, %v", got, err)
 	}
-	if UnpackedModelBytes() < 9e6 {
-		t.Errorf("size %d", UnpackedModelBytes())
+	if TotalUnpackedModelBytes() < 9e6 {
+		t.Errorf("size %d", TotalUnpackedModelBytes())
 	}
 }

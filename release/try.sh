@@ -39,7 +39,7 @@ example() {
 	case $got in "$answer"*) ;; *) fail "$what: the first example answers: $got" ;; esac
 	got=$(shield "$@" doctor 2>&1) || true
 	case $model,$got in
-	yes,*'ok    model: default '* | no,*'ok    model: only rules judge, since the model cannot be used: this build has no ONNX Runtime'*) ;;
+	yes,*'ok    model: default '* | no,*'ok    model: only rules judge, since the model cannot be used: this build of shield has no ONNX Runtime'*) ;;
 	*) fail "$what: model: $model, and shield doctor says: $got" ;;
 	esac
 	tried "$what, model: $model"

@@ -38,14 +38,14 @@ func TestLatency(t *testing.T) {
 		_ = service.Process.Signal(os.Interrupt)
 		_ = service.Wait()
 	})
-	q := peer.Question{AskingProgramPath: shield, Dir: dir, Parent: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: env, Input: event}
+	q := peer.Question{AskingProgramPath: shield, AskingProcessWorkingDir: dir, AskingProcessParentPID: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: env, AskingProcessStdin: event}
 	ask := func() error {
 		line, err := peer.Dial(peer.ServiceFolder(state))
 		if err != nil {
 			return err
 		}
-		if ans, err := line.Ask(&q, time.Second); err != nil || !ans.Decided {
-			return fmt.Errorf("decided: %v, %w", ans.Decided, err)
+		if ans, err := line.Ask(&q, time.Second); err != nil || !ans.ServiceDecided {
+			return fmt.Errorf("decided: %v, %w", ans.ServiceDecided, err)
 		}
 		return nil
 	}

@@ -82,9 +82,9 @@ func (m *machine) ask(command string) error {
 	if err != nil {
 		return err
 	}
-	q := peer.Question{AskingProgramPath: os.Getenv("SHIELD_BIN"), Dir: m.dir, Parent: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: m.env, Input: event}
-	if ans, err := line.Ask(&q, time.Second); err != nil || !ans.Decided {
-		return fmt.Errorf("decided: %v, %w", ans.Decided, err)
+	q := peer.Question{AskingProgramPath: os.Getenv("SHIELD_BIN"), AskingProcessWorkingDir: m.dir, AskingProcessParentPID: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: m.env, AskingProcessStdin: event}
+	if ans, err := line.Ask(&q, time.Second); err != nil || !ans.ServiceDecided {
+		return fmt.Errorf("decided: %v, %w", ans.ServiceDecided, err)
 	}
 	return nil
 }

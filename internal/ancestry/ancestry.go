@@ -5,9 +5,9 @@ import "errors"
 
 // Limits of what is read; exceeding one is an error.
 const (
-	maxAncestors        = 64
-	maxRunningProcesses = 16 << 10
-	maxCommandLine      = 1 << 20 // bytes, of arguments or of an environment
+	maxAncestors          = 64
+	maxRunningProcesses   = 16 << 10
+	maxArgsOrEnvironBytes = 1 << 20 // bytes, of arguments or of an environment
 )
 
 // ErrUnsupported is the error on systems where processes cannot be examined.

@@ -67,7 +67,7 @@ func Running() ([]Process, error) {
 // Environ returns the environment with which a process was started. Only the process itself can
 // overwrite it.
 func Environ(pid int) ([]string, error) {
-	text, err := readFile(pid, "environ", maxCommandLine)
+	text, err := readFile(pid, "environ", maxArgsOrEnvironBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func readProcess(pid int) (Process, error) {
 	if err != nil || p.PID != pid {
 		return Process{}, errors.Join(err, fmt.Errorf("/proc/%d/stat is malformed", pid))
 	}
-	line, err := readFile(pid, "cmdline", maxCommandLine)
+	line, err := readFile(pid, "cmdline", maxArgsOrEnvironBytes)
 	if err != nil {
 		return Process{}, err
 	}

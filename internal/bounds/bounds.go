@@ -27,8 +27,8 @@ type ContainedProgramContext struct {
 	CommandArgv    []string // the command line; paths below /tmp in it stay visible
 }
 
-// Grants are paths that the user allows a server in addition to its workspace.
-type Grants struct {
+// UserGrantsForServer are paths that the user allows a server in addition to its workspace.
+type UserGrantsForServer struct {
 	Read, Write []string // files and folders; Read also makes hidden ones readable
 	NoNetwork   bool
 }
@@ -59,10 +59,10 @@ func OfCommand(effects []effect.Effect, at ContainedProgramContext) (*contain.Pr
 
 // OfServer returns the profile for a server started by a program. A server has no judged effects, so
 // it gets the workspace, its program's caches and the user's grants.
-func OfServer(program string, at ContainedProgramContext, g Grants) (*contain.Profile, error) {
+func OfServer(program string, at ContainedProgramContext, g UserGrantsForServer) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
 	b.allowsNetwork = !g.NoNetwork
-	b.addProgram(program)
+	b.addProgramCachesAndCredentials(program)
 	for _, path := range g.Read {
 		b.addReadable(path)
 	}
@@ -72,7 +72,7 @@ func OfServer(program string, at ContainedProgramContext, g Grants) (*contain.Pr
 			return nil, fmt.Errorf("containment: a writable path of the server cannot be resolved: %w; create the path, or correct contain.write", err)
 		}
 		b.writablePaths = append(b.writablePaths, real)
-		b.neverReadOnlyPaths = append(b.neverReadOnlyPaths, real)
+		b.pathsKeptWritable = append(b.pathsKeptWritable, real)
 	}
 	return b.buildProfile()
 }
@@ -81,15 +81,15 @@ func OfServer(program string, at ContainedProgramContext, g Grants) (*contain.Pr
 type profileBuilder struct {
 	ContainedProgramContext
 	hiddenPaths, visibleTmpPaths, writablePaths []string
-	neverReadOnlyPaths                          []string // paths that the command is meant to write, which are not made read-only
+	pathsKeptWritable                           []string // paths that the command is meant to write, which are not made read-only
 	foldersToCreate                             []string // writable folders that must be created before the program starts
 	allowsNetwork                               bool
-	entryNamesByFolder                          map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
+	allEntryNamesByFolder                       map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
 	readOrExecutedFileNames                     map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
 }
 
 func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
-	b := &profileBuilder{ContainedProgramContext: at, readOrExecutedFileNames: map[string]bool{}, entryNamesByFolder: map[string]map[string]bool{}}
+	b := &profileBuilder{ContainedProgramContext: at, readOrExecutedFileNames: map[string]bool{}, allEntryNamesByFolder: map[string]map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
 		b.Home = real
 	}
@@ -163,9 +163,10 @@ func (b *profileBuilder) hideGlob(glob string) {
 	}
 }
 
-// canGlobMatchExistingFile reports whether a glob can match an existing file. It cannot if the glob
-// is below the home folder or a workspace root, and that folder does not contain its next path
-// element. Folder names are cached; this test excludes most globs.
+// canGlobMatchExistingFile reports whether a glob can match an existing file. It returns false if
+// the glob is below the home folder or a workspace root, and the first path element of the glob
+// below that folder is a literal name that does not exist there. This cheap test excludes most
+// globs.
 func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 	for _, dir := range append([]string{b.Home}, b.WorkspaceRoots...) {
 		rest, ok := strings.CutPrefix(pattern, escapeGlob(dir)+"/")
@@ -176,7 +177,7 @@ func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 		if strings.ContainsAny(first, `*?[\\`) {
 			return true
 		}
-		names, known := b.entryNamesByFolder[dir]
+		names, known := b.allEntryNamesByFolder[dir]
 		if !known {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -186,7 +187,7 @@ func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 			for _, e := range entries {
 				names[e.Name()] = true
 			}
-			b.entryNamesByFolder[dir] = names
+			b.allEntryNamesByFolder[dir] = names
 		}
 		if !names[first] {
 			return false
@@ -239,7 +240,7 @@ func (b *profileBuilder) addEffect(e *effect.Effect) error {
 		if why := knowledge.WhyNotSandboxed(e.Program); why != "" {
 			return &UncontainableCommandError{e.Program + " " + why}
 		}
-		b.addProgram(e.Program)
+		b.addProgramCachesAndCredentials(e.Program)
 		b.allowsNetwork = b.allowsNetwork || e.Class == effect.Network
 	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemoteSystem:
 		b.allowsNetwork = true
@@ -266,18 +267,18 @@ var uncontainableReasonByEffectKind = map[effect.Kind]string{
 	effect.TamperWithShield: "it changes shield; do not run it",
 }
 
-// addProgram adds a program's caches, which are created if missing, and the credentials of its own
+// addProgramCachesAndCredentials adds a program's caches, which are created if missing, and the credentials of its own
 // service.
-func (b *profileBuilder) addProgram(name string) {
-	caches, credentials := knowledge.CachesAndCredentialFiles(filepath.Base(name))
-	another := strings.ContainsRune(name, '/') && !launch.IsSystemProgramFolder(filepath.Dir(name)) || b.readOrExecutedFileNames[name] // a path to a different program of the same name
+func (b *profileBuilder) addProgramCachesAndCredentials(programNameOrPath string) {
+	caches, credentials := knowledge.CachesAndCredentialFiles(filepath.Base(programNameOrPath))
+	another := strings.ContainsRune(programNameOrPath, '/') && !launch.IsSystemProgramFolder(filepath.Dir(programNameOrPath)) || b.readOrExecutedFileNames[programNameOrPath] // a path to a different program of the same name
 	for _, glob := range caches {
 		for _, path := range b.expandGlob(glob) {
 			if another && !contain.Within(path, b.WorkspaceRoots) {
 				continue
 			}
 			if real, exists, err := resolveSymlinks(path); err == nil {
-				b.neverReadOnlyPaths = append(b.neverReadOnlyPaths, real)
+				b.pathsKeptWritable = append(b.pathsKeptWritable, real)
 				if !exists && !contain.Within(real, b.WorkspaceRoots) {
 					b.foldersToCreate = append(b.foldersToCreate, real)
 				}
@@ -361,7 +362,7 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	if slices.Contains(outputDevices, real) {
 		return nil
 	}
-	b.neverReadOnlyPaths = append(b.neverReadOnlyPaths, real)
+	b.pathsKeptWritable = append(b.pathsKeptWritable, real)
 	if contain.Within(real, b.WorkspaceRoots) {
 		return nil
 	}
@@ -456,7 +457,7 @@ func (b *profileBuilder) buildProfile() (*contain.Profile, error) {
 	p := &contain.Profile{HiddenPaths: outermost(b.hiddenPaths), WritablePaths: outermost(append(slices.Clone(b.WorkspaceRoots), b.writablePaths...)), AllowsNetwork: b.allowsNetwork}
 	for _, root := range p.WritablePaths {
 		for _, path := range b.autostartAndAgentSettingsPaths(root) {
-			if !contain.Within(path, b.neverReadOnlyPaths) && !contain.FolderHoldsAny(path, b.neverReadOnlyPaths) {
+			if !contain.Within(path, b.pathsKeptWritable) && !contain.FolderHoldsAny(path, b.pathsKeptWritable) {
 				p.ReadOnlyPaths = append(p.ReadOnlyPaths, path)
 			}
 		}

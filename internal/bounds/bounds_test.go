@@ -177,14 +177,14 @@ func TestServer(t *testing.T) {
 	}
 	for _, c := range []struct {
 		program string
-		grants  Grants
+		grants  UserGrantsForServer
 		want    string
 	}{
-		{"/usr/bin/node", Grants{}, "network"},
-		{"/usr/bin/npx", Grants{NoNetwork: true}, "write .npm"},
-		{"/usr/bin/node", Grants{NoNetwork: true, Read: []string{at.Home + "/.npmrc"}, Write: []string{at.Home + "/docs"}}, "read .npmrc write docs"},
-		{"/usr/bin/node", Grants{NoNetwork: true, Read: []string{at.Home + "/.ssh/known_hosts"}}, "read .ssh"},
-		{"/usr/bin/node", Grants{NoNetwork: true, Read: []string{at.Home}}, "-"},
+		{"/usr/bin/node", UserGrantsForServer{}, "network"},
+		{"/usr/bin/npx", UserGrantsForServer{NoNetwork: true}, "write .npm"},
+		{"/usr/bin/node", UserGrantsForServer{NoNetwork: true, Read: []string{at.Home + "/.npmrc"}, Write: []string{at.Home + "/docs"}}, "read .npmrc write docs"},
+		{"/usr/bin/node", UserGrantsForServer{NoNetwork: true, Read: []string{at.Home + "/.ssh/known_hosts"}}, "read .ssh"},
+		{"/usr/bin/node", UserGrantsForServer{NoNetwork: true, Read: []string{at.Home}}, "-"},
 	} {
 		p, err := OfServer(c.program, at, c.grants)
 		if err != nil {
@@ -197,7 +197,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("beside what was given nothing is hidden: %v", p.HiddenPaths)
 		}
 	}
-	if _, err := OfServer("node", at, Grants{Write: []string{at.Home + "/none"}}); err == nil {
+	if _, err := OfServer("node", at, UserGrantsForServer{Write: []string{at.Home + "/none"}}); err == nil {
 		t.Error("a folder that is not there was given")
 	}
 }

@@ -6,7 +6,7 @@ package brief
 //
 //go:noinline
 func TruncateWithEllipsis(s string, maxChars int) string {
-	last := 0 // offset of the n-th character
+	last := 0 // byte offset at which a longer text is cut
 	for i := range s {
 		if maxChars--; maxChars == 0 {
 			last = i

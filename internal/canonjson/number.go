@@ -21,7 +21,7 @@ func appendNumber(dst, lit []byte) []byte {
 		return append(dst, lit...)
 	}
 	if want.digitCount == 0 {
-		return append(dst, '0') // also -0 and 0e9
+		return append(dst, '0') // zero, also if written as -0 or 0e9
 	}
 	f, err := strconv.ParseFloat(string(lit), 64)
 	if err != nil || math.IsInf(f, 0) || f == 0 {
@@ -35,8 +35,8 @@ func appendNumber(dst, lit []byte) []byte {
 	return dst
 }
 
-// isExactCanonicalInteger reports whether lit is an integer of at most 15 digits: it is exact and already
-// canonical. -0 is not.
+// isExactCanonicalInteger reports whether literal is an integer of at most 15 digits, other than
+// -0: such a number is exact as a float64, and already in canonical form.
 func isExactCanonicalInteger(literal []byte) bool {
 	digits := literal
 	if digits[0] == '-' {

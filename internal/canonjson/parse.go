@@ -249,7 +249,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 func (p *parser) parseName(seen *seenNames) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
-		if err == nil { // unreachable: jsontext refuses other names
+		if err == nil { // unreachable: jsontext rejects member names that are not strings
 			err = fmt.Errorf("a key must be a string, found %v; put it in quotes", kind)
 		}
 		return "", p.convertJSONTextError(err)
@@ -308,7 +308,8 @@ func isSurrogateEscape(b []byte) bool {
 	return strings.IndexByte("89abcdefABCDEF", b[3]) >= 0
 }
 
-// prependNameToErrorFieldPath adds a member's name to the field of an error in its value.
+// prependNameToErrorFieldPath adds the name of a JSON object member to the start of the field path
+// of an error that was found in the member's value.
 func prependNameToErrorFieldPath(err error, name string) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -380,7 +381,7 @@ func (ns *seenNames) add(name string) (conflictingName string, isNew bool) {
 	return "", true
 }
 
-// foldCase maps names that [strings.EqualFold] treats as equal to one name.
+// foldCase returns the same text for all names that are equal under [strings.EqualFold].
 func foldCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -36,23 +36,23 @@ const (
 	maxRefsBytes      = 1 << 20 // bytes of a refs file
 )
 
-// A Reader compares files with the last git commit of their repositories. It serves one action, and
+// A LastCommitReader compares files with the last git commit of their repositories. It serves one action, and
 // is not safe for concurrent use.
 type LastCommitReader struct {
-	fs                  FS
-	canReadWorkTree     func(path string) bool
-	canReadObjectFolder func(path string) bool
-	processedBytesLeft  int64
-	accessesLeft        int
-	comparedPathsLeft   int
-	reposByTopFolder    map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
+	fs                         FS
+	isPermittedWorkTreeFolder  func(path string) bool
+	isPermittedLinkedGitFolder func(path string) bool
+	processedBytesLeft         int64
+	accessesLeft               int
+	comparedPathsLeft          int
+	reposByTopFolder           map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
 }
 
-// New returns a Reader. canReadWorkTree reports whether a folder can be a git working tree that the
-// Reader may read; canReadObjectFolder reports whether a linked working tree may have its objects
-// in a folder.
-func New(files FS, canReadWorkTree, canReadObjectFolder func(path string) bool) *LastCommitReader {
-	return &LastCommitReader{fs: files, canReadWorkTree: canReadWorkTree, canReadObjectFolder: canReadObjectFolder, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, comparedPathsLeft: maxComparedPaths, reposByTopFolder: map[string]*repository{}}
+// New returns a LastCommitReader. isPermittedWorkTreeFolder reports whether a folder can be a git working
+// tree that the reader may read; isPermittedLinkedGitFolder reports whether a linked working tree may have
+// its objects in a folder.
+func New(files FS, isPermittedWorkTreeFolder, isPermittedLinkedGitFolder func(path string) bool) *LastCommitReader {
+	return &LastCommitReader{fs: files, isPermittedWorkTreeFolder: isPermittedWorkTreeFolder, isPermittedLinkedGitFolder: isPermittedLinkedGitFolder, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, comparedPathsLeft: maxComparedPaths, reposByTopFolder: map[string]*repository{}}
 }
 
 // Close closes the files that are open.
@@ -80,7 +80,7 @@ func (r *LastCommitReader) RepositoryGitDirPaths() []string {
 // unchanged. It is false for a path that does not exist.
 func (r *LastCommitReader) IsCommittedUnchanged(file string) bool {
 	repo, e, ok := r.committedEntry(file)
-	return ok && r.sameAsEntry(repo, e, file, file, 0)
+	return ok && r.hasSameContentAsTreeEntry(repo, e, file, file, 0)
 }
 
 // IsCommittedFile reports whether a regular file is in the last commit, even if its content differs now.
@@ -102,24 +102,24 @@ func (r *LastCommitReader) committedEntry(file string) (repo *repository, e tree
 	return repo, e, ok
 }
 
-// sameAsEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
+// hasSameContentAsTreeEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
 // base, the requested path, must not lead out of it.
-func (r *LastCommitReader) sameAsEntry(repo *repository, e treeEntry, file, base string, level int) bool {
-	if r.comparedPathsLeft--; r.comparedPathsLeft < 0 || level > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(file)) {
+func (r *LastCommitReader) hasSameContentAsTreeEntry(repo *repository, e treeEntry, filePath, requestedPath string, folderDepth int) bool {
+	if r.comparedPathsLeft--; r.comparedPathsLeft < 0 || folderDepth > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(filePath)) {
 		return false
 	}
-	info, err := r.fs.Lstat(file)
+	info, err := r.fs.Lstat(filePath)
 	if err != nil {
 		return false
 	}
 	switch {
 	case info.Mode().IsRegular():
-		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.fileMatchesBlob(repo, e.id, file, info.Size())
+		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.fileMatchesBlob(repo, e.id, filePath, info.Size())
 	case info.Mode()&fs.ModeType == fs.ModeSymlink:
-		to, err := r.fs.Readlink(file)
-		return err == nil && e.kind == symlinkEntry && repo.blobEqualsText(e.id, to) && (file == base || staysBelow(file, to, base))
+		to, err := r.fs.Readlink(filePath)
+		return err == nil && e.kind == symlinkEntry && repo.blobEqualsText(e.id, to) && (filePath == requestedPath || staysBelow(filePath, to, requestedPath))
 	case info.IsDir():
-		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.folderMatchesCommit(repo, e, file, base, level)
+		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.folderMatchesCommit(repo, e, filePath, requestedPath, folderDepth)
 	}
 	return false
 }
@@ -138,7 +138,7 @@ func (r *LastCommitReader) folderMatchesCommit(repo *repository, e treeEntry, di
 	}
 	for _, n := range names {
 		child, ok := tree[n.Name()]
-		if !ok || !r.sameAsEntry(repo, child, dir+"/"+n.Name(), base, level+1) {
+		if !ok || !r.hasSameContentAsTreeEntry(repo, child, dir+"/"+n.Name(), base, level+1) {
 			return false
 		}
 	}

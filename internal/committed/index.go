@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Tree is the working tree of a repository.
+// A WorkTree is the working tree of a git repository.
 type WorkTree struct {
 	Top          string // the folder that contains .git
 	GitDir       string // folder of its HEAD and index
@@ -53,8 +53,8 @@ func (r *LastCommitReader) ReadWorkTree(dir string) (t *WorkTree, ok bool) {
 	return t, ok
 }
 
-// parseGitIndex parses an index that was written at a time in ns. The format is described in
-// gitformat-index(5).
+// parseGitIndex parses a git index file, in the format that gitformat-index(5) describes.
+// writtenUnixNano is the time when the file was written.
 func parseGitIndex(data, top string, writtenUnixNano int64) (out []TrackedFile, ok bool) {
 	const head, fixed = 12, 62 // bytes of the file header, and of an entry before its name
 	if len(data) < head+len(objectID{}) || data[:4] != "DIRC" {

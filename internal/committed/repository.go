@@ -23,7 +23,7 @@ type repository struct {
 // findRepository returns the innermost repository that contains a folder; nil if there is none that can be
 // read.
 func (r *LastCommitReader) findRepository(dir string) *repository {
-	for level := 0; level <= maxFolderDepth && r.canReadWorkTree(dir) && r.trySpendFileAccessBudget(); level++ {
+	for level := 0; level <= maxFolderDepth && r.isPermittedWorkTreeFolder(dir) && r.trySpendFileAccessBudget(); level++ {
 		if repo, known := r.reposByTopFolder[dir]; known {
 			return repo
 		}
@@ -88,7 +88,7 @@ func (repo *repository) tryReadWorktreeLink() bool {
 		return false
 	}
 	repo.gitDir = absolute(repo.workingTreeFolder, to)
-	if !repo.reader.canReadObjectFolder(repo.gitDir) {
+	if !repo.reader.isPermittedLinkedGitFolder(repo.gitDir) {
 		return false
 	}
 	back, ok := repo.readOneLine(repo.gitDir+"/gitdir", 4096)
@@ -100,7 +100,7 @@ func (repo *repository) tryReadWorktreeLink() bool {
 		return false
 	}
 	repo.gitCommonDir = absolute(repo.gitDir, common)
-	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.canReadObjectFolder(repo.gitCommonDir)
+	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.isPermittedLinkedGitFolder(repo.gitCommonDir)
 }
 
 func absolute(dir, to string) string {

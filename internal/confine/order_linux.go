@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// An Instructions is the instruction for the containing process. Its texts contain no zero byte.
+// ContainmentInstructions are the instructions for the containing process. Its texts contain no zero byte.
 type ContainmentInstructions struct {
-	HiddenPaths, VisibleTmpPaths, WritablePaths, ReadOnlyPaths []string // as in contain.Profile
+	HiddenPaths, VisibleTmpPaths, WritablePaths, ReadOnlyPaths []string // paths: content hidden, still visible despite a private /tmp, writable, read-only
 	ProgramPath, WorkingFolder                                 string   // the program and its working folder
 	Argv, Env                                                  []string
 	TmpFolder                                                  string        // the program's temporary folder; it contains a folder "own"
@@ -17,7 +17,7 @@ type ContainmentInstructions struct {
 	WatchedCalls                                               []WatchedCall // the system calls that the filter reports to the process
 	ReadablePathLandlockRights, WritablePathLandlockRights     uint64        // Landlock rights for readable files and writable folders
 	AllowsNetwork, UsesNamespaces                              bool
-	MustKillProgramAfterSIGTERM                                bool // the parent kills it soon after telling it to end
+	MustKillProgramAfterSIGTERM                                bool // kill the program soon after SIGTERM, since the parent soon kills the containing process
 	OnlyTestsContainment                                       bool // only test containment; start nothing
 }
 
@@ -36,8 +36,8 @@ func (o *ContainmentInstructions) HasPrivateTmp() bool {
 	return o.UsesNamespaces && !Within(tmp, o.WritablePaths)
 }
 
-// encodedFields returns pointers to the fields of the instructions that [Instructions.Encode]
-// writes, in a fixed sequence.
+// encodedFields returns pointers to the fields that [ContainmentInstructions.Encode] writes, in a
+// fixed sequence.
 func (o *ContainmentInstructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
 	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.AllowsNetwork, &o.UsesNamespaces, &o.MustKillProgramAfterSIGTERM, &o.OnlyTestsContainment}
 }
@@ -125,7 +125,7 @@ const (
 	ChildMessageExecFailed        = 'x' // the program could not be started; the errno follows
 	ChildMessageContainmentFailed = '-' // it could not be contained; the stage follows, a zero byte, and the error
 	ChildMessageReadDenied        = 'r' // a read was denied; the path follows
-	ChildMessageChangeDenied      = 'w' // a change was denied; the path follows
+	ChildMessageFileChangeDenied  = 'w' // a change was denied; the path follows
 	ChildMessageConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
 )
 

@@ -19,31 +19,31 @@ const (
 	sysLandlockAddRule      = 445
 	sysLandlockRestrictSelf = 446
 
-	oPath                = 0x200000
-	atFDCWD              = -0x64
-	atEmptyPath          = 0x1000
-	atRecursive          = 0x8000
-	atEaccess            = 0x200
-	accessWrite          = 2
-	closeRangeCloexec    = 4
-	resolveNoMagic       = 2
-	resolveNoLinks       = 4
-	openTreeClone        = 1
-	openTreeCloexec      = syscall.O_CLOEXEC
-	moveEmptyPaths       = 0x4 | 0x40
-	mountReadOnly        = 1
-	rulePathBeneath      = 1
-	prNoNewPrivs         = 38
-	prSetDumpable        = 4
-	prChildSubreaper     = 36
-	prCapBoundingSetDrop = 24
-	capVersion           = 0x20080522
-	seccompSetModeFilter = 1
-	filterNewListener    = 1 << 3
-	filterWaitKillable   = 1 << 5
-	notifReceive         = 0xc0502100
-	notifSend            = 0xc0182101
-	notifContinue        = 1
+	oPath                   = 0x200000
+	atFDCWD                 = -0x64
+	atEmptyPath             = 0x1000
+	atRecursive             = 0x8000
+	atEaccess               = 0x200
+	accessWrite             = 2
+	closeRangeCloexec       = 4
+	resolveNoMagic          = 2
+	resolveNoLinks          = 4
+	openTreeClone           = 1
+	openTreeCloexec         = syscall.O_CLOEXEC
+	moveMountEmptyPathFlags = 0x4 | 0x40
+	mountReadOnly           = 1
+	rulePathBeneath         = 1
+	prNoNewPrivs            = 38
+	prSetDumpable           = 4
+	prChildSubreaper        = 36
+	prCapBoundingSetDrop    = 24
+	capVersion              = 0x20080522
+	seccompSetModeFilter    = 1
+	filterNewListener       = 1 << 3
+	filterWaitKillable      = 1 << 5
+	notifReceive            = 0xc0502100
+	notifSend               = 0xc0182101
+	notifContinue           = 1
 )
 
 // systemCall makes a system call. Memory that pointer arguments refer to does not move meanwhile.

@@ -15,14 +15,14 @@ const tmp = "/tmp"
 // shm is the folder of shared memory.
 const shm = "/dev/shm"
 
-// restrictedMountsStage is the failed stage if the restricted mounts for a profile cannot be set
+// failedStageRestrictedMounts is the failed stage if the restricted mounts for a profile cannot be set
 // up.
-const restrictedMountsStage = "view"
+const failedStageRestrictedMounts = "view"
 
 // mountRestrictedFileSystem makes the file system read-only except for the profile's paths. It gives the process
-// its own /dev/shm and /proc, its own /tmp if [Instructions.HasPrivateTmp], and a loopback
+// its own /dev/shm and /proc, its own /tmp if [ContainmentInstructions.HasPrivateTmp], and a loopback
 // interface of its own if it has no network. On failure the stage is [FailedStageNamespaceSetup] if the
-// machine does not permit namespaces, and restrictedMountsStage if the profile cannot be applied.
+// machine does not permit namespaces, and failedStageRestrictedMounts if the profile cannot be applied.
 func mountRestrictedFileSystem(o *ContainmentInstructions) (failedStage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return FailedStageNamespaceSetup, wrapError("mount /", err)
@@ -43,25 +43,25 @@ func mountRestrictedFileSystem(o *ContainmentInstructions) (failedStage string, 
 	}
 	own, err := cloneMount(o.TmpFolder)
 	if err != nil {
-		return restrictedMountsStage, err
+		return failedStageRestrictedMounts, err
 	}
 	for _, path := range sortedParentsFirst(o.VisibleTmpPaths) {
 		if err := take(path, true); err != nil {
-			return restrictedMountsStage, err
+			return failedStageRestrictedMounts, err
 		}
 	}
 	for _, path := range sortedParentsFirst(o.WritablePaths) {
 		if err := take(path, false); err != nil {
-			return restrictedMountsStage, err
+			return failedStageRestrictedMounts, err
 		}
 	}
 	for _, path := range sortedParentsFirst(o.ReadOnlyPaths) {
 		if err := take(path, true); err != nil {
-			return restrictedMountsStage, err
+			return failedStageRestrictedMounts, err
 		}
 	}
 	if err := setReadOnly(-1, "/", 0); err != nil {
-		return restrictedMountsStage, wrapError("read-only", err)
+		return failedStageRestrictedMounts, wrapError("read-only", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
 		return FailedStageNamespaceSetup, wrapError("mount /proc", err)
@@ -69,28 +69,28 @@ func mountRestrictedFileSystem(o *ContainmentInstructions) (failedStage string, 
 	var st syscall.Stat_t
 	if syscall.Lstat(shm, &st) == nil {
 		if err := syscall.Mount("shm", shm, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777"); err != nil {
-			return restrictedMountsStage, wrapError("mount /dev/shm", err)
+			return failedStageRestrictedMounts, wrapError("mount /dev/shm", err)
 		}
 	}
 	if o.HasPrivateTmp() {
 		if err := moveMount(own, tmp); err != nil {
-			return restrictedMountsStage, err
+			return failedStageRestrictedMounts, err
 		}
 		for _, p := range parts {
 			if err := makeMountPoint(p.tree, p.path); err != nil {
-				return restrictedMountsStage, err
+				return failedStageRestrictedMounts, err
 			}
 		}
 	}
 	for _, p := range parts {
 		if err := moveMount(p.tree, p.path); err != nil {
-			return restrictedMountsStage, err
+			return failedStageRestrictedMounts, err
 		}
 	}
 	if !o.AllowsNetwork {
-		return restrictedMountsStage, enableLoopback()
+		return failedStageRestrictedMounts, enableLoopback()
 	}
-	return restrictedMountsStage, nil
+	return failedStageRestrictedMounts, nil
 }
 
 // sortedParentsFirst returns paths sorted so that a folder precedes its content.
@@ -142,7 +142,7 @@ func moveMount(tree int, path string) error {
 	defer syscall.Close(fd)
 	defer syscall.Close(tree)
 	var none byte
-	if _, err := systemCall(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&none)), uintptr(fd), uintptr(unsafe.Pointer(&none)), moveEmptyPaths); err != nil {
+	if _, err := systemCall(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&none)), uintptr(fd), uintptr(unsafe.Pointer(&none)), moveMountEmptyPathFlags); err != nil {
 		return wrapError(path+": move_mount", err)
 	}
 	return nil

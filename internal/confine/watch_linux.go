@@ -26,13 +26,13 @@ type syscallWatcher struct {
 // A seccompNotice is the kernel's struct seccomp_notif, which describes a system call that waits
 // for an answer.
 type seccompNotice struct {
-	id      uint64
-	pid     uint32
-	flags   uint32
-	call    int32
-	arch    uint32
-	pointer uint64
-	args    [6]uint64
+	id                 uint64
+	pid                uint32
+	flags              uint32
+	call               int32
+	arch               uint32
+	instructionPointer uint64
+	args               [6]uint64
 }
 
 type seccompAnswer struct {
@@ -150,8 +150,8 @@ func realPath(path string) (string, error) {
 	return readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// readMemoryUntilZeroByte reads up to most bytes of a process's memory, page by page: it ends with the page of the
-// first zero byte, or where the memory cannot be read.
+// readMemoryUntilZeroByte reads at most maxBytes bytes of a process's memory, page by page. It
+// stops after the page that contains the first zero byte, or where the memory cannot be read.
 func readMemoryUntilZeroByte(pid uint32, address uint64, maxBytes int) ([]byte, error) {
 	var b []byte
 	for maxBytes > 0 {
@@ -184,7 +184,7 @@ func (w *syscallWatcher) reportDeniedPath(name string, isChange, noFollow bool) 
 	if !exists || noFollow {
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
-			if Within(name, o.HiddenPaths) { // the program's private /tmp hides the real parent folder
+			if Within(name, o.HiddenPaths) { // a hidden path whose real parent folder is not visible in the program's private /tmp
 				w.reportDeniedAccessOnce(ChildMessageReadDenied, name)
 			}
 			return
@@ -205,7 +205,7 @@ func (w *syscallWatcher) reportDeniedPath(name string, isChange, noFollow bool) 
 		ask = path.Dir(real)
 	}
 	if _, err := pathSystemCall(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
-		w.reportDeniedAccessOnce(ChildMessageChangeDenied, real)
+		w.reportDeniedAccessOnce(ChildMessageFileChangeDenied, real)
 	}
 }
 

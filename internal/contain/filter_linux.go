@@ -37,7 +37,7 @@ var watchedCalls = append([]confine.WatchedCall{
 	newWatchedCall(unix.SYS_OPENAT, 0, 1, 2, false),
 	newWatchedCall(unix.SYS_UNLINKAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKDIRAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKNODAT, 0, 1, -1, true), newWatchedCall(unix.SYS_SYMLINKAT, 1, 2, -1, true),
 	newWatchedCall(unix.SYS_LINKAT, 2, 3, -1, true), newWatchedCall(unix.SYS_RENAMEAT2, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT2, 2, 3, -1, true), newWatchedCall(unix.SYS_TRUNCATE, -1, 0, -1, false),
-}, archWatchedCalls...)
+}, archSpecificWatchedCalls...)
 
 // Offsets in struct seccomp_data.
 const (
@@ -75,9 +75,9 @@ func (a *bpfAssembler) emitAllowIfEqual(k uintptr) {
 	a.emitAllow()
 }
 
-// emitRulesForSyscall adds rules for one system call, and allows that call if none of them applies. The BPF
-// accumulator must contain the system call number before these rules. For other system calls it
-// contains it afterwards as well.
+// emitRulesForSyscall adds rules for one system call, and allows that call if none of them applies.
+// Before these rules, the BPF accumulator must contain the system call number. For all other system
+// calls, the rules are skipped and the accumulator is not changed.
 func (a *bpfAssembler) emitRulesForSyscall(syscallNumber uintptr, emitRules func(*bpfAssembler)) {
 	var b bpfAssembler
 	emitRules(&b)
@@ -86,8 +86,8 @@ func (a *bpfAssembler) emitRulesForSyscall(syscallNumber uintptr, emitRules func
 	*a = append(*a, b...)
 }
 
-// buildFilter returns the seccomp filter for a program that is contained as the instructions say.
-func buildFilter(o *confine.ContainmentInstructions) []byte {
+// buildSeccompFilter returns the seccomp filter for a program that is contained as the instructions say.
+func buildSeccompFilter(o *confine.ContainmentInstructions) []byte {
 	var a bpfAssembler
 	a.emitLoad(seccompArchOffset) // system call numbers depend on the architecture
 	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)

@@ -8,5 +8,5 @@ import (
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// archWatchedCalls are the older system calls that only this processor has.
-var archWatchedCalls = []confine.WatchedCall{newWatchedCall(unix.SYS_RENAMEAT, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT, 2, 3, -1, true)}
+// archSpecificWatchedCalls are the older system calls that only this processor has.
+var archSpecificWatchedCalls = []confine.WatchedCall{newWatchedCall(unix.SYS_RENAMEAT, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT, 2, 3, -1, true)}

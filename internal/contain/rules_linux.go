@@ -65,9 +65,9 @@ func newRuleset(landlockABIVersion int) (*ruleset, error) {
 	return &ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
-// addInstructions adds Landlock rules for the paths in the instructions. The contained process
+// addPathRulesFromInstructions adds Landlock rules for the paths in the instructions. The contained process
 // itself adds the rules for mounts that only it sees, such as its own /proc.
-func (r *ruleset) addInstructions(o *confine.ContainmentInstructions) error {
+func (r *ruleset) addPathRulesFromInstructions(o *confine.ContainmentInstructions) error {
 	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
 	// it.
 	if err := r.addPath("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
@@ -154,7 +154,8 @@ func (r *ruleset) allowReadExceptHidden(dir string, hidden []string) {
 	})
 }
 
-// addPath adds rights for a path and everything below it, without the rights that a file cannot have.
+// addPath adds Landlock rights for a file, or for a folder and everything below it. If the path is
+// a file, addPath omits the rights that apply only to folders.
 func (r *ruleset) addPath(path string, rights uint64) error {
 	fd, err := openPath(path)
 	if err != nil {

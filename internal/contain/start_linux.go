@@ -29,15 +29,17 @@ type Process struct {
 	UsedMechanisms                  Mechanism
 	HardLinkSearchIncompleteFolders []string // hidden folders with too many names to look through all of them for hard links
 	tmpFolder                       string
-	containingProcessSocket         *os.File      // socket between shield and the containing process
+	socketToContainingProcess       *os.File      // socket between shield and the containing process
 	deniedAccessReportsDone         chan struct{} // closed when no more accesses are reported
 }
 
 // Start starts a command that can access only what p permits. It uses Landlock and seccomp, and
-// also namespaces if the set with contains [Namespaces] and the kernel permits them. If the set
-// lacks [Landlock], Start fails unless it can enforce all of p. It can call command twice. The
-// caller calls Wait if a stream of the command is not an [os.File], and then [Process.WaitForReportsAndCleanUp]. refused
-// receives each denied access once.
+// also namespaces if the parameter with contains [Namespaces] and the kernel permits them. If with
+// does not contain [Landlock], Start fails unless it can enforce all of p.
+//
+// Start can call the function command twice, and calls refused once for each denied access. The
+// caller calls Wait if a stream of the command is not an [os.File], and then
+// [Process.WaitForReportsAndCleanUp].
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
 	level, err := landlockABI()
 	if err != nil {
@@ -124,7 +126,7 @@ func startWithInstructions(cmd *exec.Cmd, profile *Profile, o *confine.Containme
 	o.ProgramPath, o.Argv, o.Env, o.WorkingFolder = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	o.TmpFolder, o.MustKillProgramAfterSIGTERM = p.tmpFolder, cmd.SysProcAttr.Setpgid
 	o.ReadablePathLandlockRights, o.WritablePathLandlockRights = readFileRights&rules.handledRights, (writeFileRights|changeFolderRights)&rules.handledRights
-	o.SeccompFilterHex, o.WatchedCalls = hex.EncodeToString(buildFilter(o)), watchedCalls
+	o.SeccompFilterHex, o.WatchedCalls = hex.EncodeToString(buildSeccompFilter(o)), watchedCalls
 	for _, texts := range [][]string{o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Argv, o.Env, {o.ProgramPath, o.WorkingFolder}} {
 		if slices.ContainsFunc(texts, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
 			return nil, syscall.EINVAL
@@ -139,7 +141,7 @@ func startWithInstructions(cmd *exec.Cmd, profile *Profile, o *confine.Containme
 	if err != nil {
 		return nil, err
 	}
-	p.containingProcessSocket = line
+	p.socketToContainingProcess = line
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{confine.Argv0}, "/"
 	// More than one P, since a P blocked in the kernel would delay the other goroutines.
 	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.ContainedEnvVarName + "=1"}
@@ -152,7 +154,7 @@ func startWithInstructions(cmd *exec.Cmd, profile *Profile, o *confine.Containme
 	go func() {
 		unseen, err := searchHardLinks()
 		p.HardLinkSearchIncompleteFolders = unseen
-		made <- cmp.Or(err, rules.addInstructions(o))
+		made <- cmp.Or(err, rules.addPathRulesFromInstructions(o))
 	}()
 	err = cmd.Start()
 	its.Close()
@@ -197,7 +199,7 @@ func startWithInstructions(cmd *exec.Cmd, profile *Profile, o *confine.Containme
 // readMessage waits for a message; its kind is 0 at the end.
 func (p *Process) readMessage() (kind byte, text string) {
 	b := make([]byte, confine.MaxChildMessageBytes)
-	n, err := p.containingProcessSocket.Read(b)
+	n, err := p.socketToContainingProcess.Read(b)
 	if err != nil || n == 0 {
 		return 0, ""
 	}
@@ -209,7 +211,7 @@ func parseRefusal(kind byte, text string) Refusal {
 	switch kind {
 	case confine.ChildMessageReadDenied:
 		return Refusal{Read, text}
-	case confine.ChildMessageChangeDenied:
+	case confine.ChildMessageFileChangeDenied:
 		return Refusal{Write, text}
 	}
 	if len(text) < 6 {
@@ -223,7 +225,7 @@ func parseRefusal(kind byte, text string) Refusal {
 // Terminate ends the program with its remaining children. If the command has its own process group,
 // the program is killed a second later.
 func (p *Process) Terminate() error {
-	_, err := p.containingProcessSocket.Write([]byte{confine.ParentMessageEndProgram})
+	_, err := p.socketToContainingProcess.Write([]byte{confine.ParentMessageEndProgram})
 	return err
 }
 
@@ -231,7 +233,7 @@ func (p *Process) Terminate() error {
 func (p *Process) WaitForReportsAndCleanUp() {
 	if p.deniedAccessReportsDone != nil {
 		<-p.deniedAccessReportsDone
-		p.containingProcessSocket.Close()
+		p.socketToContainingProcess.Close()
 	}
 	if p.tmpFolder != "" {
 		_ = os.RemoveAll(p.tmpFolder)
@@ -279,7 +281,8 @@ func newMemoryFile(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// checkProfilePathsAbsolute returns an error for a profile that cannot be enforced.
+// checkProfilePathsAbsolute returns an error if a hidden or writable path of a profile is not
+// absolute.
 func checkProfilePathsAbsolute(p *Profile) error {
 	for _, path := range append(append([]string{}, p.HiddenPaths...), p.WritablePaths...) {
 		if !strings.HasPrefix(path, "/") {

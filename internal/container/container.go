@@ -37,9 +37,9 @@ var hostNamespaces = map[string]uint64{
 	"pid": 0xEFFFFFFC, "ipc": 0xEFFFFFFF, "uts": 0xEFFFFFFE, "net": 0xEFFFFFF9, // net has this number since Linux 6.18
 }
 
-// hostCapabilities are capabilities that give access to the host: CAP_DAC_READ_SEARCH opens any file of a
+// hostAccessCapabilities are capabilities that give access to the host: CAP_DAC_READ_SEARCH opens any file of a
 // mounted disk, the others load modules, access hardware or mount.
-var hostCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
+var hostAccessCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
 
 // maxKernelFileBytes is how many bytes of a /proc or /sys file are read.
 const maxKernelFileBytes = 1 << 20
@@ -58,7 +58,7 @@ func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Conta
 			top = m // the last mount hides the others
 		}
 	}
-	if top.mountPoint != "/" || !top.isImage() {
+	if top.mountPoint != "/" || !top.isContainerImageRoot() {
 		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.fileSystemType)
 	}
 	if first, err := readMounts(rootFS, "1"); err != nil || !slices.Contains(first, top) {
@@ -82,7 +82,7 @@ func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Conta
 			c.MountPoints = append(c.MountPoints, m.mountPoint)
 		}
 	}
-	for _, glob := range runtimeSockets {
+	for _, glob := range containerRuntimeSocketGlobs {
 		found, err := fs.Glob(rootFS, glob)
 		if len(found) > 0 || err != nil {
 			return nil, fmt.Errorf("/%s, the socket of the container runtime, gives access to the host", glob)
@@ -91,8 +91,8 @@ func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Conta
 	return c, nil
 }
 
-// runtimeSockets are those of container runtimes, which give access to the host.
-var runtimeSockets = []string{
+// containerRuntimeSocketGlobs are those of container runtimes, which give access to the host.
+var containerRuntimeSocketGlobs = []string{
 	"run/docker.sock", "var/run/docker.sock", "run/containerd/containerd.sock", "run/podman/podman.sock", "run/crio/crio.sock",
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
 }
@@ -121,7 +121,7 @@ func checkNoHostNamespaces(root fs.FS) error {
 }
 
 // checkNoHostAccessCapabilities returns an error if a process here has or can get a capability that gives
-// access to the host (hostCapabilities).
+// access to the host (hostAccessCapabilities).
 func checkNoHostAccessCapabilities(root fs.FS) error {
 	status, err := readKernelFile(root, "proc/self/status")
 	if err != nil {
@@ -134,7 +134,7 @@ func checkNoHostAccessCapabilities(root fs.FS) error {
 		if !ok || err != nil {
 			return fmt.Errorf("the capability set %s of this process cannot be read", set)
 		}
-		for bit, name := range hostCapabilities {
+		for bit, name := range hostAccessCapabilities {
 			if bits&(1<<bit) != 0 {
 				return fmt.Errorf("this process has the capability %s, which gives access to the host", name)
 			}
@@ -155,10 +155,10 @@ type mount struct {
 // container's files can be on the host's disk.
 var imageFileSystemTypes = []string{"overlay", "aufs", "fuse.fuse-overlayfs", "fuse-overlayfs"}
 
-var snapshotPathPattern = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
+var snapshotPathPattern = prefilter.LazyRegexp(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
-// isImage reports whether a mount of / is a container image.
-func (m mount) isImage() bool {
+// isContainerImageRoot reports whether a mount of / is a container image.
+func (m mount) isContainerImageRoot() bool {
 	if m.pathInFileSystem == "/" {
 		return slices.Contains(imageFileSystemTypes, m.fileSystemType)
 	}
@@ -216,7 +216,7 @@ func readMounts(root fs.FS, process string) (out []mount, err error) {
 		if !ok || len(f) < 6 || len(g) < 2 {
 			return nil, errors.New("the kernel's list of mounts cannot be read")
 		}
-		out = append(out, mount{id: f[0], device: f[2], pathInFileSystem: unescape(f[3]), mountPoint: path.Clean(unescape(f[4])), fileSystemType: g[0]})
+		out = append(out, mount{id: f[0], device: f[2], pathInFileSystem: unescapeMountinfoPath(f[3]), mountPoint: path.Clean(unescapeMountinfoPath(f[4])), fileSystemType: g[0]})
 	}
 	if len(out) == 0 {
 		return nil, errors.New("the kernel's list of mounts is empty")
@@ -224,10 +224,10 @@ func readMounts(root fs.FS, process string) (out []mount, err error) {
 	return out, nil
 }
 
-var octalEscapePattern = prefilter.Lazy(`\\[0-7]{3}`)
+var octalEscapePattern = prefilter.LazyRegexp(`\\[0-7]{3}`)
 
-// unescape decodes the escapes in a mountinfo path.
-func unescape(s string) string {
+// unescapeMountinfoPath decodes the escapes in a mountinfo path.
+func unescapeMountinfoPath(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

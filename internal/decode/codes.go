@@ -11,7 +11,7 @@ import (
 // decoded bytes to found.
 type textEncoding struct {
 	name              string
-	isUnambiguous     bool // [Layers] uses this encoding too
+	isUnambiguous     bool // [Layers] decodes this encoding; [DecodeAmbiguousEncodings] skips it
 	decodeOccurrences func(s string, found func([]byte))
 }
 
@@ -107,10 +107,10 @@ func decodeBase32Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// decodeCharCodeNumbers decodes the numbers of a base in a text as characters: "105, 103",
-// "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can
-// encode several bytes. If minWordsBetweenLists words in a row are not numbers, the result contains
-// a zero byte in their place.
+// decodeCharCodeNumbers converts the numbers in a text to the characters with these codes. base is
+// the base of the numbers: "105, 103", "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67",
+// "U+0069". In base 16 and 2 a number can encode several bytes. If minWordsBetweenLists words in a
+// row are not numbers, the result contains a zero byte in their place.
 func decodeCharCodeNumbers(s string, base, minWordsBetweenLists int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number

@@ -41,7 +41,7 @@ func VisitPossibleDecodings(texts []string, visit func(DecodedLayer) bool) (isCo
 			return false
 		}
 		for _, l := range level {
-			if d.decodeLayer(l); d.limitReached {
+			if d.decodeLayer(l); d.byteOrTextLimitReached {
 				// Also visit what was found before the limit was reached.
 				for _, l := range d.found {
 					if !visit(l) {
@@ -57,19 +57,19 @@ func VisitPossibleDecodings(texts []string, visit func(DecodedLayer) bool) (isCo
 
 // A decoder collects the texts of one call of [VisitPossibleDecodings].
 type decoder struct {
-	found            []DecodedLayer // found at the current nesting level
-	seen             map[string]bool
-	decodedBytesLeft int // bytes left
-	limitReached     bool
+	found                  []DecodedLayer // found at the current nesting level
+	seen                   map[string]bool
+	decodedBytesLeft       int // bytes left
+	byteOrTextLimitReached bool
 }
 
 // addText records a text that was found in another one.
 func (d *decoder) addText(outer DecodedLayer, name, text string) {
-	if len(text) < minDecodedBytes || d.limitReached || d.seen[text] {
+	if len(text) < minDecodedBytes || d.byteOrTextLimitReached || d.seen[text] {
 		return
 	}
 	if d.decodedBytesLeft -= len(text); d.decodedBytesLeft < 0 || len(d.seen) == maxDecodedTexts {
-		d.limitReached = true
+		d.byteOrTextLimitReached = true
 		return
 	}
 	if outer.Name != "" {
@@ -82,7 +82,7 @@ func (d *decoder) addText(outer DecodedLayer, name, text string) {
 // addBytes records the texts in decoded bytes, which can be compressed or UTF-16.
 func (d *decoder) addBytes(outer DecodedLayer, name string, b []byte) {
 	name, b, whole := decompressAndDropUTF16Zeros(name, b, maxLayerBytes)
-	d.limitReached = d.limitReached || !whole
+	d.byteOrTextLimitReached = d.byteOrTextLimitReached || !whole
 	d.addText(outer, name, printableRuns(b))
 }
 
@@ -99,9 +99,9 @@ func (d *decoder) decodeLayer(l DecodedLayer) {
 	if all != s {
 		d.addText(l, "mixed", changedPartsWithContext(s, all))
 	}
-	// A short text is decoded by rot13 and by reversal even if no known words show that it is so
-	// encoded, since the result can be encoded again. This happens only once in a chain of
-	// decodings.
+	// Decode a short text by rot13 and by reversal even if it contains no known word in rot13 or
+	// reversed form: the decoded text can have another encoding. A chain of decodings does this at
+	// most once.
 	turn, blind := rot13OrReversedEncodingName(s), len(s) <= maxUnconditionalRot13ReversalBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
 		d.addText(l, "rot13", strings.Map(rot13, s))

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Layer is text that was found encoded in other text.
+// A DecodedLayer is text that was found encoded in another text.
 type DecodedLayer struct {
 	Name string // the encodings, outermost first, such as "base64+gzip"
 	Text string
@@ -23,9 +23,9 @@ const (
 	minEncodedRunChars = 12       // characters of the shortest encoded run
 )
 
-// Layers returns the texts that are encoded in s, at most 8 of at most 64 KiB
-// together, each encoded up to four times. Only readable text counts as a
-// layer, so hashes, identifiers and paths give none.
+// Layers returns the texts that are encoded in s, including texts with up to four nested encodings.
+// It returns at most 8 texts, which together have at most 64 KiB. It returns only readable text, so
+// hashes, identifiers and paths give no result.
 func Layers(s string) []DecodedLayer {
 	if len(s) > maxLayerBytes {
 		s = s[:maxLayerBytes]
@@ -181,8 +181,9 @@ func compressionFormat(b []byte) string {
 	return ""
 }
 
-// decompress returns at most most bytes of decompressed data, and the name of the format; "" if not
-// compressed. Data before an error is returned too.
+// decompress returns the decompressed data, cut at a maximum number of bytes (most), and the name
+// of the compression format; "" if b is not compressed. If the data is damaged, decompress also
+// returns the data before the damage.
 func decompress(b []byte, most int) (out []byte, by string, err error) {
 	by = compressionFormat(b)
 	if by == "" {

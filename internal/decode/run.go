@@ -56,8 +56,8 @@ func UTF16(raw string) string {
 	return string(utf16.Decode(units))
 }
 
-// Base64Runs yields the positions of runs of at least least bytes that can be unpadded base64; a run can
-// be wrapped into lines of at least 60 bytes.
+// Base64Runs yields the start and end of each run of base64 characters, without padding, that has a
+// minimum number of bytes (least). A run can be wrapped into lines of at least 60 bytes.
 func Base64Runs(s string, least int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(s); i++ {

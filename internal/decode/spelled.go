@@ -58,8 +58,8 @@ func replaceEnclosedLetterSymbols(s string) string {
 	}, s)
 }
 
-// literalSeparator is what joins two literals in programs: nothing, or a sign.
-var literalSeparator = sync.OnceValue(func() *regexp.Regexp {
+// stringLiteralJoinPattern is what joins two literals in programs: nothing, or a sign.
+var stringLiteralJoinPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[\"'`][\\s+.,&|\\\\]{0,32}[\"'`]")
 })
 
@@ -69,7 +69,7 @@ func joinStringLiterals(s string) string {
 	if !strings.ContainsAny(s, "\"'`") {
 		return s
 	}
-	return literalSeparator().ReplaceAllLiteralString(s, "")
+	return stringLiteralJoinPattern().ReplaceAllLiteralString(s, "")
 }
 
 // maxPrintfBytes is how many bytes of the arguments of one printf command are read.

@@ -106,9 +106,9 @@ override bypass rules now are send delete read write file files run execute comm
 will not for to in is of it must should please do me my into about what which print powershell cmd invoke expression
 format shutdown kill reboot crontab import open output reveal allow safe`
 
-// frequentWords are the frequent words; frequentWordLastLetterBits are their last letters by length and first letter, to skip
+// frequentWords are the frequent words; lastLetterMaskByLengthAndFirstLetter are their last letters by length and first letter, to skip
 // most words quickly.
-var frequentWords, frequentWordLastLetterBits = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
+var frequentWords, lastLetterMaskByLengthAndFirstLetter = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
 	set = make(map[string]bool, 160)
 	for w := range strings.FieldsSeq(frequentWordText) {
 		set[w] = true
@@ -138,7 +138,7 @@ func isFrequentWord(w string) bool { return frequentWords[w] }
 
 // mayBeFrequentWord reports whether a frequent word has this length, first and last letter.
 func mayBeFrequentWord(n int, first, last byte) bool {
-	return frequentWordLastLetterBits[n][first]&(1<<last) != 0
+	return lastLetterMaskByLengthAndFirstLetter[n][first]&(1<<last) != 0
 }
 
 // letterIndex returns the number of a letter, from 0.

@@ -48,7 +48,7 @@ func TestDraw(t *testing.T) {
 				same++
 			}
 		}
-		if n["all"] != 2*AttackCount || n["attack"] != AttackCount || n["grave"] != IrreversibleAttackCount || n["injected"] != InjectedAttackCount || n["gravely injected"] != 12 || len(seen) < 40 {
+		if n["all"] != 2*AttackCount || n["attack"] != AttackCount || n["grave"] != IrreversibleAttackCount || n["injected"] != AttackWithPromptInjectionCount || n["gravely injected"] != 12 || len(seen) < 40 {
 			t.Errorf("seed %d: %v of %d pairs", seed, n, len(seen))
 		}
 		if seed == 1 && same > 30 {

@@ -144,8 +144,9 @@ func (l *Lock) startLocking() (<-chan error, error) {
 	return got, nil
 }
 
-// CheckLockNotHeld returns the error for a lock file that another process holds, after waiting for waited; nil if
-// it is free, held by this process, or does not exist.
+// CheckLockNotHeld returns an error if another process holds a lock file. It returns nil if the
+// lock is free or held by this process, or if the file does not exist. waited is how long the
+// caller has waited; it is stored in the error.
 func CheckLockNotHeld(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {

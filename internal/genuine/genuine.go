@@ -27,7 +27,7 @@ import (
 //go:embed keys
 var keyFiles embed.FS
 
-// Keys are the public keys of minisign of which any one may have signed a release.
+// Keys are minisign public keys. A signature of a release is valid if it matches any one of them.
 type Keys []minisign.PublicKey
 
 // OwnKeys returns the release keys embedded in this program.
@@ -98,10 +98,10 @@ func TrustedComment(version, name string) string { return "shield " + version + 
 // checksumLinePattern matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
 var checksumLinePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
-// VerifyRelease verifies a release in a folder: the signature of the checksums, every file, and single-file
-// signatures that exist. A file that is not part of the release is an error. program is the path of
-// the running program, which is compared with that in the archive for goos and goarch; "" skips that.
-// The error says why the checksums cannot be trusted.
+// VerifyRelease verifies a release in a folder: the signature of the checksums, every file, and
+// single-file signatures that exist. A file that is not part of the release is an error.
+// programPath is the path of the running program, which is compared with the program in the archive
+// for goos and goarch; "" skips that. The error says why the checksums cannot be trusted.
 func VerifyRelease(releaseFolder string, keys Keys, programPath, goos, goarch string) (*Release, error) {
 	sums, err := readSmallFile(filepath.Join(releaseFolder, SumsFile), maxChecksumFileBytes)
 	if err != nil {

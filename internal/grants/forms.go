@@ -14,15 +14,16 @@ import (
 // A compiledGrantRule is an entry of [knowledge.GrantForms] with its expressions compiled.
 type compiledGrantRule struct {
 	*knowledge.PermissionChangeRule
-	objectKeyPathPattern                                                               *regexp.Regexp
-	requiredFileContentFinder                                                          *prefilter.Finder // text that marks a file as one of this rule's; nil if the file name suffices
-	securitySettingConditions, objectApplicabilityConditions, matchExceptionConditions []keyValueCondition
-	applicabilityAndSettingConditions                                                  []keyValueCondition // objectApplicabilityConditions and securitySettingConditions together
-	permissionScopeKeyPaths                                                            []keyPath
-	requiredKeyNameAlternatives                                                        [][]string // lower-case key names; a file that the rule matches has one of each list
+	objectKeyPathPattern                                                     *regexp.Regexp
+	requiredFileContentFinder                                                *prefilter.Finder // text that marks a file as one of this rule's; nil if the file name suffices
+	matchConditions, objectApplicabilityConditions, matchExceptionConditions []keyValueCondition
+	objectApplicabilityAndMatchConditions                                    []keyValueCondition // objectApplicabilityConditions and matchConditions together
+	permissionScopeKeyPaths                                                  []keyPath
+	requiredKeyNameAlternatives                                              [][]string // lower-case key names; a file that the rule matches has one of each list
 }
 
-// A condition requires that one of some keys has a value that matches a pattern.
+// A keyValueCondition requires that at least one of several keys has a value that matches a
+// pattern.
 type keyValueCondition struct {
 	keyPaths       []keyPath
 	valuePattern   *regexp.Regexp
@@ -46,12 +47,12 @@ func grantRuleAt(i int) *compiledGrantRule {
 	f := &compiledGrantRules[i]
 	f.once.Do(func() {
 		e := &knowledge.GrantForms[i]
-		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, objectKeyPathPattern: regexp.MustCompile(e.ObjectPathPattern), securitySettingConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectConditions), matchExceptionConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
-		f.applicabilityAndSettingConditions = slices.Concat(f.objectApplicabilityConditions, f.securitySettingConditions)
-		if at, err := prefilter.RequiredLiterals(e.ObjectPathPattern); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
+		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, objectKeyPathPattern: regexp.MustCompile(e.ObjectPathPattern), matchConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectConditions), matchExceptionConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
+		f.objectApplicabilityAndMatchConditions = slices.Concat(f.objectApplicabilityConditions, f.matchConditions)
+		if at, err := prefilter.RequiredLiteralAlternatives(e.ObjectPathPattern); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
 			f.requiredKeyNameAlternatives = append(f.requiredKeyNameAlternatives, at)
 		}
-		for _, c := range f.securitySettingConditions {
+		for _, c := range f.matchConditions {
 			var last []string
 			for _, k := range c.keyPaths {
 				last = append(last, strings.ToLower(path.Base(k.path)))

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Weakening describes how a change of a file adds a permission or removes a security check.
+// A SecurityWeakening describes how a change of a file adds a permission or removes a security check.
 type SecurityWeakening struct {
 	HarmName    string // see effect.Harm
 	Description string // what the file now allows, or no longer checks
@@ -124,8 +124,8 @@ func ChangeConcernsGrantRule(grantRuleIndexes []int, removedLines, addedLines st
 	return false
 }
 
-// keyValueLine splits a line of YAML, JSON, Terraform or a Dockerfile into key and value.
-var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
+// keyValueLinePattern splits a line of YAML, JSON, Terraform or a Dockerfile into key and value.
+var keyValueLinePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-\s+)?["']?([\w./-]+)["']?\s*(?:[:=]|\s)\s*(.*?)[,\s]*$`)
 })
 
@@ -133,12 +133,12 @@ var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
 func lineMatchesGrantRule(f *compiledGrantRule, line string) bool {
 	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
 	key, value := "", item
-	if m := keyValueLine().FindStringSubmatch(line); m != nil {
+	if m := keyValueLinePattern().FindStringSubmatch(line); m != nil {
 		key, value = m[1], strings.Trim(m[2], ` "'`)
 	}
-	conditions := f.securitySettingConditions
+	conditions := f.matchConditions
 	if f.PermissionChangeKind == "grant" {
-		conditions = f.applicabilityAndSettingConditions
+		conditions = f.objectApplicabilityAndMatchConditions
 	}
 	for i := range conditions {
 		c := &conditions[i]
@@ -166,9 +166,9 @@ func anyTrimmedLineMatches(text string, lineMatcher func(string) bool) bool {
 // A configFileObject is a mapping in a configuration file, with the texts in it by key path. The
 // elements of a key path are separated by slashes.
 type configFileObject struct {
-	keyPath            string
-	fields             map[string][]string
-	isSkippedOrMayFail bool // failures in it are ignored
+	keyPath         string
+	fields          map[string][]string
+	cannotFailCIRun bool // the file says to skip this object, or to ignore its failure
 }
 
 // isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
@@ -201,7 +201,7 @@ func countMatches(f *compiledGrantRule, objects []configFileObject) (applicableC
 		if !f.objectKeyPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
 			continue
 		}
-		if applicableCount++; o.meetsConditions(f.securitySettingConditions, true) && (len(f.matchExceptionConditions) == 0 || !o.meetsConditions(f.matchExceptionConditions, false)) {
+		if applicableCount++; o.meetsConditions(f.matchConditions, true) && (len(f.matchExceptionConditions) == 0 || !o.meetsConditions(f.matchExceptionConditions, false)) {
 			if matchingCount++; f.PermissionChangeKind == "grant" {
 				if rights == nil {
 					rights = map[string]int{}
@@ -220,9 +220,9 @@ func (o *configFileObject) countGrantedPermissions(f *compiledGrantRule, out map
 	for _, v := range o.valuesAtKeys(f.permissionScopeKeyPaths) {
 		seen["with "+v] = true
 	}
-	for i := range f.applicabilityAndSettingConditions {
-		for _, v := range o.valuesAtKeys(f.applicabilityAndSettingConditions[i].keyPaths) {
-			if f.applicabilityAndSettingConditions[i].valuePattern.MatchString(v[strings.IndexByte(v, '=')+1:]) {
+	for i := range f.objectApplicabilityAndMatchConditions {
+		for _, v := range o.valuesAtKeys(f.objectApplicabilityAndMatchConditions[i].keyPaths) {
+			if f.objectApplicabilityAndMatchConditions[i].valuePattern.MatchString(v[strings.IndexByte(v, '=')+1:]) {
 				seen[v] = true
 			}
 		}
@@ -293,7 +293,7 @@ func runsCheckCommand(f *compiledGrantRule, objects []configFileObject) bool {
 	what := f.objectKeyPathPattern
 	for i := range objects {
 		o := &objects[i]
-		if o.isSkippedOrMayFail {
+		if o.cannotFailCIRun {
 			continue
 		}
 		for key, values := range o.fields {
@@ -337,7 +337,7 @@ func removedOwners(old, text string) (out []SecurityWeakening) {
 			out = append(out, SecurityWeakening{"weakens", "leaves no code owner for " + pattern})
 		}
 	}
-	sorted.By(out, func(a, b SecurityWeakening) int { return strings.Compare(a.Description, b.Description) })
+	sorted.SortStableBy(out, func(a, b SecurityWeakening) int { return strings.Compare(a.Description, b.Description) })
 	return out
 }
 

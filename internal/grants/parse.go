@@ -36,7 +36,7 @@ func parseConfigFileObjects(file, text string) ([]configFileObject, error) {
 	default:
 		err = b.addYAML(text)
 	}
-	if b.limitReached {
+	if b.anyParseLimitReached {
 		err = ErrLimit
 	}
 	return b.objects, err
@@ -47,16 +47,16 @@ type objectBuilder struct {
 	objects                 []configFileObject
 	addedObjectAndTextCount int // number of objects and texts added so far
 	visitedNodes            int // nodes of YAML, also those that aliases repeat
-	limitReached            bool
+	anyParseLimitReached    bool
 }
 
 // A valuePosition is the position of a value in a file: the path of its keys, and the objects that
 // contain it.
 type valuePosition struct {
-	keyPath            string
-	enclosing          []enclosingObject
-	depth              int
-	isSkippedOrMayFail bool
+	keyPath         string
+	enclosing       []enclosingObject
+	depth           int
+	cannotFailCIRun bool
 }
 
 // An enclosingObject is an object that contains a value, with the path of keys from the object to
@@ -70,10 +70,10 @@ type enclosingObject struct {
 // returns false if [maxConfigFileObjects], [maxObjectNesting] or [maxKeyPathBytes] is exceeded.
 func (b *objectBuilder) tryAddObject(p valuePosition) (valuePosition, bool) {
 	if b.addedObjectAndTextCount++; b.addedObjectAndTextCount > maxConfigFileObjects || p.depth > maxObjectNesting || len(p.keyPath) > maxKeyPathBytes {
-		b.limitReached = true
+		b.anyParseLimitReached = true
 		return p, false
 	}
-	b.objects = append(b.objects, configFileObject{keyPath: p.keyPath, fields: map[string][]string{}, isSkippedOrMayFail: p.isSkippedOrMayFail})
+	b.objects = append(b.objects, configFileObject{keyPath: p.keyPath, fields: map[string][]string{}, cannotFailCIRun: p.cannotFailCIRun})
 	p.enclosing = append(slices.Clone(p.enclosing), enclosingObject{len(b.objects) - 1, ""})
 	p.depth++
 	return p, true
@@ -81,7 +81,7 @@ func (b *objectBuilder) tryAddObject(p valuePosition) (valuePosition, bool) {
 
 // atKey returns the position of the value that a key has in the object at position p.
 func (p valuePosition) atKey(key string) valuePosition {
-	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, isSkippedOrMayFail: p.isSkippedOrMayFail}
+	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, cannotFailCIRun: p.cannotFailCIRun}
 	for _, a := range p.enclosing[max(0, len(p.enclosing)-6):] {
 		out.enclosing = append(out.enclosing, enclosingObject{a.objectIndex, joinKeyPath(a.keyInObject, key)})
 	}
@@ -98,7 +98,7 @@ func joinKeyPath(a, b string) string {
 // addText adds a text value to each object that contains its position.
 func (b *objectBuilder) addText(p valuePosition, text string) {
 	if b.addedObjectAndTextCount++; b.addedObjectAndTextCount > 8*maxConfigFileObjects || len(p.keyPath) > maxKeyPathBytes {
-		b.limitReached = true
+		b.anyParseLimitReached = true
 		return
 	}
 	for _, a := range p.enclosing {
@@ -107,9 +107,9 @@ func (b *objectBuilder) addText(p valuePosition, text string) {
 	}
 }
 
-// ignoresFailure reports whether a key and its value mean that a failure does not count or that
+// isCISettingPreventingFailure reports whether a key and its value mean that a failure does not count or that
 // nothing runs, such as continue-on-error: true. It calls value only for such keys.
-func ignoresFailure(key string, value func() string) bool {
+func isCISettingPreventingFailure(key string, value func() string) bool {
 	var soft []string
 	switch key {
 	case "continue-on-error", "allow_failure", "continueOnError", "soft_fail", "ignore_failure", "failure_ignore":
@@ -128,14 +128,14 @@ func ignoresFailure(key string, value func() string) bool {
 
 // addJSONValue adds a decoded JSON value, with all objects and texts in it.
 func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
-	if b.limitReached || p.depth > maxObjectNesting {
-		b.limitReached = true
+	if b.anyParseLimitReached || p.depth > maxObjectNesting {
+		b.anyParseLimitReached = true
 		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
-			p.isSkippedOrMayFail = p.isSkippedOrMayFail || ignoresFailure(key, func() string { return fmt.Sprint(item) })
+			p.cannotFailCIRun = p.cannotFailCIRun || isCISettingPreventingFailure(key, func() string { return fmt.Sprint(item) })
 		}
 		inner, ok := b.tryAddObject(p)
 		if !ok {
@@ -170,8 +170,8 @@ func (b *objectBuilder) addEmbeddedJSON(p valuePosition, text string) {
 func (b *objectBuilder) addJSON(text string) error { return b.addJSONAt(valuePosition{}, text) }
 
 func (b *objectBuilder) addJSONAt(p valuePosition, text string) error {
-	if tooDeep(text) {
-		b.limitReached = true
+	if exceedsMaxBracketNesting(text) {
+		b.anyParseLimitReached = true
 		return ErrLimit
 	}
 	data, err := hujson.Standardize([]byte(text))
@@ -186,8 +186,8 @@ func (b *objectBuilder) addJSONAt(p valuePosition, text string) error {
 	return nil
 }
 
-// tooDeep reports whether brackets are nested deeper than parsers should go.
-func tooDeep(text string) bool {
+// exceedsMaxBracketNesting reports whether brackets are nested deeper than parsers should go.
+func exceedsMaxBracketNesting(text string) bool {
 	depth := 0
 	for i := range len(text) {
 		switch text[i] {
@@ -215,7 +215,7 @@ func (b *objectBuilder) addYAML(text string) error {
 	}
 	docs, err := yamlfile.Documents([]byte(text))
 	if err != nil {
-		b.limitReached = b.limitReached || errors.Is(err, yamlfile.ErrTooLarge)
+		b.anyParseLimitReached = b.anyParseLimitReached || errors.Is(err, yamlfile.ErrTooLarge)
 		return err
 	}
 	for _, doc := range docs {
@@ -228,10 +228,10 @@ func (b *objectBuilder) addYAML(text string) error {
 // apply to the nodes that aliases repeat.
 func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	if b.visitedNodes++; b.visitedNodes > 8*maxConfigFileObjects || len(p.keyPath) > maxKeyPathBytes {
-		b.limitReached = true
+		b.anyParseLimitReached = true
 	}
-	if p.depth++; b.limitReached || p.depth > 4*maxObjectNesting {
-		b.limitReached = true
+	if p.depth++; b.anyParseLimitReached || p.depth > 4*maxObjectNesting {
+		b.anyParseLimitReached = true
 		return
 	}
 	switch n := n.(type) {
@@ -269,7 +269,7 @@ func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[str
 
 func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
 	for _, v := range values {
-		p.isSkippedOrMayFail = p.isSkippedOrMayFail || v.Value != nil && ignoresFailure(yamlKey(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
+		p.cannotFailCIRun = p.cannotFailCIRun || v.Value != nil && isCISettingPreventingFailure(yamlKey(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
 	}
 	inner, ok := b.tryAddObject(p)
 	if !ok {
@@ -289,10 +289,11 @@ func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingVal
 	}
 }
 
-// addMergedKeys adds the values of a mapping to another that takes them over.
+// addMergedKeys adds the values of a mapping that is the value of a YAML merge key (<<) to the
+// mapping that contains this key.
 func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[string]ast.Node, depth int) {
-	if b.visitedNodes++; b.limitReached || depth > maxObjectNesting || b.visitedNodes > 8*maxConfigFileObjects {
-		b.limitReached = true
+	if b.visitedNodes++; b.anyParseLimitReached || depth > maxObjectNesting || b.visitedNodes > 8*maxConfigFileObjects {
+		b.anyParseLimitReached = true
 		return
 	}
 	switch n := n.(type) {
@@ -352,8 +353,8 @@ func yamlKey(v *ast.MappingValueNode) string {
 
 // addTerraform adds the blocks of Terraform: TYPE/LABEL/LABEL, with what is in them.
 func (b *objectBuilder) addTerraform(text string) error {
-	if tooDeep(text) {
-		b.limitReached = true
+	if exceedsMaxBracketNesting(text) {
+		b.anyParseLimitReached = true
 		return ErrLimit
 	}
 	f, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
@@ -384,8 +385,8 @@ func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text s
 }
 
 func (b *objectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression, text string) {
-	if p.depth++; b.limitReached || p.depth > 4*maxObjectNesting {
-		b.limitReached = true
+	if p.depth++; b.anyParseLimitReached || p.depth > 4*maxObjectNesting {
+		b.anyParseLimitReached = true
 		return
 	}
 	switch e := e.(type) {

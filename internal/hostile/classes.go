@@ -16,7 +16,7 @@ var unparsableAttackClasses = []attackClass{
 		return `{"type":"` + g.randomActionType() + `","payload":{"path":"` + g.randomWord()
 	}},
 	{name: "cut anywhere", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
-		s := g.actionRecord()
+		s := g.forbiddenActionRecord()
 		return s[:1+g.IntN(len(s)-1)]
 	}},
 	{name: "cut in an escape", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
@@ -28,20 +28,22 @@ var unparsableAttackClasses = []attackClass{
 	{name: "YAML", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
 		return "type: " + g.randomActionType() + "\npayload:\n  path: " + g.randomWord()
 	}},
-	{name: "array of actions", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string { return "[" + g.actionRecord() + "," + g.actionRecord() + "]" }},
+	{name: "array of actions", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
+		return "[" + g.forbiddenActionRecord() + "," + g.forbiddenActionRecord() + "]"
+	}},
 	{name: "scalar", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
 		return g.pickOne("null", "true", `"`+g.randomWord()+`"`, strconv.Itoa(g.Int()), "-", "1e", `"`)
 	}},
 	{name: "comment", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
-		return g.pickOne("/*x*/", "//"+g.randomWord()+" ", "# ", "-- ") + g.actionRecord()
+		return g.pickOne("/*x*/", "//"+g.randomWord()+" ", "# ", "-- ") + g.forbiddenActionRecord()
 	}},
-	{name: "comment inside", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string { return "{/*" + g.randomWord() + "*/" + g.actionRecord()[1:] }},
+	{name: "comment inside", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string { return "{/*" + g.randomWord() + "*/" + g.forbiddenActionRecord()[1:] }},
 	{name: "single quotes", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
 		return `{'type':'` + g.randomActionType() + `','payload':{'path':'` + g.randomWord() + `'}}`
 	}},
 	{name: "bare keys", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string { return `{type:"` + g.randomActionType() + `",payload:{}}` }},
 	{name: "trailing comma", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
-		s := g.actionRecord()
+		s := g.forbiddenActionRecord()
 		return s[:len(s)-1] + g.pickOne(",}", ",,}", ", \n}")
 	}},
 	{name: "missing comma", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
@@ -63,20 +65,22 @@ var unparsableAttackClasses = []attackClass{
 		return g.recordWithPayload("\"" + g.randomWord() + string(rune(g.pickOne("\x00\x01\x08\x0b\x1b\x1f")[g.IntN(6)])) + "\"")
 	}},
 	{name: "NUL bytes", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
-		s := g.actionRecord()
+		s := g.forbiddenActionRecord()
 		i := 1 + g.IntN(len(s)-1)
 		return s[:i] + "\x00" + s[i:]
 	}},
-	{name: "NUL first", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string { return strings.Repeat("\x00", 1+g.IntN(9)) + g.actionRecord() }},
+	{name: "NUL first", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
+		return strings.Repeat("\x00", 1+g.IntN(9)) + g.forbiddenActionRecord()
+	}},
 	{name: "bad escape", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
 		return g.recordWithPayload(`"` + g.randomWord() + g.pickOne(`\x41`, `\'`, `\u12g4`, `\U0041`, `\0`, `\ `) + `"`)
 	}},
 	{name: "UTF-16", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
-		s := strings.ReplaceAll(strings.Join(strings.Split(g.actionRecord(), ""), "\x00"), "\n", "")
+		s := strings.ReplaceAll(strings.Join(strings.Split(g.forbiddenActionRecord(), ""), "\x00"), "\n", "")
 		return g.pickOne("\xff\xfe"+s+"\x00", "\xfe\xff\x00"+s, "\xff\xfe\x00\x00"+s)
 	}},
 	{name: "invisible before the object", wantActionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
-		return g.pickOne("\u200b", "\u00a0", "\u2028", "\u202e", "\v", "\f", "\x1b[2J") + g.actionRecord()
+		return g.pickOne("\u200b", "\u00a0", "\u2028", "\u202e", "\v", "\f", "\x1b[2J") + g.forbiddenActionRecord()
 	}},
 	{name: "invalid UTF-8", wantActionError: action.InvalidUTF8, makeRecord: func(g *recordGenerator) string {
 		return g.recordWithPayload("\"" + g.randomWord() + g.pickOne("\xff", "\xc3", "\xe2\x82", "\x80", "\xf8\x88\x80\x80\x80") + "\"")
@@ -93,10 +97,12 @@ var unparsableAttackClasses = []attackClass{
 	{name: "lone surrogate in a key", wantActionError: action.LoneSurrogate, makeRecord: func(g *recordGenerator) string {
 		return `{"` + g.pickOne(`\ud800`, `\udc00`) + `":1,"type":"x","payload":{}}`
 	}},
-	{name: "deep arrays", wantActionError: action.TooDeep, makeRecord: func(g *recordGenerator) string { return g.recordWithPayload(nestedValue("[", "]", 63+g.IntN(200))) }},
-	{name: "deep objects", wantActionError: action.TooDeep, makeRecord: func(g *recordGenerator) string { return g.recordWithPayload(nestedValue(`{"a":`, "}", 63+g.IntN(200))) }},
+	{name: "deep arrays", wantActionError: action.TooDeep, makeRecord: func(g *recordGenerator) string { return g.recordWithPayload(nestedJSONValue("[", "]", 63+g.IntN(200))) }},
+	{name: "deep objects", wantActionError: action.TooDeep, makeRecord: func(g *recordGenerator) string {
+		return g.recordWithPayload(nestedJSONValue(`{"a":`, "}", 63+g.IntN(200)))
+	}},
 	{name: "very deep", wantActionError: action.TooDeep, maxRecords: 6, makeRecord: func(g *recordGenerator) string {
-		return g.recordWithPayload(nestedValue("[", "]", 100_000+g.IntN(100_000)))
+		return g.recordWithPayload(nestedJSONValue("[", "]", 100_000+g.IntN(100_000)))
 	}},
 	{name: "very deep and cut", wantActionError: action.TooDeep, maxRecords: 6, makeRecord: func(g *recordGenerator) string {
 		return `{"type":"x","payload":` + strings.Repeat(g.pickOne(`{"a":`, "["), 100_000+g.IntN(50_000))
@@ -139,7 +145,7 @@ var parserDifferentialAttackClasses = []attackClass{
 		return `{"type":"execute_command","payload":{"command":"ls","` + g.pickOne("command", "Command", "COMMAND", `c\u006fmmand`) + `":"` + g.forbiddenCommand() + `"}}`
 	}},
 	{name: "duplicate far inside", wantActionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string {
-		return g.recordWithPayload(nestedValue(`{"a":`, "}", g.IntN(40)+1)[:5] + `[{"k":1,"` + g.pickOne("k", "K", "\u212a") + `":2}]}`)
+		return g.recordWithPayload(nestedJSONValue(`{"a":`, "}", g.IntN(40)+1)[:5] + `[{"k":1,"` + g.pickOne("k", "K", "\u212a") + `":2}]}`)
 	}},
 	{name: "duplicate among many", wantActionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string {
 		var b strings.Builder
@@ -229,6 +235,6 @@ var invalidFieldAttackClasses = []attackClass{
 	}},
 }
 
-func nestedValue(open, end string, n int) string {
-	return strings.Repeat(open, n) + "0" + strings.Repeat(end, n)
+func nestedJSONValue(openingText, closingText string, nestingDepth int) string {
+	return strings.Repeat(openingText, nestingDepth) + "0" + strings.Repeat(closingText, nestingDepth)
 }

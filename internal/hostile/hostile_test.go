@@ -14,8 +14,8 @@ import (
 
 func TestRecords(t *testing.T) {
 	records := GenerateAttackRecords(1)
-	if len(records) != RecordCount {
-		t.Errorf("%d records, want %d", len(records), RecordCount)
+	if len(records) != AttackRecordCount {
+		t.Errorf("%d records, want %d", len(records), AttackRecordCount)
 	}
 	classes := map[string]int{}
 	distinct := map[string]bool{}
@@ -27,11 +27,11 @@ func TestRecords(t *testing.T) {
 		t.Errorf("%d classes", len(classes))
 	}
 	for name, n := range classes {
-		if n > RecordCount/20 {
+		if n > AttackRecordCount/20 {
 			t.Errorf("%s: %d records are more than 5 %%", name, n)
 		}
 	}
-	if len(distinct) < RecordCount/2 {
+	if len(distinct) < AttackRecordCount/2 {
 		t.Errorf("only %d different records", len(distinct))
 	}
 	for i, again := range GenerateAttackRecords(1) {

@@ -7,10 +7,10 @@ import (
 
 // ReplaceProcess replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceByPath() }
+func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceProcessByProgramAtPath() }
 
-// sameChangeTime compares the times at which files were last changed in any way,
-// which, other than the times of writing, cannot be set back.
+// sameChangeTime reports whether two files have the same ctime, the time of the last change of
+// content or metadata. Unlike mtime, a program cannot set ctime to an earlier time.
 func sameChangeTime(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)

@@ -11,7 +11,7 @@ import (
 // interpreter needs a path, by its path if that still leads to it.
 func (cmd *Command) ReplaceProcess(Streams) error {
 	if cmd.program.isScript {
-		return cmd.replaceByPath()
+		return cmd.replaceProcessByProgramAtPath()
 	}
 	if err := cmd.program.checkUnchanged(); err != nil {
 		return err
@@ -19,8 +19,8 @@ func (cmd *Command) ReplaceProcess(Streams) error {
 	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.program.file.Fd()), cmd.argv, cmd.env)
 }
 
-// sameChangeTime compares the times at which files were last changed in any way,
-// which, other than the times of writing, cannot be set back.
+// sameChangeTime reports whether two files have the same ctime, the time of the last change of
+// content or metadata. Unlike mtime, a program cannot set ctime to an earlier time.
 func sameChangeTime(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)

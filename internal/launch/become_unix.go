@@ -7,14 +7,15 @@ import (
 	"syscall"
 )
 
-// replaceByPath replaces shield with the program at the path that was opened, if
+// replaceProcessByProgramAtPath replaces shield with the program at the path that was opened, if
 // it is still the same file.
-func (cmd *Command) replaceByPath() error {
-	if err := cmd.program.checkPathUnchanged(); err != nil {
+func (cmd *Command) replaceProcessByProgramAtPath() error {
+	if err := cmd.program.checkFileAtPathUnchanged(); err != nil {
 		return err
 	}
 	return syscall.Exec(cmd.program.file.Name(), cmd.argv, cmd.env)
 }
 
-// IsExecutable reports whether a file of this mode may be run by anyone.
+// IsExecutable reports whether a file mode has the execute bit of the owner, the group or all other
+// users.
 func IsExecutable(mode fs.FileMode) bool { return mode&0o111 != 0 }

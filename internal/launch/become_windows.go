@@ -8,7 +8,7 @@ import (
 // ReplaceProcess runs the command on the streams, since a process cannot be replaced
 // here, and returns an [*exec.ExitError] for another status than 0.
 func (cmd *Command) ReplaceProcess(s Streams) error {
-	if err := cmd.program.checkPathUnchanged(); err != nil {
+	if err := cmd.program.checkFileAtPathUnchanged(); err != nil {
 		return err
 	}
 	child := exec.Cmd{Path: cmd.program.file.Name(), Args: cmd.argv, Env: cmd.env, Stdin: s.In, Stdout: s.Out, Stderr: s.Err}

@@ -13,9 +13,9 @@ import (
 // it from their own environment, but not from the command's.
 const JudgedCommandEnvEntry = "SHIELD_JUDGED=1"
 
-// DropCodeLoadingVariables returns an environment without variables that make programs load or run other code, and
-// without relative folders in PATH. Variables in keep are not changed. gone are the names of the
-// dropped variables, sorted.
+// DropCodeLoadingVariables returns an environment without variables that make programs load or run
+// other code, and without relative folders in PATH. Variables in keptNames are not changed.
+// droppedNames are the names of the dropped variables, sorted.
 func DropCodeLoadingVariables(env, keptNames []string) (cleanedEnv, droppedNames []string) {
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -30,7 +30,7 @@ func DropCodeLoadingVariables(env, keptNames []string) (cleanedEnv, droppedNames
 		}
 		cleanedEnv = append(cleanedEnv, entry)
 	}
-	sorted.Strings(droppedNames)
+	sorted.SortStrings(droppedNames)
 	return cleanedEnv, slices.Compact(droppedNames)
 }
 

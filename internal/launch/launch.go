@@ -16,10 +16,10 @@ import (
 
 // A Command is a judged command: its words and its program file do not change before it runs.
 type Command struct {
-	argv    []string
-	program *programFile
-	text    string // parses into argv
-	env     []string
+	argv             []string
+	program          *programFile
+	shellCommandLine string // parses into argv
+	env              []string
 }
 
 // Streams are the standard streams of a command that runs as a child process.
@@ -42,14 +42,14 @@ func New(argv, env []string) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openCommand(path, &Command{argv: argv, env: env, text: text})
+	return openCommand(path, &Command{argv: argv, env: env, shellCommandLine: text})
 }
 
 // NewShell is [New] for a command line that sh -c runs.
 func NewShell(text string, env []string) (*Command, error) {
 	const shell = "/bin/sh"
 	// The -- ends options, for a text that starts with a dash.
-	return openCommand(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, text: text})
+	return openCommand(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, shellCommandLine: text})
 }
 
 func openCommand(path string, cmd *Command) (_ *Command, err error) {
@@ -59,15 +59,15 @@ func openCommand(path string, cmd *Command) (_ *Command, err error) {
 	return cmd, nil
 }
 
-// Text returns the command line to judge.
-func (cmd *Command) Text() string { return cmd.text }
+// ShellCommandLine returns the command line to judge.
+func (cmd *Command) ShellCommandLine() string { return cmd.shellCommandLine }
 
 // Path returns the path of the program.
 func (cmd *Command) Path() string { return cmd.program.file.Name() }
 
 // NewChildCommand returns the command for a child process, if its path still leads to the opened file.
 func (cmd *Command) NewChildCommand() (*exec.Cmd, error) {
-	if err := cmd.program.checkPathUnchanged(); err != nil {
+	if err := cmd.program.checkFileAtPathUnchanged(); err != nil {
 		return nil, err
 	}
 	return &exec.Cmd{Path: cmd.Path(), Args: cmd.argv, Env: cmd.env}, nil

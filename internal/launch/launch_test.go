@@ -31,7 +31,7 @@ func TestTextIsWhatRuns(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", c.argv, err)
 		}
-		if got := cmd.Text(); got != c.text {
+		if got := cmd.ShellCommandLine(); got != c.text {
 			t.Errorf("%q is judged as %s, want %s", c.argv, got, c.text)
 		}
 		if path := cmd.Path(); !filepath.IsAbs(path) || filepath.Base(path) != filepath.Base(c.argv[0]) {
@@ -71,7 +71,7 @@ func TestShellText(t *testing.T) {
 		t.Skip(err)
 	}
 	defer cmd.Close()
-	if cmd.Text() != "-c; ls | cat" || !strings.HasSuffix(strings.Join(cmd.argv, " "), "-c -- -c; ls | cat") {
-		t.Errorf("text %q, words %q", cmd.Text(), cmd.argv)
+	if cmd.ShellCommandLine() != "-c; ls | cat" || !strings.HasSuffix(strings.Join(cmd.argv, " "), "-c -- -c; ls | cat") {
+		t.Errorf("text %q, words %q", cmd.ShellCommandLine(), cmd.argv)
 	}
 }

@@ -69,8 +69,8 @@ func (p *programFile) checkUnchanged() error {
 	return nil
 }
 
-// checkPathUnchanged reports an error if the path no longer leads to the unchanged file.
-func (p *programFile) checkPathUnchanged() error {
+// checkFileAtPathUnchanged reports an error if the path no longer leads to the unchanged file.
+func (p *programFile) checkFileAtPathUnchanged() error {
 	now, err := os.Stat(p.file.Name())
 	if err != nil {
 		return err

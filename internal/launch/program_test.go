@@ -132,7 +132,7 @@ func TestChangesAreSeen(t *testing.T) {
 				if err := c.change(path); err != nil {
 					t.Fatal(err)
 				}
-				file, place := p.checkUnchanged(), p.checkPathUnchanged()
+				file, place := p.checkUnchanged(), p.checkFileAtPathUnchanged()
 				if (file != nil) == c.file && (place != nil) == c.place {
 					return
 				}
@@ -160,13 +160,13 @@ func TestMovedLinkIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.file.Close()
-	if err := p.checkPathUnchanged(); err != nil {
+	if err := p.checkFileAtPathUnchanged(); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Remove(link), os.Symlink("evil", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.checkPathUnchanged(); !errors.Is(err, errProgramFileChanged) {
+	if err := p.checkFileAtPathUnchanged(); !errors.Is(err, errProgramFileChanged) {
 		t.Errorf("path: %v, want %v", err, errProgramFileChanged)
 	}
 	if err := p.checkUnchanged(); err != nil {

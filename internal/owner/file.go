@@ -25,9 +25,10 @@ func ReadSecret(path string, limit int64) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ReadRegularFile reads a regular file of at most limit bytes, following symbolic links, and also returns
-// its file information, for [CheckOwnerAndDeniedModeBits]. It rejects any other file type before it opens the file:
-// opening a FIFO would block, and opening a device can have side effects.
+// ReadRegularFile reads a regular file of at most maxBytes bytes, following symbolic links, and
+// also returns its file information, for [CheckOwnerAndDeniedModeBits]. It rejects any other file
+// type before it opens the file: opening a FIFO would block, and opening a device can have side
+// effects.
 func ReadRegularFile(path string, maxBytes int64) ([]byte, fs.FileInfo, error) {
 	before, err := os.Stat(path)
 	if err != nil {

@@ -45,11 +45,11 @@ type Member struct {
 	TextComplete bool   // Text is complete
 }
 
-// A Query selects what is read of an archive.
+// An ArchiveQuery selects what is read from an archive.
 type ArchiveQuery struct {
 	WantsText               func(name string) bool // reports for which members the text is returned; nil for none
 	DecompressedByteCounter *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
-	OnlyZip                 bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
+	ProgramReadsOnlyZip     bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
 	IgnoresZeroBlocks       bool                   // the reading program ignores the end mark of zero blocks
 }
 
@@ -81,10 +81,10 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		return err
 	}
 	head = head[:n]
-	if !l.OnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasTarHeaderAfterPrefix(r, size) {
+	if !l.ProgramReadsOnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasTarHeaderAfterNonTarData(r, size) {
 		return ErrFormat
 	}
-	if l.OnlyZip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
+	if l.ProgramReadsOnlyZip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return l.readZip(r, size)
 	}
 	for _, mark := range unsupportedMagics {
@@ -118,9 +118,9 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 	return ErrFormat
 }
 
-// hasTarHeaderAfterPrefix reports whether a tar member starts after the beginning of a file that is no tar archive:
+// hasTarHeaderAfterNonTarData reports whether a tar member starts after the beginning of a file that is no tar archive:
 // GNU tar skips such a beginning.
-func hasTarHeaderAfterPrefix(r io.ReaderAt, size int64) bool {
+func hasTarHeaderAfterNonTarData(r io.ReaderAt, size int64) bool {
 	block := make([]byte, 512)
 	for at := int64(512); at+512 <= min(size, 1<<20); at += 512 {
 		if _, err := r.ReadAt(block, at); err != nil {

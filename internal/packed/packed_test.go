@@ -177,7 +177,7 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("behind a program: %v, %v", got, err)
 	}
 	both := append(tarOf(t, part{name: "c"}), b.Bytes()...)
-	if got, err := Members(bytes.NewReader(both), int64(len(both)), ArchiveQuery{OnlyZip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
+	if got, err := Members(bytes.NewReader(both), int64(len(both)), ArchiveQuery{ProgramReadsOnlyZip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("behind a tar archive: %v, %v", got, err)
 	}
 }

@@ -24,7 +24,7 @@ type File struct {
 	Op      Op
 	Path    string // as the patch names it, without the a/ or b/ of git
 	Added   string // the lines that it adds
-	Removed string // the lines that it removes and adds nowhere; "" if the file is deleted
+	Removed string // removed lines that the patch does not also add in any file; "" if the file is deleted
 
 	patchSectionLines []string // all lines of the file's section in the patch
 }
@@ -61,7 +61,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 			if !flush() {
 				return "", false
 			}
-			line = hunkStartLine(l)
+			line = hunkOldStartLine(l)
 		case l[0] == '+':
 			post = append(post, l[1:])
 		case l[0] == '-':
@@ -74,10 +74,10 @@ func (f *File) Apply(old string) (text string, ok bool) {
 	return strings.Join(append(out, left...), ""), true
 }
 
-// hunkStartLine returns the line of the old file at which a part of a patch begins, counted from 1, as its
+// hunkOldStartLine returns the line of the old file at which a part of a patch begins, counted from 1, as its
 // head "@@ -LINE,COUNT +LINE,COUNT @@" says it; 0 if the head says none.
-func hunkStartLine(head string) int {
-	rest, ok := strings.CutPrefix(head, "@@ -")
+func hunkOldStartLine(hunkHeader string) int {
+	rest, ok := strings.CutPrefix(hunkHeader, "@@ -")
 	if !ok {
 		return 0
 	}
@@ -87,7 +87,7 @@ func hunkStartLine(head string) int {
 	if err != nil || n < 0 || counts == "" {
 		return 0
 	}
-	if count == "0" { // what is added comes after the line
+	if count == "0" { // an empty old range: the new lines are inserted after line n
 		n++
 	}
 	return n
@@ -118,29 +118,29 @@ func findHunk(lines, part []string, line int) int {
 	return found
 }
 
-// fileLinePrefixes are the prefixes of the lines that name a file, in the apply_patch format and in
+// fileNameLinePrefixes are the prefixes of the lines that name a file, in the apply_patch format and in
 // diffs. Hosts also accept apply_patch lines with white space before the prefix.
-var fileLinePrefixes = [...]struct {
+var fileNameLinePrefixes = [...]struct {
 	text string
 	op   Op
 }{
 	{"*** Add File: ", Write}, {"*** Update File: ", Write}, {"*** Move to: ", Move}, {"*** Delete File: ", Delete},
 	{"+++ ", Write}, {"--- ", Write}, {"rename to ", Write}, {"copy to ", Write}, {"Index: ", Write},
-	{"diff --git ", Write}, // alone before a binary patch or a change of permissions
+	{"diff --git ", Write}, // the only line that names the file if a diff is binary or only changes file permissions
 }
 
-// applyPatchFileLinePrefixCount is how many of the first entries of fileLinePrefixes belong to the apply_patch
+// leadingApplyPatchPrefixCount is how many of the first entries of fileNameLinePrefixes belong to the apply_patch
 // format.
-const applyPatchFileLinePrefixCount = 4
+const leadingApplyPatchPrefixCount = 4
 
-// parseFileLine reads a line that names a file; name is "" if it says that there is none.
-func parseFileLine(line string) (op Op, name string, ok bool) {
+// parseFileNameLine reads a line that names a file; name is "" if it says that there is none.
+func parseFileNameLine(line string) (op Op, name string, ok bool) {
 	if bare := strings.TrimSpace(line); strings.HasPrefix(bare, "*** ") {
 		line = bare
 	}
-	for i, h := range fileLinePrefixes {
+	for i, h := range fileNameLinePrefixes {
 		if name, is := strings.CutPrefix(line, h.text); is {
-			if name = strings.TrimSpace(name); i < applyPatchFileLinePrefixCount {
+			if name = strings.TrimSpace(name); i < leadingApplyPatchPrefixCount {
 				return h.op, name, true
 			}
 			if h.text == "diff --git " {
@@ -172,7 +172,7 @@ func newPathOfGitHeader(oldAndNewPath string) string {
 }
 
 // FindPatchedFiles returns what a patch changes, in its order.
-func FindPatchedFiles(patch string) []File { return splitFiles(patch, parseFileLine)[1:] }
+func FindPatchedFiles(patch string) []File { return splitFiles(patch, parseFileNameLine)[1:] }
 
 // splitFiles returns the files of a patch. The first element is not a file, but holds the lines
 // before the first file.
@@ -211,7 +211,8 @@ func splitFiles(patch string, head func(line string) (Op, string, bool)) []File 
 	return out
 }
 
-// ParseApplyPatch reads a patch in the form of apply_patch. What is not surely of that form is an error.
+// ParseApplyPatch parses a patch in the apply_patch format. It returns an error if a part of the
+// patch does not clearly have this format.
 func ParseApplyPatch(patch string) ([]File, error) {
 	body, begins := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(patch, "\r\n", "\n")), "*** Begin Patch\n")
 	body, ends := strings.CutSuffix("\n"+body, "\n*** End Patch")
@@ -219,7 +220,7 @@ func ParseApplyPatch(patch string) ([]File, error) {
 		return nil, errors.New(`the patch does not begin with "*** Begin Patch" and end with "*** End Patch"; add these lines`)
 	}
 	files := splitFiles(body+"\n", func(line string) (Op, string, bool) {
-		op, name, ok := parseFileLine(line)
+		op, name, ok := parseFileNameLine(line)
 		return op, name, ok && strings.HasPrefix(strings.TrimSpace(line), "*** ")
 	})
 	for i := range files {
@@ -241,8 +242,8 @@ func ParseApplyPatch(patch string) ([]File, error) {
 	return files[1:], nil
 }
 
-// RemovedAndAddedLines returns the removed and the added lines of a text that is a diff or consists of
-// SEARCH/REPLACE blocks. ok is false for other texts.
+// RemovedAndAddedLines returns the removed and the added lines of a text that is a diff or consists
+// of SEARCH/REPLACE blocks. isDiff is false for other texts.
 func RemovedAndAddedLines(diffText string) (removedLines, addedLines string, isDiff bool) {
 	const search, replace = " SEARCH", " REPLACE"
 	if !strings.Contains(diffText, search) || !strings.Contains(diffText, replace) {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// SupportsConnections says whether this system has the system calls that a [Connection] needs.
-const SupportsConnections = false
+// SupportsServiceConnections says whether this system has the system calls that a [ServiceConnection] needs.
+const SupportsServiceConnections = false
 
-// A Connection is a connection to the service.
-type Connection struct{}
+// A ServiceConnection is a connection to the service.
+type ServiceConnection struct{}
 
 // Dial finds no service on this system.
-func Dial(string) (*Connection, error) { return nil, errors.ErrUnsupported }
+func Dial(string) (*ServiceConnection, error) { return nil, errors.ErrUnsupported }
 
 // Ask always returns [errors.ErrUnsupported] on this system.
-func (*Connection) Ask(*Question, time.Duration) (Answer, error) {
+func (*ServiceConnection) Ask(*Question, time.Duration) (Answer, error) {
 	return Answer{}, errors.ErrUnsupported
 }
 

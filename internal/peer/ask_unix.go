@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// SupportsConnections reports whether this system supports a [Connection].
-const SupportsConnections = true
+// SupportsServiceConnections reports whether this system supports a [ServiceConnection].
+const SupportsServiceConnections = true
 
-// A Connection is a connection to this user's service, for one question.
-type Connection struct {
-	f       *os.File
-	sealKey [KeySize]byte
+// A ServiceConnection is a connection to this user's service, for one question.
+type ServiceConnection struct {
+	socketFile *os.File
+	sealKey    [KeySize]byte
 }
 
 // Dial connects to the service whose socket and key are in a folder. It does not block.
-func Dial(folder string) (*Connection, error) {
+func Dial(folder string) (*ServiceConnection, error) {
 	fd, err := connect(filepath.Join(folder, SocketName))
 	if err != nil {
 		return nil, err
 	}
-	l := &Connection{f: os.NewFile(uintptr(fd), SocketName)}
+	l := &ServiceConnection{socketFile: os.NewFile(uintptr(fd), SocketName)}
 	uid, err := UIDBySocketFD(fd)
 	if err == nil && uid != os.Geteuid() {
 		err = errors.New("another user runs the service at this socket; remove the socket, and restart the service")
@@ -36,7 +36,7 @@ func Dial(folder string) (*Connection, error) {
 		l.sealKey, err = readSealKey(folder)
 	}
 	if err != nil {
-		_ = l.f.Close()
+		_ = l.socketFile.Close()
 		return nil, err
 	}
 	return l, nil
@@ -44,18 +44,18 @@ func Dial(folder string) (*Connection, error) {
 
 // Ask sends a question, reads the answer and closes the connection. If it returns an error, for
 // example because no answer came within the duration patience, the question was not decided.
-func (l *Connection) Ask(q *Question, patience time.Duration) (Answer, error) {
-	defer l.f.Close()
+func (l *ServiceConnection) Ask(q *Question, patience time.Duration) (Answer, error) {
+	defer l.socketFile.Close()
 	asked, message, err := NewQuestion(&l.sealKey, q)
 	if err != nil {
 		return Answer{}, err
 	}
-	late := time.AfterFunc(patience, func() { _ = l.f.Close() })
+	late := time.AfterFunc(patience, func() { _ = l.socketFile.Close() })
 	defer late.Stop()
-	if _, err := l.f.Write(message); err != nil {
+	if _, err := l.socketFile.Write(message); err != nil {
 		return Answer{}, err
 	}
-	return asked.ReadAnswer(l.f)
+	return asked.ReadAnswer(l.socketFile)
 }
 
 // connect connects to a Unix socket without blocking, which net.Dial cannot do. It returns an error if

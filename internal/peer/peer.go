@@ -1,7 +1,8 @@
-// Package peer is the protocol between shield processes and the service of the same user, over a Unix
-// socket in the state folder. A process that replaces the socket or intercepts the connection can
-// neither ask nor answer: both sides check the peer's credentials with the kernel, and each message
-// has a MAC with the key next to the socket that binds the answer to the whole question.
+// Package peer is the protocol between shield processes and the service of the same user, over a
+// Unix socket in the state folder. Both sides check the credentials of the other process with the
+// kernel, and each message has a MAC. The key of the MAC is in a file next to the socket, and the
+// MAC of an answer covers the whole question, so a process that replaces the socket or intercepts
+// the connection can neither ask nor answer.
 //
 // A hook asks before most of shield is initialized, so this package imports little of the standard
 // library and nothing else.
@@ -37,21 +38,21 @@ const (
 // ErrWrongMAC is the error for a message with a wrong MAC.
 var ErrWrongMAC = errors.New("the answer is not sealed with the key of this user's service; restart the service")
 
-// A Question is a command line that the service runs for the asking process, with all the input that
-// it can use.
+// A Question is a command line that the service runs for the asking process, with all data of the
+// asking process that the command line can read.
 type Question struct {
-	AskingProgramPath string   // absolute path of the asking process's program
-	Dir               string   // working folder of the asking process
-	Parent            int      // process ID of the asking process's parent
-	AskingProgramArgs []string // without the program's name
-	Environ           []string // NAME=VALUE
-	Input             []byte   // standard input
+	AskingProgramPath       string   // absolute path of the asking process's program
+	AskingProcessWorkingDir string   // working folder of the asking process
+	AskingProcessParentPID  int      // process ID of the asking process's parent
+	AskingProgramArgs       []string // without the program's name
+	Environ                 []string // NAME=VALUE
+	AskingProcessStdin      []byte   // standard input
 }
 
 // An Answer is the service's response.
 type Answer struct {
-	Decided bool   // false: the asking process must judge by itself
-	Output  []byte // standard output of the command line
+	ServiceDecided bool   // false: the asking process must judge by itself
+	CommandStdout  []byte // standard output of the command line
 }
 
 // ServiceFolder returns the folder of the service's socket and key for the state folder
@@ -134,8 +135,8 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, beforeLargeRead func()) (*Que
 
 // EncodeAnswer returns the encoded answer.
 func (a *QuestionExchange) EncodeAnswer(ans Answer) []byte {
-	body := append([]byte{0}, ans.Output...)
-	if ans.Decided {
+	body := append([]byte{0}, ans.CommandStdout...)
+	if ans.ServiceDecided {
 		body[0] = 1
 	}
 	message := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
@@ -160,7 +161,7 @@ func (a *QuestionExchange) ReadAnswer(r io.Reader) (ans Answer, err error) {
 	if !hmac.Equal(rest[size:], messageMAC(a.key, "answer", a.nonce, a.questionHash[:], body)) {
 		return ans, ErrWrongMAC
 	}
-	return Answer{Decided: body[0] == 1, Output: body[1:]}, nil
+	return Answer{ServiceDecided: body[0] == 1, CommandStdout: body[1:]}, nil
 }
 
 // encode returns a question as bytes: texts with their lengths, lists with theirs.
@@ -169,15 +170,15 @@ func (q *Question) encode() []byte {
 	number := func(n int) { b = binary.BigEndian.AppendUint32(b, uint32(n)) }
 	text := func(s string) { number(len(s)); b = append(b, s...) }
 	text(q.AskingProgramPath)
-	text(q.Dir)
-	number(q.Parent)
+	text(q.AskingProcessWorkingDir)
+	number(q.AskingProcessParentPID)
 	for _, list := range [][]string{q.AskingProgramArgs, q.Environ} {
 		number(len(list))
 		for _, s := range list {
 			text(s)
 		}
 	}
-	return append(b, q.Input...)
+	return append(b, q.AskingProcessStdin...)
 }
 
 var errTruncated = errors.New("the request is truncated; restart the service, then try again")
@@ -213,7 +214,7 @@ func decode(b []byte) (*Question, error) {
 		}
 		return out
 	}
-	q := &Question{AskingProgramPath: text(), Dir: text(), Parent: number(), AskingProgramArgs: list(), Environ: list()}
-	q.Input = b
+	q := &Question{AskingProgramPath: text(), AskingProcessWorkingDir: text(), AskingProcessParentPID: number(), AskingProgramArgs: list(), Environ: list()}
+	q.AskingProcessStdin = b
 	return q, err
 }

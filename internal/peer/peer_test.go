@@ -11,28 +11,28 @@ import (
 )
 
 var question = Question{
-	AskingProgramPath: "/usr/bin/shield", Dir: "/home/me/app", Parent: 7,
-	AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: []string{"HOME=/home/me", "A=1\n2"}, Input: []byte("{\"a\":1}\x00\n"),
+	AskingProgramPath: "/usr/bin/shield", AskingProcessWorkingDir: "/home/me/app", AskingProcessParentPID: 7,
+	AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: []string{"HOME=/home/me", "A=1\n2"}, AskingProcessStdin: []byte("{\"a\":1}\x00\n"),
 }
 
 // TestRoundTrip holds that what is asked and answered arrives as it was sent.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	key := [KeySize]byte{1, 2, 3}
-	for _, q := range []Question{{}, question, {AskingProgramArgs: []string{""}, Input: bytes.Repeat([]byte("x"), 100<<10)}} {
+	for _, q := range []Question{{}, question, {AskingProgramArgs: []string{""}, AskingProcessStdin: bytes.Repeat([]byte("x"), 100<<10)}} {
 		asked, message, err := NewQuestion(&key, &q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		large := false
 		received, got, err := ReadQuestion(bytes.NewReader(message), &key, func() { large = true })
-		if err != nil || large != (len(q.Input) > 64<<10) {
+		if err != nil || large != (len(q.AskingProcessStdin) > 64<<10) {
 			t.Fatal(large, err)
 		}
 		if diff := cmp.Diff(q.encode(), got.encode()); diff != "" {
 			t.Errorf("another question arrives: %s", diff)
 		}
-		for _, want := range []Answer{{Decided: true, Output: []byte("{}\n")}, {Output: []byte{}}} {
+		for _, want := range []Answer{{ServiceDecided: true, CommandStdout: []byte("{}\n")}, {CommandStdout: []byte{}}} {
 			ans, err := asked.ReadAnswer(bytes.NewReader(received.EncodeAnswer(want)))
 			if err != nil || !cmp.Equal(ans, want) {
 				t.Errorf("answer %+v, want %+v: %v", ans, want, err)
@@ -60,7 +60,7 @@ func TestChangedInBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := received.EncodeAnswer(Answer{Output: []byte("no")})
+	answer := received.EncodeAnswer(Answer{CommandStdout: []byte("no")})
 	for i := range message {
 		m := bytes.Clone(message)
 		m[i] ^= 1
@@ -92,7 +92,7 @@ func TestChangedInBetween(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	key := [KeySize]byte{}
-	if _, _, err := NewQuestion(&key, &Question{Input: make([]byte, MaxQuestionBytes)}); err == nil {
+	if _, _, err := NewQuestion(&key, &Question{AskingProcessStdin: make([]byte, MaxQuestionBytes)}); err == nil {
 		t.Error("a question beyond the bound is sent")
 	}
 	head := protocolMagic + strings.Repeat("n", nonceSize) + "\xff\xff\xff\xff"

@@ -15,7 +15,7 @@ import (
 // only where a match may begin, since most texts have few such places; package
 // regexp would try it at every byte. Goroutines may share it.
 type Finder struct {
-	prefixes       []string    // in lower case and order; every match begins with one of them
+	prefixes       []string    // sorted, in lower case; every match begins with one of them, in any letter case
 	prefixIndex    [257]uint16 // prefixes that begin with byte c are prefixes[prefixIndex[c]:prefixIndex[c+1]]
 	atWordBoundary bool        // a match begins at a word boundary
 	atLineStart    bool        // a match begins at the start of a line; its prefix, if there are prefixes, may follow blanks
@@ -33,7 +33,7 @@ const extraMatchAttemptBytesPerText = 16 << 10
 
 // NewFinder returns the Finder of an expression, which must be valid.
 func NewFinder(expr string) *Finder {
-	f := &Finder{fullRegexp: Lazy(expr)}
+	f := &Finder{fullRegexp: LazyRegexp(expr)}
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		panic(err)
@@ -44,7 +44,7 @@ func NewFinder(expr string) *Finder {
 		if (f.atWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
 			f.maxMatchBytes = longestMatchBytes(re)
 		}
-		f.anchoredRegexp = Lazy(`\A(?:` + expr + `)`)
+		f.anchoredRegexp = LazyRegexp(`\A(?:` + expr + `)`)
 	}
 	return f
 }
@@ -69,8 +69,9 @@ func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 	f.atWordBoundary, _ = matchesStartAtWordBoundary(re)
 	words, _ := matchStartConditions(re)
 	for _, s := range f.prefixes {
-		// anchoredRegexp does not see the byte before a candidate match, as at the start of a text.
-		// There a word boundary matches only before a word character.
+		// anchoredRegexp runs on the rest of the text from a candidate match on and does not see
+		// the byte before it. A word boundary at its start matches only if the first byte is a word
+		// character.
 		if s == "" || words && !isWordByte(s[0]) {
 			return false
 		}
@@ -82,7 +83,7 @@ func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 // buildPrefixIndex sorts the prefixes, drops those that begin with another prefix, and indexes them
 // by their first byte.
 func (f *Finder) buildPrefixIndex() {
-	sorted.Strings(f.prefixes)
+	sorted.SortStrings(f.prefixes)
 	f.prefixes = slices.CompactFunc(f.prefixes, func(a, b string) bool { return strings.HasPrefix(b, a) })
 	i := 0
 	for c := range 256 {
@@ -163,8 +164,8 @@ func (f *Finder) Match(text string) (found bool, bytesRead int) {
 	if f.anchoredRegexp == nil || len(f.prefixes) > 0 && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
 		return f.fullRegexp().MatchString(text), len(text)
 	}
-	// Each try may read the rest of the text. All of them together must not take
-	// longer than the whole text does.
+	// Each attempt to match may read the rest of the text. If all attempts together read more bytes
+	// than this limit, one scan of the whole text is faster.
 	most := 2*len(text) + extraMatchAttemptBytesPerText
 	for i := f.nextPossibleMatchStart(text, 0); i >= 0; i = f.nextPossibleMatchStart(text, i+1) {
 		r := byteCountingRuneReader{text: text[i:]}
@@ -244,7 +245,7 @@ func longestMatchBytes(re *syntax.Regexp) int {
 		}
 		return n
 	}
-	return 0 // it matches no text
+	return 0 // an anchor, an empty expression, or one that never matches: no bytes
 }
 
 // A byteCountingRuneReader hands out a text and knows how much of it was asked for.
@@ -265,43 +266,44 @@ func (r *byteCountingRuneReader) ReadRune() (c rune, size int, err error) {
 // nextPossibleMatchStart returns the next place from an index on where a match may begin, or -1.
 func (f *Finder) nextPossibleMatchStart(text string, from int) int {
 	if f.atLineStart {
-		return f.nextPossibleMatchLineStart(text, from)
+		return f.nextLineStartWithMatchPrefix(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.atWordBoundary && i > 0 && isWordByte(text[i-1])) && f.hasMatchPrefix(text[i:]) {
+		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.atWordBoundary && i > 0 && isWordByte(text[i-1])) && f.startsWithMatchPrefix(text[i:]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// nextPossibleMatchLineStart returns the next start of a line, from an index on, at which a match can begin,
-// or -1. A match that begins with blanks and empty lines can also begin at the line of its first
-// letter, so only that line is returned.
-func (f *Finder) nextPossibleMatchLineStart(text string, from int) int {
-	for ; ; from++ {
-		if from > 0 {
-			n := strings.IndexByte(text[from-1:], '\n')
+// nextLineStartWithMatchPrefix returns the index of the first line start at or after from at which a
+// match can begin, or -1. With known prefixes, the line must begin with one of them after optional
+// blanks. Blank lines are skipped: a match that begins with blank lines can also begin at the next
+// line that is not blank.
+func (f *Finder) nextLineStartWithMatchPrefix(text string, fromOffset int) int {
+	for ; ; fromOffset++ {
+		if fromOffset > 0 {
+			n := strings.IndexByte(text[fromOffset-1:], '\n')
 			if n < 0 {
 				return -1
 			}
-			from += n
+			fromOffset += n
 		}
-		at := from
+		at := fromOffset
 		for at < len(text) && isBlank(text[at]) {
 			at++
 		}
-		if len(f.prefixes) == 0 || at < len(text) && f.hasMatchPrefix(text[at:]) {
-			return from
+		if len(f.prefixes) == 0 || at < len(text) && f.startsWithMatchPrefix(text[at:]) {
+			return fromOffset
 		}
 	}
 }
 
-// hasMatchPrefix reports whether a text, which is not empty, begins as a match does.
-func (f *Finder) hasMatchPrefix(text string) bool {
+// startsWithMatchPrefix reports whether a text, which is not empty, begins as a match does.
+func (f *Finder) startsWithMatchPrefix(text string) bool {
 	c := int(lower(text[0]))
 	for _, s := range f.prefixes[f.prefixIndex[c]:f.prefixIndex[c+1]] {
-		if len(text) >= len(s) && equalFold(text[1:len(s)], s[1:]) {
+		if len(text) >= len(s) && equalsLowerCaseLiteral(text[1:len(s)], s[1:]) {
 			return true
 		}
 	}

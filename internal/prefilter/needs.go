@@ -11,8 +11,8 @@ import (
 type RequiredTextFeatures struct {
 	MinWordRunLength         int    // length of a run of letters, digits, "_" and "-"
 	MinWordOrSymbolRunLength int    // least length of a run of letters, digits and the characters _-+/=.~%
-	RequiredBytes            string // ASCII characters that are in every match
-	MatchesWithinOneLine     bool   // no match reaches beyond a line, nor depends on what is there
+	ASCIIBytesInEveryMatch   string // ASCII characters that are in every match
+	MatchesWithinOneLine     bool   // no match contains a line break or depends on the text of other lines
 }
 
 // RequiredTextFeaturesOf returns the needs of an expression. Non-ASCII characters count as part of a run, because
@@ -26,7 +26,7 @@ func RequiredTextFeaturesOf(expr string) (RequiredTextFeatures, error) {
 	set := bytesInEveryMatch(re)
 	for c := range byte(128) {
 		if set.contains(c) {
-			n.RequiredBytes += string(rune(c))
+			n.ASCIIBytesInEveryMatch += string(rune(c))
 		}
 	}
 	return n, nil
@@ -204,7 +204,7 @@ type TextFeatures struct {
 	asciiBytes                             byteSet
 }
 
-// NewTextFeatures looks at a text.
+// NewTextFeatures returns the features of a text.
 func NewTextFeatures(text string) (l TextFeatures) {
 	n, w := 0, 0
 	for i := range len(text) {
@@ -230,8 +230,8 @@ func (l *TextFeatures) Satisfies(n RequiredTextFeatures) bool {
 	if l.longestWordRun < n.MinWordRunLength || l.longestWordOrSymbolRun < n.MinWordOrSymbolRunLength {
 		return false
 	}
-	for i := range len(n.RequiredBytes) {
-		if !l.asciiBytes.contains(n.RequiredBytes[i]) {
+	for i := range len(n.ASCIIBytesInEveryMatch) {
+		if !l.asciiBytes.contains(n.ASCIIBytesInEveryMatch[i]) {
 			return false
 		}
 	}

@@ -62,8 +62,8 @@ func TestLookMeets(t *testing.T) {
 		{"ab.cd", RequiredTextFeatures{MinWordOrSymbolRunLength: 5}, true},
 		{"ab cd", RequiredTextFeatures{MinWordOrSymbolRunLength: 3}, false},
 		{"é\xff", RequiredTextFeatures{MinWordRunLength: 3}, true},
-		{"a:b@c", RequiredTextFeatures{RequiredBytes: ":@"}, true},
-		{"a:b", RequiredTextFeatures{RequiredBytes: ":@"}, false},
+		{"a:b@c", RequiredTextFeatures{ASCIIBytesInEveryMatch: ":@"}, true},
+		{"a:b", RequiredTextFeatures{ASCIIBytesInEveryMatch: ":@"}, false},
 	}
 	for _, tt := range tests {
 		look := NewTextFeatures(tt.text)

@@ -41,7 +41,7 @@ func TestRequired(t *testing.T) {
 		{`[^\x00-\x{10FFFF}]`, nil},
 	}
 	for _, tt := range tests {
-		got, err := RequiredLiterals(tt.expr)
+		got, err := RequiredLiteralAlternatives(tt.expr)
 		if err != nil {
 			t.Errorf("Required(%q): %v", tt.expr, err)
 			continue
@@ -52,7 +52,7 @@ func TestRequired(t *testing.T) {
 			t.Errorf("Required(%q) (-want +got):\n%s", tt.expr, diff)
 		}
 	}
-	if _, err := RequiredLiterals(`(`); err == nil {
+	if _, err := RequiredLiteralAlternatives(`(`); err == nil {
 		t.Error("Required of a broken expression gave no error")
 	}
 }
@@ -160,7 +160,7 @@ func FuzzRequired(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		lits, err := RequiredLiterals(expr)
+		lits, err := RequiredLiteralAlternatives(expr)
 		if err != nil {
 			t.Skip()
 		}

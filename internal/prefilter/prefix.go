@@ -9,11 +9,11 @@ import (
 // maxPrefixes is how many literals an expression may begin with.
 const maxPrefixes = 512
 
-// Prefixes returns lower-case literals of at least [MinLiteralBytes] bytes such that every match of
+// LiteralPrefixesOfMatches returns lower-case literals of at least [MinLiteralBytes] bytes such that every match of
 // expr begins with one of them, without regard to ASCII letter case; nil if there are none.
 // startsAtWordBoundary reports whether every match begins at a word boundary. If only some matches
 // have to begin at a word boundary, Prefixes returns nil.
-func Prefixes(expr string) (literals []string, startsAtWordBoundary bool, err error) {
+func LiteralPrefixesOfMatches(expr string) (literals []string, startsAtWordBoundary bool, err error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, false, err
@@ -24,7 +24,7 @@ func Prefixes(expr string) (literals []string, startsAtWordBoundary bool, err er
 	if all != some || len(set) == 0 || len(set) > maxPrefixes {
 		return nil, false, nil
 	}
-	sorted.Strings(set)
+	sorted.SortStrings(set)
 	for _, s := range set { // sorted: a text comes after the text that is its prefix, and can be left out
 		if n := len(literals); n > 0 && len(s) >= len(literals[n-1]) && s[:len(literals[n-1])] == literals[n-1] {
 			continue
@@ -37,7 +37,8 @@ func Prefixes(expr string) (literals []string, startsAtWordBoundary bool, err er
 	return literals, all, nil
 }
 
-// prefixesOfMatches returns texts with one of which each match begins. "" stands for any.
+// prefixesOfMatches returns strings such that each match of re begins with one of them. "" means
+// that a match can begin with any text.
 func prefixesOfMatches(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpCapture, syntax.OpPlus:

@@ -29,7 +29,7 @@ func TestPrefixes(t *testing.T) {
 		{`.abc`, nil, false},
 		{`^`, nil, false},
 	} {
-		got, word, err := Prefixes(tt.expr)
+		got, word, err := LiteralPrefixesOfMatches(tt.expr)
 		if err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 		}
@@ -37,7 +37,7 @@ func TestPrefixes(t *testing.T) {
 			t.Errorf("%s: at a word: %v, (-want +got):\n%s", tt.expr, word, diff)
 		}
 	}
-	if _, _, err := Prefixes("("); err == nil {
+	if _, _, err := LiteralPrefixesOfMatches("("); err == nil {
 		t.Error("a broken expression gave no error")
 	}
 }

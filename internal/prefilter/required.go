@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	maxExactStrings = 64 // strings that an exact set may hold
+	maxExactStrings = 64 // maximum number of strings in a list of all texts that an expression matches
 	maxClassRunes   = 12 // runes of a character class that are spelled out
 )
 
-// RequiredLiterals returns literals in lower case, each at least [MinLiteralBytes] bytes
+// RequiredLiteralAlternatives returns literals in lower case, each at least [MinLiteralBytes] bytes
 // long, of which every text that expr matches contains at least one, without
 // regard to ASCII letter case. It returns nil if there are none.
 //
 // With (?i), K and S also match the Kelvin sign and the long s. Those matches
 // are not covered: texts are folded before they are scanned.
-func RequiredLiterals(expr string) ([]string, error) {
+func RequiredLiteralAlternatives(expr string) ([]string, error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -43,10 +43,10 @@ const (
 	maxLiteralsPerSecondaryRequiredSet = 16 // literals of a set
 )
 
-// SecondaryRequiredLiteralSets returns further sets of literals like that of [RequiredLiterals]: a text that
+// SecondaryRequiredLiteralSets returns further sets of literals like that of [RequiredLiteralAlternatives]: a text that
 // expr matches contains a literal of each, too.
 func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
-	first, err := RequiredLiterals(expr)
+	first, err := RequiredLiteralAlternatives(expr)
 	if first == nil || err != nil {
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
 		return nil, err
 	}
 	var out [][]string
-	for _, set := range findRegexpLiterals(re.Simplify()).requiredSets {
+	for _, set := range findRegexpLiterals(re.Simplify()).requiredAlternativeSets {
 		if set = dropLiteralsContainingOthers(set); shortestLength(set) >= MinLiteralBytes && len(set) <= maxLiteralsPerSecondaryRequiredSet && !slices.Equal(set, first) {
 			out = append(out, set)
 		}
 	}
-	sorted.By(out, func(a, b []string) int {
+	sorted.SortStableBy(out, func(a, b []string) int {
 		return cmp.Or(cmp.Compare(shortestLength(b), shortestLength(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 	})
 	out = slices.CompactFunc(out, slices.Equal)
@@ -69,9 +69,9 @@ func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
 
 // A regexpLiterals says what is known of the texts that an expression matches.
 type regexpLiterals struct {
-	exactMatches         []string   // all texts that the expression matches; nil if they are not known
-	requiredAlternatives []string   // each matched text contains one of these, if not nil
-	requiredSets         [][]string // every matched text contains at least one member of each of these sets
+	exactMatches            []string   // all texts that the expression matches; nil if they are not known
+	requiredAlternatives    []string   // each matched text contains one of these, if not nil
+	requiredAlternativeSets [][]string // every matched text contains at least one member of each of these sets
 }
 
 func findRegexpLiterals(re *syntax.Regexp) regexpLiterals {
@@ -88,7 +88,7 @@ func findRegexpLiterals(re *syntax.Regexp) regexpLiterals {
 	case syntax.OpCharClass:
 		in := regexpLiterals{exactMatches: classStrings(re.Rune), requiredAlternatives: classPrefixes(re.Rune)}
 		if in.requiredAlternatives != nil {
-			in.requiredSets = [][]string{in.requiredAlternatives}
+			in.requiredAlternativeSets = [][]string{in.requiredAlternatives}
 		}
 		return in
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
@@ -98,7 +98,7 @@ func findRegexpLiterals(re *syntax.Regexp) regexpLiterals {
 		return findRegexpLiterals(re.Sub[0])
 	case syntax.OpPlus:
 		in := findRegexpLiterals(re.Sub[0])
-		return regexpLiterals{requiredAlternatives: moreSelectiveSet(in.exactMatches, in.requiredAlternatives), requiredSets: in.allRequiredSets()}
+		return regexpLiterals{requiredAlternatives: moreSelectiveSet(in.exactMatches, in.requiredAlternatives), requiredAlternativeSets: in.allRequiredSets()}
 	case syntax.OpQuest:
 		if in := findRegexpLiterals(re.Sub[0]); in.exactMatches != nil && len(in.exactMatches) < maxExactStrings {
 			return regexpLiterals{exactMatches: append([]string{""}, in.exactMatches...)}
@@ -111,8 +111,9 @@ func findRegexpLiterals(re *syntax.Regexp) regexpLiterals {
 	return regexpLiterals{}
 }
 
-// findConcatLiterals joins neighbours that are known exactly, and keeps the best
-// set of literals that it meets.
+// findConcatLiterals returns the literals of a concatenation. It joins consecutive subexpressions
+// that match only a short list of strings, and selects the set of required literals that the fewest
+// texts contain.
 func findConcatLiterals(subs []*syntax.Regexp) regexpLiterals {
 	exact := []string{""}
 	whole := true
@@ -131,20 +132,21 @@ func findConcatLiterals(subs []*syntax.Regexp) regexpLiterals {
 			exact = in.exactMatches
 		}
 		required = moreSelectiveSet(required, in.requiredAlternatives)
-		sets = append(sets, in.requiredSets...)
+		sets = append(sets, in.requiredAlternativeSets...)
 	}
 	if whole {
 		return regexpLiterals{exactMatches: exact}
 	}
-	return regexpLiterals{requiredAlternatives: moreSelectiveSet(required, exact), requiredSets: append(sets, exact)}
+	return regexpLiterals{requiredAlternatives: moreSelectiveSet(required, exact), requiredAlternativeSets: append(sets, exact)}
 }
 
-// allRequiredSets returns the sets of which each text contains one literal each.
+// allRequiredSets returns sets of literals. Each text that the expression matches contains at least
+// one literal of each set.
 func (in *regexpLiterals) allRequiredSets() [][]string {
 	if in.exactMatches != nil {
-		return append(in.requiredSets, in.exactMatches)
+		return append(in.requiredAlternativeSets, in.exactMatches)
 	}
-	return in.requiredSets
+	return in.requiredAlternativeSets
 }
 
 func findAlternateLiterals(subs []*syntax.Regexp) regexpLiterals {
@@ -163,7 +165,7 @@ func findAlternateLiterals(subs []*syntax.Regexp) regexpLiterals {
 		out.exactMatches = exact
 	}
 	if isRequired {
-		out.requiredAlternatives, out.requiredSets = required, [][]string{required}
+		out.requiredAlternatives, out.requiredAlternativeSets = required, [][]string{required}
 	}
 	return out
 }
@@ -175,8 +177,8 @@ func moreSelectiveSet(a, b []string) []string {
 	return a
 }
 
-// isMoreSelective reports whether the literals of a presumably occur in fewer texts than those of
-// b: their shortest literal is longer or, if it is as long, there are fewer of them.
+// isMoreSelective reports whether literals presumably occur in fewer texts than thanLiterals: the
+// shortest one is longer or, with equal lengths, there are fewer literals.
 func isMoreSelective(literals, thanLiterals []string) bool {
 	wa, wb := shortestLength(literals), shortestLength(thanLiterals)
 	if wa != wb {

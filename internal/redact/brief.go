@@ -9,11 +9,11 @@ import (
 	"github.com/shieldcli/shield/internal/brief"
 )
 
-// maxScannedPrefixBytes is how many bytes of a long text are examined for a short excerpt; the last
-// truncatedSecretMarginBytes of them are not used, since a secret truncated there would not be recognised.
+// maxScannedTextBytesForExcerpt is how many bytes of a long text are examined for a short excerpt; the last
+// discardedScanTailBytes of them are not used, since a secret truncated there would not be recognised.
 const (
-	maxScannedPrefixBytes      = 64 << 10
-	truncatedSecretMarginBytes = 8 << 10
+	maxScannedTextBytesForExcerpt = 64 << 10
+	discardedScanTailBytes        = 8 << 10
 )
 
 // RedactAndTruncate returns s redacted. If the result is longer than maxBytes bytes, it returns its
@@ -21,15 +21,15 @@ const (
 // used. Secrets are redacted before truncating, so that no part of one is left.
 func (r *Redactor) RedactAndTruncate(s string, maxBytes int) string {
 	if len(s) > maxBytes || !r.isCacheable(s) {
-		return r.redactAndTruncate("", s, maxBytes)
+		return r.redactNamedValueAndTruncate("", s, maxBytes)
 	}
-	return r.cache.getOrRedact(s, func() string { return r.redactAndTruncate("", s, maxBytes) })
+	return r.cache.getOrRedact(s, func() string { return r.redactNamedValueAndTruncate("", s, maxBytes) })
 }
 
-// isCacheable reports whether the redacted form of s can be cached, since it does not depend on one
-// action.
+// isCacheable reports whether the redacted form of s can be cached: s is short, and r holds no
+// secrets of one particular action.
 func (r *Redactor) isCacheable(s string) bool {
-	return r != nil && r.collectedSecrets == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedTextBytes
+	return r != nil && r.secretsFoundWhileRedacting == nil && len(r.learnedPayloadSecrets) == 0 && len(s) <= maxCachedTextBytes
 }
 
 // Limits of a [redactionCache].
@@ -62,20 +62,20 @@ func (m *redactionCache) getOrRedact(s string, redact func() string) string {
 	return out
 }
 
-func (r *Redactor) redactAndTruncate(name, s string, keep int) string {
+func (r *Redactor) redactNamedValueAndTruncate(valueName, s string, maxBytes int) string {
 	whole := len(s)
-	if whole <= maxScannedPrefixBytes {
-		s = r.RedactNamedValue(name, s)
-		if len(s) <= keep {
+	if whole <= maxScannedTextBytesForExcerpt {
+		s = r.RedactNamedValue(valueName, s)
+		if len(s) <= maxBytes {
 			return s
 		}
-		return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, keep), whole)
+		return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, maxBytes), whole)
 	}
-	if secretKind(name, TruncateBytes(s, maxScannedPrefixBytes)) != "" {
-		return r.RedactNamedValue(name, TruncateBytes(s, maxScannedPrefixBytes))
+	if secretKind(valueName, TruncateBytes(s, maxScannedTextBytesForExcerpt)) != "" {
+		return r.RedactNamedValue(valueName, TruncateBytes(s, maxScannedTextBytesForExcerpt))
 	}
-	s = r.RedactText(TruncateBytes(s, maxScannedPrefixBytes))
-	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(keep, max(len(s)-truncatedSecretMarginBytes, 0))), whole)
+	s = r.RedactText(TruncateBytes(s, maxScannedTextBytesForExcerpt))
+	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(maxBytes, max(len(s)-discardedScanTailBytes, 0))), whole)
 }
 
 // TruncateBytes returns at most the first maxBytes bytes of s, without splitting a character.

@@ -23,7 +23,7 @@ func (r *Redactor) findSecrets(s string, layers int) []secretSpan {
 	if layers > 0 {
 		spans = r.findEncodedSecrets(s, layers, spans)
 	}
-	if r != nil && r.collectedSecrets != nil {
+	if r != nil && r.secretsFoundWhileRedacting != nil {
 		for _, sp := range spans {
 			r.collectSecret(sp.secret)
 		}
@@ -73,22 +73,22 @@ func (r *Redactor) findUnencodedSecrets(s string, spans []secretSpan) []secretSp
 	return findLoginCommandSecrets(s, findAssignedSecrets(s, findCredentials(s, spans)))
 }
 
-// encodedForms returns a secret and its encoded forms, alone or inside other encoded text.
-func encodedForms(s string) []string {
-	forms := []string{s}
+// secretURLHexBase64Forms returns a secret and its encoded forms, alone or inside other encoded text.
+func secretURLHexBase64Forms(secret string) []string {
+	forms := []string{secret}
 	add := func(f string) {
-		if f != s && len(f) >= 8 {
+		if f != secret && len(f) >= 8 {
 			forms = append(forms, f)
 		}
 	}
-	add(url.QueryEscape(s))
-	add(hex.EncodeToString([]byte(s)))
-	add(strings.ToUpper(hex.EncodeToString([]byte(s))))
+	add(url.QueryEscape(secret))
+	add(hex.EncodeToString([]byte(secret)))
+	add(strings.ToUpper(hex.EncodeToString([]byte(secret))))
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for shift := range 3 { // the length of the preceding text shifts the base64 groups
-			b := enc.EncodeToString(append(make([]byte, shift), s...))
+			b := enc.EncodeToString(append(make([]byte, shift), secret...))
 			from := (shift*8 + 5) / 6
-			to := (shift + len(s)) * 8 / 6
+			to := (shift + len(secret)) * 8 / 6
 			add(b[from:to])
 		}
 	}

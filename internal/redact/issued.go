@@ -14,12 +14,13 @@ var userChosenCredentialKinds = map[string]bool{
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
 }
 
-// privateKeyBodyPattern matches a part of a private key's content, which text that only mentions the header and
-// footer lines does not have.
-var privateKeyBodyPattern = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
+// privateKeyBodyPattern matches base64 data as in the body of a private key. It does not match a
+// text that only mentions the header and footer lines of a key.
+var privateKeyBodyPattern = prefilter.LazyRegexp(`[A-Za-z0-9+/]{24}`)
 
-// ServiceIssuedCredentialKindName returns the form of a credential in a text that a service issued, or of a private key; "" if
-// there is none, the text is too long, or the credential is a known documentation example.
+// ServiceIssuedCredentialKindName returns the kind of a credential in text that is a private key or
+// was issued by a service. It returns "" if there is none, the text is too long, or the credential
+// is a known documentation example.
 func ServiceIssuedCredentialKindName(text string) string {
 	if len(text) > MaxScannedTextBytes {
 		return ""

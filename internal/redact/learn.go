@@ -14,12 +14,13 @@ const (
 	maxLearnedSecrets               = 256
 )
 
-// RedactAndCollectSecrets returns a redacted copy of a decoded JSON value, such as the payload of an action, as
-// [Redactor.RedactJSONValue] does, and a Redactor that also knows the secrets found in it, so that later texts
-// about the action cannot quote them, in lower case or truncated either.
+// RedactAndCollectSecrets redacts a decoded JSON value, such as the payload of an action, as
+// [Redactor.RedactJSONValue] does. It returns the redacted copy and a Redactor that also redacts
+// the secrets found in the value when later texts about the action contain them, even in lower case
+// or truncated.
 func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Redactor) {
 	var found []string
-	reader, out := &Redactor{collectedSecrets: &found}, new(Redactor)
+	reader, out := &Redactor{secretsFoundWhileRedacting: &found}, new(Redactor)
 	if r != nil {
 		reader.knownSecrets, out.knownSecrets = r.knownSecrets, r.knownSecrets
 	}
@@ -28,9 +29,10 @@ func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Red
 		return clean, r
 	}
 	for _, secret := range slices.Clone(found) {
-		// Text with decoded escapes spells the secret differently if the secret contains an escape,
-		// or if it follows an account name that ends in "%", which forms an escape with the first
-		// characters of the secret.
+		// A copy of the text with decoded escape sequences contains a different form of the secret
+		// if the secret contains an escape sequence. The same happens after an account name that
+		// ends in "%": the "%" and the first characters of the secret are decoded as one escape
+		// sequence.
 		for _, s := range [...]string{secret, "%" + secret} {
 			if text, changed := decode.Unescape(s, decodedEscapes, nil); changed {
 				found = append(found, text)
@@ -42,9 +44,9 @@ func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Red
 		secret = strings.Trim(secret, " \t\r\n\"'")
 		plain := isShortLowerCaseWord(secret)
 		secret = lowerASCII(secret)
-		if len(secret) >= minLearnedSecretBytes && !plain && !seen[secret] && len(out.learnedSecrets) < maxLearnedSecrets {
+		if len(secret) >= minLearnedSecretBytes && !plain && !seen[secret] && len(out.learnedPayloadSecrets) < maxLearnedSecrets {
 			seen[secret] = true
-			out.learnedSecrets = append(out.learnedSecrets, secret)
+			out.learnedPayloadSecrets = append(out.learnedPayloadSecrets, secret)
 		}
 	}
 	return out.RedactJSONValue(v, maxStringBytes), out
@@ -58,11 +60,11 @@ func isShortLowerCaseWord(s string) bool {
 
 // learnedSecretSpans returns the positions of learned secrets in s.
 func (r *Redactor) learnedSecretSpans(s string, spans []secretSpan) []secretSpan {
-	if r == nil || len(r.learnedSecrets) == 0 {
+	if r == nil || len(r.learnedPayloadSecrets) == 0 {
 		return spans
 	}
 	text := lowerASCII(s)
-	for _, secret := range r.learnedSecrets {
+	for _, secret := range r.learnedPayloadSecrets {
 		for at := 0; ; {
 			i := strings.Index(text[at:], secret)
 			if i < 0 {

@@ -32,23 +32,23 @@ var loginCommandsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login
 	return byName
 })
 
-// A firstBytePairs is a set of the first two bytes of words, in any case.
-type firstBytePairs [1 << 16 / 64]uint64
+// A wordFirstTwoBytesSet is a set of the first two bytes of words, in any case.
+type wordFirstTwoBytesSet [1 << 16 / 64]uint64
 
 func firstTwoBytes(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
 
-func (p *firstBytePairs) add(word string) {
+func (p *wordFirstTwoBytesSet) add(word string) {
 	p[firstTwoBytes(word)/64] |= 1 << (firstTwoBytes(word) % 64)
 }
 
 // containsFirstTwoBytesOf reports whether s, which has at least two bytes, can begin with a word of the set.
-func (p *firstBytePairs) containsFirstTwoBytesOf(s string) bool {
+func (p *wordFirstTwoBytesSet) containsFirstTwoBytesOf(s string) bool {
 	return p[firstTwoBytes(s)/64]&(1<<(firstTwoBytes(s)%64)) != 0
 }
 
 // programNameFirstBytePairs are the first two bytes of the program names.
-var programNameFirstBytePairs = sync.OnceValue(func() *firstBytePairs {
-	set := new(firstBytePairs)
+var programNameFirstBytePairs = sync.OnceValue(func() *wordFirstTwoBytesSet {
+	set := new(wordFirstTwoBytesSet)
 	for name := range loginCommandsByProgram() {
 		set.add(name)
 	}
@@ -93,7 +93,7 @@ func findLoginCommandSecrets(s string, spans []secretSpan) []secretSpan {
 		if n := end - i; n < 2 || n < len(lengths) && (lengths[n].secondLetters&(1<<(s[i+1]&31)) == 0 || lengths[n].lastLetters&(1<<(s[end-1]&31)) == 0) {
 			continue
 		}
-		found := loginCommandsByProgram()[programName(s[i:end])]
+		found := loginCommandsByProgram()[normalizeProgramName(s[i:end])]
 		if len(found) == 0 || end < len(s) && strings.IndexByte(" \t\n\r\"'\\;|&)<`", s[end]) < 0 {
 			continue
 		}
@@ -115,10 +115,10 @@ func findLoginCommandSecrets(s string, spans []secretSpan) []secretSpan {
 	return spans
 }
 
-// programName returns the name of a program as it is written in the table of logins: in lower case,
+// normalizeProgramName returns the name of a program as it is written in the table of logins: in lower case,
 // without .exe.
-func programName(s string) string {
-	return strings.TrimSuffix(strings.ToLower(s), ".exe")
+func normalizeProgramName(name string) string {
+	return strings.TrimSuffix(strings.ToLower(name), ".exe")
 }
 
 // parseArguments returns the words after i up to the end of the command, and that end. A closing quote
@@ -150,7 +150,7 @@ func parseArguments(s string, i int) (args []programArg, end int) {
 // shellWordEndOffset returns the end of the word at i, and whether the command continues.
 func shellWordEndOffset(s string, i int) (end int, commandContinues bool) {
 	for ; i < len(s); i++ {
-		if s[i] == '[' && strings.HasPrefix(s[i:], openMark) {
+		if s[i] == '[' && strings.HasPrefix(s[i:], redactionMarkPrefix) {
 			mark := strings.IndexByte(s[i:], ']')
 			if mark < 0 {
 				return len(s), true
@@ -286,14 +286,14 @@ func addArgSecret(s string, a programArg, secretFormat, accountSecretSeparator s
 }
 
 func appendPasswordSpan(s string, a programArg, spans []secretSpan) []secretSpan {
-	if len(a.text) < minSecretBytes || isPlaceholder(a.text) && (a.expandsVariables || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
+	if len(a.text) < minSecretArgumentBytes || isPlaceholder(a.text) && (a.expandsVariables || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
 		return spans
 	}
 	return append(spans, newSpan(s, a.offset, a.offset+len(a.text), "password"))
 }
 
-// minSecretBytes is the length of the shortest secret, in bytes.
-const minSecretBytes = 3
+// minSecretArgumentBytes is the length of the shortest secret, in bytes.
+const minSecretArgumentBytes = 3
 
 // hasOption reports whether an option is among the arguments, alone or in a cluster such as -xp.
 func hasOption(args []programArg, option string) bool {
@@ -405,7 +405,8 @@ func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
 // printingPrograms are programs that print their arguments.
 const printingPrograms = " echo printf print write-output write-host yes "
 
-// forEachPipedEchoWord passes on the words of the echo or printf that writes to the pipe before at.
+// forEachPipedEchoWord calls visitWord for each argument of an echo or printf command that is piped
+// into the program at programOffset.
 func forEachPipedEchoWord(s string, programOffset int, visitWord func(programArg)) {
 	from := max(0, programOffset-4<<10)
 	pipe := strings.LastIndexByte(s[from:programOffset], '|')

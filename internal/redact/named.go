@@ -11,17 +11,17 @@ import (
 // secretNameHints are lower-case words of which every name of a secret contains one.
 var secretNameHints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
 
-// hintFirstBytes are the first two bytes of hints.
-var hintFirstBytes = func() (set firstBytePairs) {
+// secretNameHintFirstTwoBytes are the first two bytes of hints.
+var secretNameHintFirstTwoBytes = func() (set wordFirstTwoBytesSet) {
 	for _, h := range secretNameHints {
 		set.add(h)
 	}
 	return set
 }()
 
-// hasSecretHint reports whether s begins with a hint.
-func hasSecretHint(s string) bool {
-	if len(s) < 2 || !hintFirstBytes.containsFirstTwoBytesOf(s) {
+// hasSecretNameHintPrefix reports whether s begins with a hint.
+func hasSecretNameHintPrefix(s string) bool {
+	if len(s) < 2 || !secretNameHintFirstTwoBytes.containsFirstTwoBytesOf(s) {
 		return false
 	}
 	for _, h := range secretNameHints {
@@ -35,7 +35,7 @@ func hasSecretHint(s string) bool {
 // containsSecretNameHint reports whether a name can be that of a secret.
 func containsSecretNameHint(name string) bool {
 	for i := range len(name) {
-		if hasSecretHint(name[i:]) {
+		if hasSecretNameHintPrefix(name[i:]) {
 			return true
 		}
 	}
@@ -46,7 +46,7 @@ func containsSecretNameHint(name string) bool {
 // shells, programming languages, YAML, JSON and command lines.
 func findAssignedSecrets(s string, spans []secretSpan) []secretSpan {
 	for i, last := 0, 0; i+1 < len(s); i++ {
-		if !hintFirstBytes.containsFirstTwoBytesOf(s[i:]) || !hasSecretHint(s[i:]) {
+		if !secretNameHintFirstTwoBytes.containsFirstTwoBytesOf(s[i:]) || !hasSecretNameHintPrefix(s[i:]) {
 			continue
 		}
 		start, end := i, i
@@ -77,7 +77,7 @@ func findAssignedSecrets(s string, spans []secretSpan) []secretSpan {
 func endsInsideRedactionMark(s string) bool {
 	const longest = 64 // upper bound for the length of a redaction mark, in bytes
 	s = s[max(0, len(s)-longest):]
-	at := strings.LastIndex(s, openMark)
+	at := strings.LastIndex(s, redactionMarkPrefix)
 	return at >= 0 && !strings.Contains(s[at:], "]")
 }
 
@@ -134,8 +134,8 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// secretKind returns the kind of secret for a name and value; "" if the value is none: a password can
-// be any word, a key must look random.
+// secretKind returns the kind of secret that a named value is: "password" or "key", or "" if the
+// value is not a secret. A password can be any word, but a key must look random.
 func secretKind(name, value string) string {
 	if name == "" || len(value) < 4 || len(name) > 200 {
 		return ""
@@ -155,7 +155,7 @@ func secretKindOfName(name string) string {
 	if !containsSecretNameHint(name) {
 		return ""
 	}
-	words := splitName(name)
+	words := splitNameIntoWords(name)
 	if len(words) == 0 {
 		return ""
 	}
@@ -204,8 +204,8 @@ var secretKindByNameWord = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// splitName splits a name into its words, in lower case.
-func splitName(name string) []string {
+// splitNameIntoWords splits a name into its words, in lower case.
+func splitNameIntoWords(name string) []string {
 	var words []string
 	start := 0
 	cut := func(end int) {
@@ -236,7 +236,7 @@ func isPlaceholder(v string) bool {
 	}
 	switch v[0] {
 	case '$':
-		return isVariable(v[1:])
+		return isVariableNameOrExpansion(v[1:])
 	case '<', '%', '{', '/', '~':
 		return true
 	}
@@ -260,13 +260,13 @@ func isCmdlet(v string) bool {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// isVariable reports whether the text after a "$" is only a variable name or a shell expansion.
-func isVariable(v string) bool {
-	if v != "" && (v[0] == '{' || v[0] == '(' || v[0] == '$') {
+// isVariableNameOrExpansion reports whether the text after a "$" is only a variable name or a shell expansion.
+func isVariableNameOrExpansion(textAfterDollar string) bool {
+	if textAfterDollar != "" && (textAfterDollar[0] == '{' || textAfterDollar[0] == '(' || textAfterDollar[0] == '$') {
 		return true
 	}
-	for i := range len(v) {
-		if !isVariableOrProgramNameByte(v[i]) && v[i] != ':' && v[i] != '[' {
+	for i := range len(textAfterDollar) {
+		if !isVariableOrProgramNameByte(textAfterDollar[i]) && textAfterDollar[i] != ':' && textAfterDollar[i] != '[' {
 			return false
 		}
 	}

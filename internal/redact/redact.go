@@ -19,10 +19,10 @@ const MaxScannedTextBytes = 128 << 10
 // A Redactor removes credentials, and also knows configured secrets. A nil Redactor knows none. It is
 // safe for concurrent use.
 type Redactor struct {
-	knownSecrets     []string  // the secrets and their encoded forms
-	learnedSecrets   []string  // in lower case
-	collectedSecrets *[]string // collects the secrets found; nil for none
-	cache            redactionCache
+	knownSecrets               []string  // the secrets and their encoded forms
+	learnedPayloadSecrets      []string  // in lower case
+	secretsFoundWhileRedacting *[]string // collects the secrets found; nil for none
+	cache                      redactionCache
 }
 
 // New returns a Redactor that also removes the given secrets, such as API keys. Secrets shorter than 8
@@ -31,7 +31,7 @@ func New(secrets ...string) *Redactor {
 	r := new(Redactor)
 	for _, s := range secrets {
 		if len(s) >= 8 {
-			r.knownSecrets = append(r.knownSecrets, encodedForms(s)...)
+			r.knownSecrets = append(r.knownSecrets, secretURLHexBase64Forms(s)...)
 		}
 	}
 	return r
@@ -56,10 +56,10 @@ func (r *Redactor) redactUncached(s string) string {
 	return replaceSpans(s, spans)
 }
 
-// collectSecret adds a secret to collectedSecrets, if r collects secrets.
+// collectSecret adds a secret to secretsFoundWhileRedacting, if r collects secrets.
 func (r *Redactor) collectSecret(secret string) {
-	if r != nil && r.collectedSecrets != nil {
-		*r.collectedSecrets = append(*r.collectedSecrets, secret)
+	if r != nil && r.secretsFoundWhileRedacting != nil {
+		*r.secretsFoundWhileRedacting = append(*r.secretsFoundWhileRedacting, secret)
 	}
 }
 
@@ -91,7 +91,8 @@ func (r *Redactor) RedactNamedValue(name, value string) string {
 	return replaceSpans(value, own)
 }
 
-// A span is a secret in a text, from start up to end.
+// A secretSpan is the position of a secret in a text: from the byte offset start up to, but not
+// including, end.
 type secretSpan struct {
 	start, end int
 	kind       string
@@ -102,10 +103,10 @@ func newSpan(s string, start, end int, kind string) secretSpan {
 	return secretSpan{start, end, kind, s[start:end]}
 }
 
-// openMark is the beginning of a redaction mark.
-const openMark = "[redacted "
+// redactionMarkPrefix is the beginning of a redaction mark.
+const redactionMarkPrefix = "[redacted "
 
-func redactionMark(kind string) string { return openMark + kind + "]" }
+func redactionMark(kind string) string { return redactionMarkPrefix + kind + "]" }
 
 // replaceSpans replaces spans by redaction marks; spans can overlap.
 func replaceSpans(s string, spans []secretSpan) string {
@@ -133,7 +134,7 @@ func replaceSpans(s string, spans []secretSpan) string {
 // A Credential is a text that has the form of one, from Start up to End in bytes.
 type Credential struct {
 	Start, End int
-	KindName   string // its name in package knowledge
+	KindName   string // name of the credential's kind in package knowledge
 }
 
 // Credentials returns the texts in the form of a credential, in no particular order. It does not

@@ -343,7 +343,7 @@ func TestTooLong(t *testing.T) {
 func TestBrief(t *testing.T) {
 	key, _ := fill("ghp_<alnum:36>")
 	for _, keep := range []int{100, 4096} {
-		for _, length := range []int{10, keep - 30, keep, maxScannedPrefixBytes - 30, maxScannedPrefixBytes, maxScannedPrefixBytes + 30, MaxScannedTextBytes} {
+		for _, length := range []int{10, keep - 30, keep, maxScannedTextBytesForExcerpt - 30, maxScannedTextBytesForExcerpt, maxScannedTextBytesForExcerpt + 30, MaxScannedTextBytes} {
 			for shift := range 40 {
 				s := strings.Repeat("x", max(length-shift, 0)) + " " + key
 				got := (*Redactor)(nil).RedactAndTruncate(s+strings.Repeat(" y", 40), keep)
@@ -378,7 +378,7 @@ func BenchmarkHostile(b *testing.B) {
 		"eyj": "eyJ", "nested": b64(b64(b64("some text "))), "dollars": "$2b$", "joins": `"+`, "dots": "hooks.slack.com/services/",
 		"programs": "mysql ", "pipes": "echo a|sudo -S ", "documents": "chpasswd <<a\n", "cookies": "cookie: a=b; ",
 	} {
-		s := strings.Repeat(unit, maxScannedPrefixBytes/len(unit))
+		s := strings.Repeat(unit, maxScannedTextBytesForExcerpt/len(unit))
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {

@@ -61,7 +61,7 @@ func findCredentials(s string, spans []secretSpan) []secretSpan {
 			switch {
 			case !look.Satisfies(secretPatternTextNeeds(f)):
 			case f.IsWithinLine:
-				spans = findSecretPatternInLines(s, i, spans)
+				spans = findSecretMatchesLineByLine(s, i, spans)
 			default:
 				spans = findSecretPatternMatches(s, 0, len(s), i, spans)
 			}
@@ -71,12 +71,12 @@ func findCredentials(s string, spans []secretSpan) []secretSpan {
 }
 
 func secretPatternTextNeeds(f *knowledge.SecretForm) prefilter.RequiredTextFeatures {
-	return prefilter.RequiredTextFeatures{MinWordRunLength: f.MinWordRunLength, MinWordOrSymbolRunLength: f.MinTokenRunLength, RequiredBytes: f.RequiredASCIIChars}
+	return prefilter.RequiredTextFeatures{MinWordRunLength: f.MinWordRunLength, MinWordOrSymbolRunLength: f.MinTokenRunLength, ASCIIBytesInEveryMatch: f.RequiredASCIIChars}
 }
 
-// findSecretPatternInLines returns the matches of a secret pattern that never matches across lines.
+// findSecretMatchesLineByLine returns the matches of a secret pattern that never matches across lines.
 // It examines only lines that contain the literals of the pattern.
-func findSecretPatternInLines(s string, patternIndex int, spans []secretSpan) []secretSpan {
+func findSecretMatchesLineByLine(s string, patternIndex int, spans []secretSpan) []secretSpan {
 	f := &knowledge.SecretForms[patternIndex]
 	for from := 0; from < len(s); {
 		to := len(s)

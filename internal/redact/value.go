@@ -13,9 +13,9 @@ const maxPayloadNesting = 64
 // maxFieldNameCollisionsPerObject is how many names of one object can be equal after redaction.
 const maxFieldNameCollisionsPerObject = 100
 
-// RedactJSONValue returns a copy of a decoded JSON value with every string and field name redacted, and
-// truncated as by [Redactor.RedactAndTruncate] if keep is not 0. In a list of arguments, the word after an option
-// such as "--password" is its value.
+// RedactJSONValue returns a copy of a decoded JSON value with every string and field name redacted,
+// and truncated as by [Redactor.RedactAndTruncate] if maxStringBytes is not 0. In a list of
+// arguments, the word after an option such as "--password" is redacted as the option's value.
 func (r *Redactor) RedactJSONValue(v any, maxStringBytes int) any {
 	return r.redactValue("", v, maxStringBytes, 0)
 }
@@ -27,7 +27,7 @@ func (r *Redactor) redactValue(name string, v any, keep, depth int) any {
 	switch v := v.(type) {
 	case string:
 		if keep > 0 {
-			return r.redactAndTruncate(name, v, keep)
+			return r.redactNamedValueAndTruncate(name, v, keep)
 		}
 		return r.RedactNamedValue(name, v)
 	case []any:
@@ -65,8 +65,9 @@ func (r *Redactor) redactObject(v map[string]any, keep, depth int) any {
 	return out
 }
 
-// findProgramArgsAndValueName returns related fields of an object: the program and the name of the field with its
-// arguments, and the name that belongs to "value", as in lists of headers or environment variables.
+// findProgramArgsAndValueName returns texts of an object that tell how to redact its other fields:
+// the program, the name of the field that holds the program's arguments, and the header or variable
+// name that describes the field "value", as in {"name": "Authorization", "value": "Bearer x"}.
 func findProgramArgsAndValueName(v map[string]any) (programName, argsFieldName, valueName string) {
 	for _, field := range [...]string{"program", "command", "cmd", "executable", "binary"} {
 		if s, ok := v[field].(string); ok && programName == "" {
@@ -140,7 +141,7 @@ func secretSpansByWordIndex(program string, words []string) map[int][]secretSpan
 		}
 		program = words[0]
 	}
-	if program = programName(program[strings.LastIndexAny(program, `/\`)+1:]); len(loginCommandsByProgram()[program]) == 0 {
+	if program = normalizeProgramName(program[strings.LastIndexAny(program, `/\`)+1:]); len(loginCommandsByProgram()[program]) == 0 {
 		return nil
 	}
 	args := make([]programArg, len(words))

@@ -1,5 +1,5 @@
-// Package redistest starts real Redis or Valkey servers for tests, which can stop,
-// kill and pause them.
+// Package redistest starts real Redis or Valkey servers for tests. A test can stop, kill and pause
+// its server.
 package redistest
 
 import (
@@ -23,8 +23,8 @@ type Server struct {
 	cmd    *exec.Cmd
 }
 
-// Start starts a server, with arguments of its own, that syncs each write; the
-// test is skipped where none is installed.
+// Start starts a server that syncs each write to disk, with args added to its command line. It
+// skips the test if no Redis or Valkey server is installed.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "redis") // the name of a socket must be short
@@ -35,7 +35,7 @@ func Start(t testing.TB, args ...string) *Server {
 	s := &Server{URL: "unix://" + socket, t: t, dir: dir, args: append([]string{
 		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}, args...)}
-	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, StepTimeout: 10 * time.Second, Clock: time.Now})
+	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, ConnectOrReplyTimeout: 10 * time.Second, Clock: time.Now})
 	t.Cleanup(func() {
 		s.client.Close()
 		s.Kill()

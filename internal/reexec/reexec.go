@@ -12,9 +12,9 @@ import (
 // testChildEnvVariable tells a process that [Command] has started it, and holds its argument.
 const testChildEnvVariable = "SHIELD_TEST_CHILD"
 
-// Main is a TestMain: it runs the tests, or, in a process that [Command] has
-// started, child with the argument. An error of child is printed, and ends the
-// process with status 1.
+// Main is the body of a TestMain function. In a process that [Command] started, it calls child with
+// the argument; in any other process it runs the tests. If child returns an error, Main prints it
+// and exits with status 1.
 func Main(m *testing.M, child func(arg string) error) {
 	arg, ok := os.LookupEnv(testChildEnvVariable)
 	if !ok {

@@ -31,12 +31,12 @@ const (
 
 // Options say how to reach a server.
 type Options struct {
-	Network, Address string        // network and address as in [net.Dial]
-	TLS              *tls.Config   // nil for none
-	User, Password   string        // "" for none
-	DB               int           // the number of the database
-	StepTimeout      time.Duration // limit for each of: waiting for a free connection, connecting, waiting for an answer
-	Clock            func() time.Time
+	Network, Address      string        // network and address as in [net.Dial]
+	TLS                   *tls.Config   // nil for none
+	User, Password        string        // "" for none
+	DB                    int           // the number of the database
+	ConnectOrReplyTimeout time.Duration // limit for each of: waiting for a free connection, connecting, waiting for an answer
+	Clock                 func() time.Time
 }
 
 // ParseURL reads redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or
@@ -110,9 +110,9 @@ func (c *Client) Close() error {
 // Do sends commands together, and returns an answer for each: nil, a string, an
 // int64, an [Error], or a []any of these. The error is one of the connection:
 // whether the commands were carried out is unknown then, and Do never sends them
-// again. ctx bounds the whole, [Options.StepTimeout] each step.
+// again. ctx bounds the whole, [Options.ConnectOrReplyTimeout] each step.
 func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
-	turn, cancel := context.WithTimeout(ctx, c.opts.StepTimeout)
+	turn, cancel := context.WithTimeout(ctx, c.opts.ConnectOrReplyTimeout)
 	defer cancel()
 	select {
 	case c.connectionSlots <- struct{}{}:
@@ -124,7 +124,7 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := one.sendCommands(ctx, commands, c.opts.StepTimeout)
+	answers, err := one.sendCommands(ctx, commands, c.opts.ConnectOrReplyTimeout)
 	if err != nil {
 		one.net.Close()
 		_ = c.Close() // an error on one connection often affects the others, so close the idle ones too
@@ -168,7 +168,7 @@ type connection struct {
 }
 
 func dial(ctx context.Context, o Options) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.StepTimeout)
+	ctx, cancel := context.WithTimeout(ctx, o.ConnectOrReplyTimeout)
 	defer cancel()
 	plain, err := (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
 	if err != nil {
@@ -193,7 +193,7 @@ func dial(ctx context.Context, o Options) (*connection, error) {
 	if o.DB != 0 {
 		first = append(first, []string{"SELECT", strconv.Itoa(o.DB)})
 	}
-	answers, err := c.sendCommands(ctx, first, o.StepTimeout)
+	answers, err := c.sendCommands(ctx, first, o.ConnectOrReplyTimeout)
 	for _, answer := range answers {
 		if refused, ok := answer.(Error); ok && err == nil {
 			err = refused
@@ -240,8 +240,8 @@ func (c *connection) sendCommands(ctx context.Context, commands [][]string, limi
 
 var errNotRESP2 = errors.New("the reply of the server is not RESP2; check that store names a Redis or Valkey server")
 
-// readAnswer reads one answer. The answer may have at most *left bytes, from which the bytes read
-// are subtracted.
+// readAnswer reads one answer of at most *bytesLeft bytes, and subtracts the bytes that it reads
+// from *bytesLeft.
 func (c *connection) readAnswer(nestingLeft int, bytesLeft *int) (any, error) {
 	line, err := c.readLine(bytesLeft)
 	if err != nil || line == "" {

@@ -32,7 +32,7 @@ func answering(t *testing.T, answer string) *Client {
 			}
 		}
 	}()
-	return NewClient(Options{Network: "tcp", Address: l.Addr().String(), StepTimeout: 2 * time.Second, Clock: time.Now})
+	return NewClient(Options{Network: "tcp", Address: l.Addr().String(), ConnectOrReplyTimeout: 2 * time.Second, Clock: time.Now})
 }
 
 func TestAnswers(t *testing.T) {
@@ -62,11 +62,11 @@ func TestHostile(t *testing.T) {
 // A server that does not answer, or drips, holds nobody longer than the timeout, nor than its context.
 func TestSlow(t *testing.T) {
 	c := answering(t, "*2\r\n:1\r\n")
-	c.opts.StepTimeout = 50 * time.Millisecond
+	c.opts.ConnectOrReplyTimeout = 50 * time.Millisecond
 	if _, err := c.Do(t.Context(), []string{"X"}); err == nil {
 		t.Error("half an answer is one")
 	}
-	c.opts.StepTimeout = time.Hour
+	c.opts.ConnectOrReplyTimeout = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := c.Do(ctx, []string{"X"}); err == nil {
@@ -121,7 +121,7 @@ func TestSteps(t *testing.T) {
 			_, _ = c.Write([]byte(":1\r\n"))
 		}
 	}()
-	c := NewClient(Options{Network: "tcp", Address: l.Addr().String(), StepTimeout: limit, Clock: time.Now})
+	c := NewClient(Options{Network: "tcp", Address: l.Addr().String(), ConnectOrReplyTimeout: limit, Clock: time.Now})
 	if got, err := c.Do(t.Context(), []string{"A"}, []string{"B"}, []string{"C"}, []string{"D"}); err != nil || len(got) != 4 {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -1,10 +1,9 @@
-// Command runtests runs go test, prints each package as it ends and what failed in it,
-// and at the end which tests were skipped and why, which go test hides.
-// usage: runtests [-allow FILE] [-again N] [ARGUMENT OF GO TEST]...
-// FILE has a regular expression on each line; a skip whose reason matches none of them is
-// a failure. Lines that begin with # are comments. Up to N tests that failed beside the
-// others are run once more, alone; those that pass then are listed, and are no failure.
-// A data race, a panic or a time limit is never tried again.
+// Command runtests runs go test. It prints each package when the package ends, with its failures,
+// and at the end the skipped tests with their reasons, which go test hides. usage: runtests [-allow
+// FILE] [-again N] [ARGUMENT OF GO TEST]... FILE has a regular expression on each line; a skip
+// whose reason matches none of them is a failure. Lines that begin with # are comments. If at most
+// N tests fail, they run once more, one package at a time; if all of them pass then, they are
+// listed as flaky and do not count as failures. A data race, a panic or a timeout is never retried.
 package main
 
 import (
@@ -38,7 +37,7 @@ func main() {
 	}
 	r := &testRun{out: os.Stdout, packages: map[string]*testedPackage{}}
 	err := r.runGoTest(args)
-	if err != nil && r.failedTestsPassOnRetry(*again, args) {
+	if err != nil && r.rerunFailedTestsAndCheckPassed(*again, args) {
 		err = nil
 	}
 	if r.printSummary(*allow != "", allowed) || err != nil {
@@ -46,7 +45,8 @@ func main() {
 	}
 }
 
-// parseLeadingFlags reads the flags of this command, which come first, and returns the others.
+// parseLeadingFlags parses the flags -allow and -again at the start of args, and returns the
+// remaining arguments.
 func parseLeadingFlags(args []string) []string {
 	for len(args) > 1 && (args[0] == "-allow" || args[0] == "-again") {
 		if err := flag.CommandLine.Parse(args[:2]); err != nil {
@@ -117,10 +117,10 @@ type testRun struct {
 
 // A testedPackage is a package that is tested.
 type testedPackage struct {
-	name         string
-	elapsed      time.Duration
-	outputByTest map[string]*bytes.Buffer // by test; "" is the package itself
-	testOrder    []string                 // of these
+	name                   string
+	elapsed                time.Duration
+	outputByTest           map[string]*bytes.Buffer // by test; "" is the package itself
+	testNamesByFirstOutput []string                 // of these
 }
 
 // A testOutcome names a test and its package, or with an empty test a package that failed although
@@ -180,7 +180,8 @@ func (r *testRun) handleEvent(e event) {
 	}
 }
 
-// addTestOutput keeps what a test prints, but for what go test says about its progress.
+// addTestOutput stores the output of a test, without go test's own progress lines such as "===
+// RUN".
 func (p *testedPackage) addTestOutput(test, text string) {
 	if test == "" && text == "PASS\n" {
 		return
@@ -194,7 +195,7 @@ func (p *testedPackage) addTestOutput(test, text string) {
 	if b == nil {
 		b = new(bytes.Buffer)
 		p.outputByTest[test] = b
-		p.testOrder = append(p.testOrder, test)
+		p.testNamesByFirstOutput = append(p.testNamesByFirstOutput, test)
 	}
 	if b.Len() < maxTestOutputBytes {
 		b.WriteString(text)
@@ -220,7 +221,7 @@ func (r *testRun) endPackage(p *testedPackage, e event) {
 	p.elapsed = time.Duration(e.Elapsed * float64(time.Second))
 	r.endedPackages = append(r.endedPackages, p)
 	if e.Action == "fail" {
-		for _, test := range p.testOrder {
+		for _, test := range p.testNamesByFirstOutput {
 			if b := p.outputByTest[test]; b != nil && test != "" {
 				fmt.Fprintf(r.out, "%s", b)
 			}
@@ -236,8 +237,8 @@ func (r *testRun) endPackage(p *testedPackage, e event) {
 	p.outputByTest = nil
 }
 
-// endedNormally reports whether each test of a package that failed was run to its end,
-// and none met a data race.
+// endedNormally reports whether the test binary of a failed package ran to its end, without a data
+// race in any test.
 func (p *testedPackage) endedNormally() bool {
 	for _, b := range p.outputByTest {
 		if bytes.Contains(b.Bytes(), []byte("WARNING: DATA RACE")) || bytes.Contains(b.Bytes(), []byte("race detected during execution")) {
@@ -248,9 +249,9 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// failedTestsPassOnRetry runs the failed tests again, one package after the other, unless there are
+// rerunFailedTestsAndCheckPassed runs the failed tests again, one package after the other, unless there are
 // more than maxRetriedTests. It reports whether all of them passed.
-func (r *testRun) failedTestsPassOnRetry(maxRetriedTests int, args []string) bool {
+func (r *testRun) rerunFailedTestsAndCheckPassed(maxRetriedTests int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0
 	for _, f := range r.failed {
@@ -289,7 +290,7 @@ func shortPackageName(name string) string {
 // testLogPositionPattern is the file and line before a test's words.
 var testLogPositionPattern = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
 
-// skipReason returns why a test was skipped, which is the last that it said.
+// skipReason returns the reason why a test was skipped: the last message in the test's output.
 func skipReason(b *bytes.Buffer) string {
 	if b == nil {
 		return "no reason given"
@@ -319,8 +320,9 @@ const (
 	maxSlowestPackages        = 5 // packages
 )
 
-// printSummary prints what was skipped and why, and what failed. It reports whether anything
-// did, or was skipped for a reason that is not allowed.
+// printSummary prints the skipped tests with the reasons, and the failed tests. The result is true
+// if a test failed or, with strict, if a test was skipped for a reason that allowedSkipReasons do
+// not match.
 func (r *testRun) printSummary(strict bool, allowedSkipReasons []*regexp.Regexp) (hasFailureOrDisallowedSkip bool) {
 	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", len(r.passed), len(r.failed), len(r.skipped))
 	slices.SortFunc(r.endedPackages, func(a, b *testedPackage) int { return int(b.elapsed - a.elapsed) })

@@ -21,8 +21,9 @@ import (
 // A Command is a command of scripts. With negate, it has to fail.
 type Command = func(ts *testscript.TestScript, negate bool, args []string)
 
-// Params returns the parameters of the scripts in testdata/script: an empty home
-// beside the working folder, rules without a model, and $REPO, the repository.
+// Params returns the parameters of the scripts in testdata/script: $HOME is a new folder beside the
+// working folder, its shield configuration disables the classifier model, and $REPO is the path of
+// the repository.
 func Params(t *testing.T, repo string, commands map[string]Command) testscript.Params {
 	t.Helper()
 	repo, err := filepath.Abs(repo)
@@ -51,9 +52,9 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 
 // isKernelContainmentAvailable reports whether this machine can contain programs by Landlock and seccomp, or for the
 // name "namespaces", by namespaces as well.
-func isKernelContainmentAvailable(conditionName string) bool {
+func isKernelContainmentAvailable(containOrNamespaces string) bool {
 	all := contain.ProbeKernelFeatures()
-	if conditionName == "contain" {
+	if containOrNamespaces == "contain" {
 		all = all[:min(2, len(all))]
 	}
 	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })

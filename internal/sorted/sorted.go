@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Strings sorts texts in place.
+// SortStrings sorts texts in place.
 //
 //go:noinline
-func Strings(s []string) { slices.Sort(s) }
+func SortStrings(s []string) { slices.Sort(s) }
 
 // Keys returns the keys of a map in order; nil if there are none.
 func Keys[V any](m map[string]V) []string {
@@ -18,13 +18,13 @@ func Keys[V any](m map[string]V) []string {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	Strings(keys)
+	SortStrings(keys)
 	return keys
 }
 
-// By sorts elements in place. compare returns less than 0 if a comes before b; elements for which it returns
+// SortStableBy sorts elements in place. compare returns less than 0 if a comes before b; elements for which it returns
 // 0 keep their order.
-func By[E any](s []E, compare func(a, b E) int) {
+func SortStableBy[E any](s []E, compare func(a, b E) int) {
 	if len(s) < 2 {
 		return
 	}

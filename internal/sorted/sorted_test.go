@@ -18,7 +18,7 @@ func TestBy(t *testing.T) {
 		}
 		want := slices.Clone(got)
 		slices.SortStableFunc(want, byKey)
-		if By(got, byKey); !slices.Equal(got, want) {
+		if SortStableBy(got, byKey); !slices.Equal(got, want) {
 			t.Fatalf("%d elements: got %v, want %v", n, got, want)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 
 // Limits of a search. Lengths are in bytes of the normalized text that the rules read.
 const (
-	maxBytesToRequiredNearbyLiteral = 260 // largest distance between a literal and another one that must be near it
-	contextBytesBeforeLiteral       = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
-	contextBytesAfterLiteral        = 400 // bytes read after a literal
+	maxBytesBetweenMainAndNearbyLiteral = 260 // largest distance between a literal and another one that must be near it
+	contextBytesBeforeLiteral           = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
+	contextBytesAfterLiteral            = 400 // bytes read after a literal
 
-	baseScanBudgetBytesPerText  = 256 << 10 // bytes that the rules may read in a text, in addition to a quarter of its length
+	minScanBudgetBytesPerText   = 256 << 10 // bytes that the rules may read in a text, in addition to a quarter of its length
 	bytesChargedPerMatchAttempt = 48        // bytes charged for trying a match that begins with a literal: most tries fail early
 	maxHits                     = 200       // hits in one text, after which the search stops
 )
@@ -34,11 +34,13 @@ var agentPromptInjectionSearcher = sync.OnceValue(func() *ruleSearcher { return 
 // AgentPromptInjectionRules returns the rules of [FindAgentPromptInjections].
 func AgentPromptInjectionRules() []Rule { return agentRules() }
 
-// FindAgentPromptInjections finds phrases in a text that address the agent that reads it, in linear
-// time: one scan of each form of the text looks for literals, and a rule's expression runs only
-// around a literal that has the literals it requires nearby. isTextHidden means that people do not
-// see the text. isComplete is false if the search stopped early: after 200 hits, or in a text that
-// consists mostly of such literals.
+// FindAgentPromptInjections finds phrases in a text that address the agent that reads it.
+// isTextHidden means that people do not see the text. isComplete is false if the search stopped
+// early: after 200 hits, or in a text that consists mostly of the literals that rules search for.
+//
+// The time is linear: one scan of each normalized form of the text searches for the literals of all
+// rules. The regular expression of a rule runs only around such a literal, and only if other
+// literals that the rule requires are near.
 func FindAgentPromptInjections(text string, isTextHidden bool) (hits []PhraseHit, isComplete bool) {
 	return agentPromptInjectionSearcher().searchText(text, isTextHidden)
 }
@@ -76,10 +78,10 @@ func newRuleSearcher(rules []Rule) *ruleSearcher {
 
 // ruleLiteralPositions are where literals of one rule were met.
 type ruleLiteralPositions struct {
-	lastNearbyLiteralOffset  int   // offset of the last literal that the rule requires nearby; -1 for none
-	lastMainLiteralOffset    int   // offset of the rule's last own literal, not one required nearby; -1 for none
-	windowStart, windowEnd   int   // part of the text that is still to be matched; windowEnd is 0 for none
-	pendingMatchStartOffsets []int // offsets of literals that begin a match if a literal required nearby follows
+	latestSeenNearbyLiteralOffset        int   // offset of the last literal that the rule requires nearby; -1 for none
+	latestSeenMainLiteralOffset          int   // offset of the rule's last own literal, not one required nearby; -1 for none
+	windowToMatchStart, windowToMatchEnd int   // part of the text that is still to be matched; windowToMatchEnd is 0 for none
+	mainLiteralOffsetsAwaitingNearby     []int // offsets of literals that begin a match if a literal required nearby follows
 }
 
 // A textSearch is the state of the search of one text. Its memory is reused for the next text.
@@ -96,7 +98,7 @@ type textSearch struct {
 func (s *ruleSearcher) searchText(text string, isTextHidden bool) (hits []PhraseHit, isComplete bool) {
 	c := s.searchPool.Get().(*textSearch)
 	defer s.searchPool.Put(c)
-	c.hits, c.scanBudgetBytesLeft = nil, baseScanBudgetBytesPerText+len(text)/4
+	c.hits, c.scanBudgetBytesLeft = nil, minScanBudgetBytesPerText+len(text)/4
 	c.lowercasedText = appendLowerASCII(c.lowercasedText[:0], text)
 	c.runRules(s.literalsForLowercasedText, c.lowercasedText, isTextHidden, "", func(i int) int { return i })
 	ascii := c.normalizedWords.readWords(text, c.latinSpellings.spellingOf)
@@ -129,7 +131,7 @@ type textVariantSearch struct {
 // runRules runs the rules of a set on a form of the text.
 func (c *textSearch) runRules(set *prefilter.LiteralSet, text []byte, hidden bool, form string, origin func(int) int) {
 	for i := range c.literalPositionsByRuleIndex {
-		c.literalPositionsByRuleIndex[i] = ruleLiteralPositions{lastNearbyLiteralOffset: -1, lastMainLiteralOffset: -1, pendingMatchStartOffsets: c.literalPositionsByRuleIndex[i].pendingMatchStartOffsets[:0]}
+		c.literalPositionsByRuleIndex[i] = ruleLiteralPositions{latestSeenNearbyLiteralOffset: -1, latestSeenMainLiteralOffset: -1, mainLiteralOffsetsAwaitingNearby: c.literalPositionsByRuleIndex[i].mainLiteralOffsetsAwaitingNearby[:0]}
 	}
 	r := textVariantSearch{c, text, hidden, form, origin}
 	prefilter.EachLiteralMatch(set, text, func(id, at int) {
@@ -142,8 +144,8 @@ func (c *textSearch) runRules(set *prefilter.LiteralSet, text []byte, hidden boo
 		}
 	})
 	for i := range c.literalPositionsByRuleIndex {
-		if p := &c.literalPositionsByRuleIndex[i]; p.windowEnd > 0 {
-			r.matchWindow(i, p.windowStart, p.windowEnd)
+		if p := &c.literalPositionsByRuleIndex[i]; p.windowToMatchEnd > 0 {
+			r.matchWindow(i, p.windowToMatchStart, p.windowToMatchEnd)
 		}
 	}
 }
@@ -153,57 +155,57 @@ func (r *textVariantSearch) matchStartingAtLiteral(ruleIndex, literalOffset int,
 	p := &r.literalPositionsByRuleIndex[ruleIndex]
 	switch {
 	case isNearbyLiteral:
-		p.lastNearbyLiteralOffset = literalOffset
-		for _, w := range p.pendingMatchStartOffsets {
-			if literalOffset-w <= maxBytesToRequiredNearbyLiteral {
-				r.addMatchAt(ruleIndex, w)
+		p.latestSeenNearbyLiteralOffset = literalOffset
+		for _, w := range p.mainLiteralOffsetsAwaitingNearby {
+			if literalOffset-w <= maxBytesBetweenMainAndNearbyLiteral {
+				r.addHitIfMatchStartsAt(ruleIndex, w)
 			}
 		}
-		p.pendingMatchStartOffsets = p.pendingMatchStartOffsets[:0]
-	case len(r.searcher.rules[ruleIndex].nearbyLiterals) == 0 || p.lastNearbyLiteralOffset >= 0 && literalOffset-p.lastNearbyLiteralOffset <= maxBytesToRequiredNearbyLiteral:
-		r.addMatchAt(ruleIndex, literalOffset)
+		p.mainLiteralOffsetsAwaitingNearby = p.mainLiteralOffsetsAwaitingNearby[:0]
+	case len(r.searcher.rules[ruleIndex].nearbyLiterals) == 0 || p.latestSeenNearbyLiteralOffset >= 0 && literalOffset-p.latestSeenNearbyLiteralOffset <= maxBytesBetweenMainAndNearbyLiteral:
+		r.addHitIfMatchStartsAt(ruleIndex, literalOffset)
 	default:
-		if n := len(p.pendingMatchStartOffsets); n > 0 && literalOffset-p.pendingMatchStartOffsets[n-1] > maxBytesToRequiredNearbyLiteral {
-			p.pendingMatchStartOffsets = p.pendingMatchStartOffsets[:0]
+		if n := len(p.mainLiteralOffsetsAwaitingNearby); n > 0 && literalOffset-p.mainLiteralOffsetsAwaitingNearby[n-1] > maxBytesBetweenMainAndNearbyLiteral {
+			p.mainLiteralOffsetsAwaitingNearby = p.mainLiteralOffsetsAwaitingNearby[:0]
 		}
-		p.pendingMatchStartOffsets = append(p.pendingMatchStartOffsets, literalOffset)
+		p.mainLiteralOffsetsAwaitingNearby = append(p.mainLiteralOffsetsAwaitingNearby, literalOffset)
 	}
 }
 
-// addMatchAt adds the match of a rule that begins at a byte, if there is one.
-func (r *textVariantSearch) addMatchAt(rule, at int) {
-	if r.searcher.rules[rule].matchesBeginAtWord && at > 0 && wordBytes[r.text[at-1]] != 0 || len(r.hits) >= maxHits {
+// addHitIfMatchStartsAt adds the match of a rule that begins at a byte, if there is one.
+func (r *textVariantSearch) addHitIfMatchStartsAt(ruleIndex, offset int) {
+	if r.searcher.rules[ruleIndex].matchesBeginAtWord && offset > 0 && wordBytes[r.text[offset-1]] != 0 || len(r.hits) >= maxHits {
 		return
 	}
 	if r.scanBudgetBytesLeft -= bytesChargedPerMatchAttempt; r.scanBudgetBytesLeft < 0 {
 		return
 	}
-	if m := r.searcher.regexps[rule]().FindIndex(r.text[at:r.wordEnd(at+contextBytesAfterLiteral)]); m != nil {
-		r.addHit(rule, at, at+m[1])
+	if m := r.searcher.regexps[ruleIndex]().FindIndex(r.text[offset:r.wordEnd(offset+contextBytesAfterLiteral)]); m != nil {
+		r.addHit(ruleIndex, offset, offset+m[1])
 	}
 }
 
 // matchWindowAroundLiteral handles a found literal of a rule whose matches can contain the literal anywhere.
 func (r *textVariantSearch) matchWindowAroundLiteral(ruleIndex, literalOffset int, isNearbyLiteral bool) {
 	p := &r.literalPositionsByRuleIndex[ruleIndex]
-	other := p.lastNearbyLiteralOffset
+	other := p.latestSeenNearbyLiteralOffset
 	if isNearbyLiteral {
-		p.lastNearbyLiteralOffset, other = literalOffset, p.lastMainLiteralOffset
+		p.latestSeenNearbyLiteralOffset, other = literalOffset, p.latestSeenMainLiteralOffset
 	} else {
-		p.lastMainLiteralOffset = literalOffset
+		p.latestSeenMainLiteralOffset = literalOffset
 	}
-	if p.lastMainLiteralOffset < 0 || len(r.searcher.rules[ruleIndex].nearbyLiterals) > 0 && (other < 0 || literalOffset-other > maxBytesToRequiredNearbyLiteral) {
+	if p.latestSeenMainLiteralOffset < 0 || len(r.searcher.rules[ruleIndex].nearbyLiterals) > 0 && (other < 0 || literalOffset-other > maxBytesBetweenMainAndNearbyLiteral) {
 		return
 	}
-	from, to := max(min(p.lastMainLiteralOffset, literalOffset)-contextBytesBeforeLiteral, 0), min(p.lastMainLiteralOffset+contextBytesAfterLiteral, len(r.text))
-	if p.windowEnd > 0 && from <= p.windowEnd {
-		p.windowEnd = max(p.windowEnd, to)
+	from, to := max(min(p.latestSeenMainLiteralOffset, literalOffset)-contextBytesBeforeLiteral, 0), min(p.latestSeenMainLiteralOffset+contextBytesAfterLiteral, len(r.text))
+	if p.windowToMatchEnd > 0 && from <= p.windowToMatchEnd {
+		p.windowToMatchEnd = max(p.windowToMatchEnd, to)
 		return
 	}
-	if p.windowEnd > 0 {
-		r.matchWindow(ruleIndex, p.windowStart, p.windowEnd)
+	if p.windowToMatchEnd > 0 {
+		r.matchWindow(ruleIndex, p.windowToMatchStart, p.windowToMatchEnd)
 	}
-	p.windowStart, p.windowEnd = from, to
+	p.windowToMatchStart, p.windowToMatchEnd = from, to
 }
 
 // matchWindow adds the matches of a rule in a part of the text.

@@ -74,10 +74,10 @@ func (f *normalizedWordText) readWords(text string, spell func(rune) string) (as
 // wordReader is the state of reading words.
 type wordReader struct {
 	*normalizedWordText
-	inWord               bool // a word has begun
-	wordLetterCount      int  // in it
-	singleLetterRunStart int  // offset in text of the first of several single letters in a row
-	singleLetterRunLen   int  // how many single letters are in a row so far
+	inWord                         bool // a word has begun
+	wordLetterCount                int  // in it
+	singleLetterRunNormalizedStart int  // offset in text of the first of several single letters in a row
+	singleLetterRunLen             int  // how many single letters are in a row so far
 }
 
 func (w *wordReader) beginWord(origin int) {
@@ -101,14 +101,14 @@ func (w *wordReader) endWord() {
 		return
 	}
 	if w.singleLetterRunLen == 0 {
-		w.singleLetterRunStart = len(w.text) - 1
+		w.singleLetterRunNormalizedStart = len(w.text) - 1
 	}
 	switch w.singleLetterRunLen++; {
 	case w.singleLetterRunLen == 4: // the text ends in four spaced letters, such as "a b c d": join them
 		for i := 1; i < 4; i++ {
-			w.text[w.singleLetterRunStart+i] = w.text[w.singleLetterRunStart+2*i]
+			w.text[w.singleLetterRunNormalizedStart+i] = w.text[w.singleLetterRunNormalizedStart+2*i]
 		}
-		w.text, w.wordOrigins = w.text[:w.singleLetterRunStart+4], w.wordOrigins[:len(w.wordOrigins)-3]
+		w.text, w.wordOrigins = w.text[:w.singleLetterRunNormalizedStart+4], w.wordOrigins[:len(w.wordOrigins)-3]
 	case w.singleLetterRunLen > 4:
 		n := len(w.text)
 		w.text[n-2] = w.text[n-1]
@@ -144,7 +144,7 @@ func latinSpelling(r rune) string {
 	if first, _ := utf8.DecodeRune(parts); first >= utf8.RuneSelf && !unicode.In(first, unicode.Latin, unicode.Greek) {
 		return string(unicode.ToLower(r))
 	}
-	return strings.ToLower(plainLatin(string(parts)))
+	return strings.ToLower(foldToUnaccentedLatin(string(parts)))
 }
 
 // lookalikeSpelling reads a character that looks like a Latin letter as that.

@@ -77,7 +77,7 @@ func compileRules(rules []Rule) []func() *regexp.Regexp {
 		if r.matchesBeginWithLiteral {
 			r.pattern = `\A(?:` + r.pattern + `)`
 		}
-		list[i] = prefilter.Lazy(r.pattern)
+		list[i] = prefilter.LazyRegexp(r.pattern)
 	}
 	return list
 }

@@ -125,7 +125,7 @@ func TestPlainLatin(t *testing.T) {
 		{"Önceki", "Onceki"},
 		{"ﬁle", "file"},
 	} {
-		if got := plainLatin(tt.in); got != tt.want {
+		if got := foldToUnaccentedLatin(tt.in); got != tt.want {
 			t.Errorf("plainLatin(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormalizedTextVariants returns the forms of a text that rules read: itself in lower case; its
-// words; and, where it differs, its words with digits and signs that are
-// written for letters read as letters.
+// NormalizedTextVariants returns the forms of a text that rules search: the text in lower case; its
+// words; and, if the text has digits or signs that can replace letters, as in "1gn0re", its words
+// with these replaced by the letters.
 func NormalizedTextVariants(text string) []string {
-	text = plainLatin(text)
+	text = foldToUnaccentedLatin(text)
 	lower := strings.ToLower(text)
 	list := []string{lower, normalizeWords(lower)}
 	if leet := decodeLeet(lower); leet != lower {
@@ -21,17 +21,17 @@ func NormalizedTextVariants(text string) []string {
 	return list
 }
 
-// plainLatin returns a text in compatibility form, without invisible
+// foldToUnaccentedLatin returns a text in compatibility form, without invisible
 // characters, and with Latin and Greek letters rid of their accents. Marks of
 // other scripts stay: they are part of the letter there.
-func plainLatin(s string) string {
+func foldToUnaccentedLatin(s string) string {
 	if isASCII(s) {
 		return s
 	}
 	s = norm.NFKD.String(s)
 	var b strings.Builder
 	b.Grow(len(s))
-	bare := false // combining marks on the last letter are removed
+	bare := false // whether to remove the combining marks that follow the last letter
 	for _, r := range s {
 		switch {
 		case unicode.Is(unicode.Cf, r):

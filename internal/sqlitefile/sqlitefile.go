@@ -39,7 +39,7 @@ type DB struct {
 	pageSize             int64
 	usablePageBytes      int              // usable bytes of each page
 	pageCount            uint32           // as the database says
-	maxPagesInFileAndWAL int64            // most pages that the file and its write-ahead log can contain
+	maxPagesPerTableWalk int64            // most pages that the file and its write-ahead log can contain
 	walOffsetByPage      map[uint32]int64 // where the log has a page
 }
 
@@ -65,7 +65,7 @@ func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, er
 			return nil, err
 		}
 	}
-	d.maxPagesInFileAndWAL = min(size/d.pageSize+int64(len(d.walOffsetByPage)), int64(d.pageCount), maxPages)
+	d.maxPagesPerTableWalk = min(size/d.pageSize+int64(len(d.walOffsetByPage)), int64(d.pageCount), maxPages)
 	// The first page may be in the log.
 	first, err := d.readPage(1)
 	if err != nil {
@@ -129,7 +129,8 @@ func (d *DB) readWALFrames(size int64) error {
 	return nil
 }
 
-// checksum is that of a log, over a multiple of 8 bytes.
+// checksum continues the checksum s0, s1 of a SQLite write-ahead log with data, whose length is a
+// multiple of 8 bytes.
 func checksum(order binary.ByteOrder, s0, s1 uint32, data []byte) (a, b uint32) {
 	for ; len(data) >= 8; data = data[8:] {
 		s0 += order.Uint32(data) + s1
@@ -154,15 +155,15 @@ func (d *DB) readPage(n uint32) ([]byte, error) {
 	return b, nil
 }
 
-// A treeNode is a page of a table's tree.
-type treeNode struct {
+// A tableBTreePage is a page of a table's tree.
+type tableBTreePage struct {
 	data           []byte
 	isLeaf         bool
 	cellOffsets    []int // offsets at which the cells begin
 	rightmostChild uint32
 }
 
-func (d *DB) readNode(n uint32) (*treeNode, error) {
+func (d *DB) readTableBTreePage(n uint32) (*tableBTreePage, error) {
 	b, err := d.readPage(n)
 	if err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (d *DB) readNode(n uint32) (*treeNode, error) {
 	if n == 1 {
 		at = 100
 	}
-	x := &treeNode{data: b[:d.usablePageBytes], isLeaf: b[at] == 13}
+	x := &tableBTreePage{data: b[:d.usablePageBytes], isLeaf: b[at] == 13}
 	first := at + 8
 	if !x.isLeaf {
 		if b[at] != 5 {
@@ -279,18 +280,19 @@ func parseColumns(sql string) (names []string, err error) {
 // Rows calls fn with each row, in the order of their rowids, until it returns an error. At most
 // maxRowBytes bytes of a row are read; fields behind them are empty.
 func (t *Table) Rows(maxRowBytes int, fn func(rowid int64, r *Row) error) error {
-	b := &readBudget{t.db.maxPagesInFileAndWAL, t.db.maxPagesInFileAndWAL * t.db.pageSize}
+	b := &readBudget{t.db.maxPagesPerTableWalk, t.db.maxPagesPerTableWalk * t.db.pageSize}
 	return t.walkRows(t.rootPage, maxBTreeDepth, b, maxRowBytes, fn)
 }
 
-// A readBudget is what a tree can have at most: each page is in it once, and rows share no bytes.
-type readBudget struct{ pages, bytes int64 }
+// A readBudget limits how many pages and bytes of a table's B-tree are read. An intact tree
+// contains each page of the file once, and its rows share no bytes.
+type readBudget struct{ pagesLeft, rowBytesLeft int64 }
 
 func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn func(int64, *Row) error) error {
-	if left.pages--; left.pages < 0 || depth == 0 {
+	if left.pagesLeft--; left.pagesLeft < 0 || depth == 0 {
 		return damagedError("pages of a table form a circle")
 	}
-	x, err := t.db.readNode(page)
+	x, err := t.db.readTableBTreePage(page)
 	if err != nil {
 		return err
 	}
@@ -302,10 +304,10 @@ func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn 
 			continue
 		}
 		size, _ := parseVarint(x.data[cell:])
-		if size > uint64(left.bytes) {
+		if size > uint64(left.rowBytesLeft) {
 			return damagedError("rows are larger than the file")
 		}
-		left.bytes -= int64(size)
+		left.rowBytesLeft -= int64(size)
 		rowid, r, err := t.parseCell(x.data[cell:], most)
 		if err == nil {
 			err = fn(rowid, r)
@@ -324,13 +326,13 @@ func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn 
 func (t *Table) Row(rowid int64, most int) (*Row, error) {
 	page := t.rootPage
 	for range maxBTreeDepth {
-		x, err := t.db.readNode(page)
+		x, err := t.db.readTableBTreePage(page)
 		if err != nil {
 			return nil, err
 		}
 		if x.isLeaf {
 			for _, cell := range x.cellOffsets {
-				if id, n, err := parseCellHead(x.data[cell:]); err != nil || id == rowid && n > 0 {
+				if id, n, err := parseRowidAndPayloadOffset(x.data[cell:]); err != nil || id == rowid && n > 0 {
 					if err != nil {
 						return nil, err
 					}
@@ -355,8 +357,8 @@ func (t *Table) Row(rowid int64, most int) (*Row, error) {
 	return nil, damagedError("a tree of more than %d levels", maxBTreeDepth)
 }
 
-// parseCellHead returns the rowid of a cell, and how many bytes are before its payload.
-func parseCellHead(cell []byte) (rowid int64, n int, err error) {
+// parseRowidAndPayloadOffset returns the rowid of a cell, and how many bytes are before its payload.
+func parseRowidAndPayloadOffset(cell []byte) (rowid int64, payloadOffset int, err error) {
 	_, a := parseVarint(cell)
 	id, b := parseVarint(cell[a:])
 	if a == 0 || b == 0 {
@@ -368,7 +370,7 @@ func parseCellHead(cell []byte) (rowid int64, n int, err error) {
 // parseCell reads the cell of a leaf.
 func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 	size, _ := parseVarint(cell)
-	rowid, n, err := parseCellHead(cell)
+	rowid, n, err := parseRowidAndPayloadOffset(cell)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -404,7 +406,7 @@ func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 	}
 	r, err := t.parseRecord(data, size > want)
 	if err == nil {
-		r.StoredBytes = int64(size)
+		r.BytesInFile = int64(size)
 	}
 	return rowid, r, err
 }
@@ -412,7 +414,7 @@ func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 // A Row holds the fields of a row.
 type Row struct {
 	Truncated   bool  // the row is longer than what was read
-	StoredBytes int64 // size of the row in the file, in bytes
+	BytesInFile int64 // size of the row in the file, in bytes
 	names       []string
 	fields      []field
 }

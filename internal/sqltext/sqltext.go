@@ -62,9 +62,9 @@ func NextStatement(s string) (statement, rest string) {
 // StatementWords is the words of a statement outside quotes and comments, in lower
 // case.
 type StatementWords struct {
-	Words           [96]string
-	StoredWordCount int
-	Overflow        bool // there were more words than list holds
+	Words                  [96]string
+	StoredWordCount        int
+	HasMoreWordsThanStored bool // there were more words than list holds
 }
 
 // WordAt returns a word, "" behind the last.
@@ -83,7 +83,7 @@ func (t *StatementWords) HasWord(word string) bool {
 			return true
 		}
 	}
-	return t.Overflow
+	return t.HasMoreWordsThanStored
 }
 
 // AffectsEveryRow reports whether a statement has no condition, or one that always
@@ -95,7 +95,7 @@ func (t *StatementWords) AffectsEveryRow() bool {
 			return rest == "true" && i+2 >= t.StoredWordCount || rest != "" && rest == t.WordAt(i+2) && i+3 >= t.StoredWordCount
 		}
 	}
-	return !t.Overflow
+	return !t.HasMoreWordsThanStored
 }
 
 // ParseWords returns the words of a statement.
@@ -131,7 +131,7 @@ func ParseWords(s string) (t StatementWords) {
 			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
 			}
 			if t.StoredWordCount == len(t.Words) {
-				t.Overflow = true
+				t.HasMoreWordsThanStored = true
 				return t
 			}
 			t.Words[t.StoredWordCount] = strings.ToLower(s[start:i])

@@ -3,13 +3,13 @@
 // time of a short process.
 package stack
 
-func init() { Grow() } // for the main goroutine, which compiles regular expressions of packages during initialization
+func init() { GrowToReservedBytes() } // for the main goroutine, which compiles regular expressions of packages during initialization
 
-// reservedStackBytes is the number of bytes that [Grow] reserves. Pages of them that are never used take no memory.
+// reservedStackBytes is the number of bytes that [GrowToReservedBytes] reserves. Pages of them that are never used take no memory.
 const reservedStackBytes = 100 << 10
 
-// Grow makes the stack of the calling goroutine large enough for judging an action.
-func Grow() { growStackReturningDummyByte(false) }
+// GrowToReservedBytes makes the stack of the calling goroutine large enough for judging an action.
+func GrowToReservedBytes() { growStackReturningDummyByte(false) }
 
 // growStackReturningDummyByte has a stack frame of [reservedStackBytes] bytes, so that calling it
 // enlarges the stack. Unless mustTouchFrame is set, it returns before it clears that frame.

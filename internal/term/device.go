@@ -93,8 +93,8 @@ func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
 // DiscardInput throws away what was typed and not read yet.
 func (d *Device) DiscardInput() error { return discardInput(d.In) }
 
-// resetSequence shows the cursor, ends bracketed paste and mouse reports, and goes back
-// to the ordinary screen.
+// resetSequence shows the cursor, turns off bracketed paste and mouse reports, and resets colors
+// and other text attributes.
 const resetSequence = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
 
 // ResetToLineMode brings a terminal back into the state that a line of text expects,
@@ -110,8 +110,9 @@ func (d *Device) ResetToLineMode() error {
 	return err
 }
 
-// SaveSettings notes the settings that [Device.Restore] brings back. Open does so too;
-// where several processes take turns, what counts is the start of the turn.
+// SaveSettings saves the terminal settings that [Device.Restore] brings back. Open calls it too. If
+// several processes use the terminal in turn, each calls it again when its turn begins, because
+// another process may have changed the settings when Open ran.
 func (d *Device) SaveSettings() error {
 	state, err := term.GetState(int(d.In.Fd()))
 	if err != nil {

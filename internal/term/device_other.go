@@ -15,4 +15,4 @@ func isForeground(*os.File) bool                  { return false }
 func isRaw(*os.File) bool                         { return true }
 func discardInput(*os.File) error                 { return errUnsupported }
 func setLineMode(*os.File) error                  { return errUnsupported }
-func setKeyMode(*os.File) error                   { return errUnsupported }
+func setCbreakMode(*os.File) error                { return errUnsupported }

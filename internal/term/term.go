@@ -1,5 +1,5 @@
-// Package term is what shield needs of a terminal: the device itself, which is
-// not standard input, and text that cannot lie about what it says.
+// Package term opens the user's terminal device, which need not be standard input, and escapes text
+// so that control characters and invisible characters cannot change what the user sees.
 package term
 
 import (
@@ -41,7 +41,7 @@ func EscapeControlAndInvisible(s string) string {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, "<0x%02X>", s[i])
 		// A stack of combining marks covers the lines around it.
-		case needsEscape(r), marks > maxCombiningMarks, marks > 0 && i == 0:
+		case needsEscape(r), marks > maxCombiningMarksPerLetter, marks > 0 && i == 0:
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		default:
 			b.WriteString(s[i : i+n])
@@ -51,11 +51,11 @@ func EscapeControlAndInvisible(s string) string {
 	return b.String()
 }
 
-// maxCombiningMarks is how many combining marks a letter may carry, as Vietnamese and
+// maxCombiningMarksPerLetter is how many combining marks a letter may carry, as Vietnamese and
 // Hebrew need them.
-const maxCombiningMarks = 3
+const maxCombiningMarksPerLetter = 3
 
-// needsEscape reports whether a character is not seen, or not as itself.
+// needsEscape reports whether a character is unprintable or invisible.
 func needsEscape(r rune) bool {
 	switch {
 	case !unicode.IsPrint(r):

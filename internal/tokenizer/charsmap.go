@@ -75,10 +75,9 @@ func (m *charsmap) writeReplaced(b *strings.Builder, char string) {
 	}
 }
 
-// lookup returns what replaces the shortest beginning of key that is in the
-// trie. A unit of the trie holds a label in its lowest byte, whether a value
-// follows in bit 8, and the offset of the next units above. A unit with the
-// highest bit set is a value.
+// lookup returns the replacement of the shortest prefix of key that is in the double-array trie. A
+// unit of the trie holds a label in its lowest byte, whether a value follows in bit 8, and the
+// offset of its child units in the bits above bit 8. A unit with the highest bit set is a value.
 func (m *charsmap) lookup(key string) ([]byte, bool) {
 	unit, at := m.trie[0], uint32(0)
 	for i := 0; i < len(key); i++ {

@@ -18,7 +18,7 @@ const (
 	maxTokenBytes                = 256     // bytes
 	initialVocabCapacity         = 8 << 10 // number of tokens for which memory is reserved at once
 	maxAddedTokens               = 4096    // added tokens
-	maxSequenceDepth             = 8       // nesting depth of sequences
+	maxNormalizerOrSplitterDepth = 8       // nesting depth of sequences
 	maxNormalizerOrSplitterSteps = 32      // in all sequences together
 )
 
@@ -141,7 +141,7 @@ func (v *vocabulary) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			t.id = int64(len(v.tokens))
 			err = t.readTextScorePair(dec)
 		} else {
-			err = t.readMember(dec)
+			err = t.readVocabObjectMember(dec)
 		}
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (v *vocabulary) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-func (t *token) readMember(dec *jsontext.Decoder) error {
+func (t *token) readVocabObjectMember(dec *jsontext.Decoder) error {
 	name, err := dec.ReadToken()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (t *token) readTextScorePair(dec *jsontext.Decoder) error {
 // buildTokenizer makes the tokenizer of shield's own model or of a foreign one.
 func (f *tokenizerFile) buildTokenizer(isUserSupplied bool) (*Tokenizer, error) {
 	t := &Tokenizer{}
-	known, ids, err := f.collectIDs(&t.idCount)
+	known, ids, err := f.collectIDs(&t.allTokenIDCount)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (f *tokenizerFile) buildTokenizer(isUserSupplied bool) (*Tokenizer, error) 
 		if own, err = newWordPiece(m, known, special); err == nil {
 			t.model = own
 			if isUserSupplied {
-				t.model = own.sugarmeModelOrSelf()
+				t.model = own.sugarmeModelIf64Bit()
 			}
 		}
 	case m.Type == "Unigram" && m.Vocab.isTextScorePairArray:

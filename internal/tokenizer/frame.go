@@ -53,9 +53,9 @@ func parseSpecialPrefixAndSuffix(raw jsontext.Value, ids map[string]int64, speci
 	}
 	switch f.Type {
 	case "BertProcessing", "RobertaProcessing":
-		prefix, err = parseTokenPair(f.Cls)
+		prefix, err = parseTokenAndIDPair(f.Cls)
 		if err == nil {
-			suffix, err = parseTokenPair(f.Sep)
+			suffix, err = parseTokenAndIDPair(f.Sep)
 		}
 	case "TemplateProcessing":
 		prefix, suffix, err = f.parseTemplate()
@@ -77,8 +77,8 @@ func parseSpecialPrefixAndSuffix(raw jsontext.Value, ids map[string]int64, speci
 	return prefix, suffix, markSpecialTokens(append(append([]int64(nil), prefix...), suffix...), ids, special)
 }
 
-// parseTokenPair reads a pair of token and id.
-func parseTokenPair(raw jsontext.Value) ([]int64, error) {
+// parseTokenAndIDPair reads a pair of token and id.
+func parseTokenAndIDPair(raw jsontext.Value) ([]int64, error) {
 	var pair []jsontext.Value
 	var id int64
 	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &id) != nil {

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A normalizer is one step of what a file does to a text before it is divided.
+// A normalizer applies the normalization of a tokenizer.json file, or one step of it, to a text
+// before the text is split into words.
 type normalizer func(text string) string
 
 type normalizerSection struct {
@@ -37,8 +38,9 @@ type normalizerSection struct {
 	Charsmap string `json:"precompiled_charsmap"`
 }
 
-// runNormalizerOnText runs a file's normalizer. A text that grows beyond maxUnnormalizedTextBytes is
-// returned as far as it came, which is too long in any case.
+// runNormalizerOnText normalizes a text as a tokenizer.json file specifies. Normalization stops
+// early if the text grows beyond maxUnnormalizedTextBytes; the incomplete result is also too long
+// for [Tokenizer.Encode].
 func runNormalizerOnText(n normalizer, text string) string {
 	return n(strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
@@ -53,7 +55,7 @@ func parseNormalizer(raw jsontext.Value) (normalizer, error) {
 }
 
 func parseNormalizerAtDepth(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
-	if *steps++; depth > maxSequenceDepth || *steps > maxNormalizerOrSplitterSteps {
+	if *steps++; depth > maxNormalizerOrSplitterDepth || *steps > maxNormalizerOrSplitterSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	var f normalizerSection
@@ -82,12 +84,12 @@ func parseNormalizerAtDepth(raw jsontext.Value, depth int, steps *int) (normaliz
 	case "BertNormalizer":
 		return f.newBERTNormalizer(), nil
 	case "Sequence":
-		return f.newSequence(depth, steps)
+		return f.newNormalizerSequence(depth, steps)
 	}
 	return nil, fmt.Errorf("type %.80q is not supported; supported are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Replace, Sequence, Strip and StripAccents", f.Type)
 }
 
-func (f *normalizerSection) newSequence(depth int, steps *int) (normalizer, error) {
+func (f *normalizerSection) newNormalizerSequence(depth int, steps *int) (normalizer, error) {
 	var all []normalizer
 	for _, raw := range f.Normalizers {
 		n, err := parseNormalizerAtDepth(raw, depth+1, steps)

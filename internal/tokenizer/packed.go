@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A packedHeader is the first line of a packed tokenizer, in JSON. The hash slots and the entries
+// A packedTokenizerHeader is the first line of a packed tokenizer, in JSON. The hash slots and the entries
 // of its [packedVocab] follow.
-type packedHeader struct {
+type packedTokenizerHeader struct {
 	VocabSize          int            `json:"size"`
 	PadTokenID         int64          `json:"pad"`
 	PrefixIDs          []int64        `json:"before"`
@@ -38,32 +38,32 @@ func Pack(data []byte) ([]byte, error) {
 	if !ok || err != nil {
 		return nil, errors.Join(err, errors.New("tokenizer.json: only a WordPiece tokenizer can be packed"))
 	}
-	p := packedHeader{t.idCount, t.padID, t.prefixIDs, t.suffixIDs, f.Normalizer, f.PreTokenizer, m.unknownID, m.continuationPrefix, m.maxTokenBytes, m.maxCharsPerWord, len(m.wordTable.hashSlots)}
+	p := packedTokenizerHeader{t.allTokenIDCount, t.padID, t.prefixIDs, t.suffixIDs, f.Normalizer, f.PreTokenizer, m.unknownID, m.continuationPrefix, m.maxTokenBytes, m.maxCharsPerWord, len(m.tokenTable.hashSlots)}
 	line, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Join([][]byte{line, []byte("\n"), []byte(m.wordTable.hashSlots), []byte(m.wordTable.entryBytes)}, nil), nil
+	return bytes.Join([][]byte{line, []byte("\n"), []byte(m.tokenTable.hashSlots), []byte(m.tokenTable.entryBytes)}, nil), nil
 }
 
 // OpenPacked opens what [Pack] has written, of which nothing is copied: a process
 // that tokenizes one text reads what that text needs.
 func OpenPacked(data string) (*Tokenizer, error) {
 	line, rest, _ := strings.Cut(data, "\n")
-	var p packedHeader
+	var p packedTokenizerHeader
 	if err := json.Unmarshal([]byte(line), &p); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", shortenDecodeError(err))
 	}
 	if p.HashSlotTableBytes <= 0 || p.HashSlotTableBytes > len(rest) || p.HashSlotTableBytes&(p.HashSlotTableBytes-1) != 0 {
 		return nil, errors.New("packed tokenizer: the file is truncated")
 	}
-	t := &Tokenizer{idCount: p.VocabSize, padID: p.PadTokenID, prefixIDs: p.PrefixIDs, suffixIDs: p.SuffixIDs}
+	t := &Tokenizer{allTokenIDCount: p.VocabSize, padID: p.PadTokenID, prefixIDs: p.PrefixIDs, suffixIDs: p.SuffixIDs}
 	var err, also error
 	t.normalize, err = parseNormalizer(p.Normalizer)
 	t.split, also = parseSplitter(p.Splitter)
 	if err = errors.Join(err, also); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", err)
 	}
-	t.model = &wordPiece{wordTable: packedVocab{rest[:p.HashSlotTableBytes], rest[p.HashSlotTableBytes:]}, continuationPrefix: p.ContinuationPrefix, continuationPrefixHash: hashText(emptyHash, p.ContinuationPrefix), maxTokenBytes: p.MaxTokenBytes, maxCharsPerWord: p.MaxCharsPerWord, unknownID: p.UnknownID}
+	t.model = &wordPiece{tokenTable: packedVocab{rest[:p.HashSlotTableBytes], rest[p.HashSlotTableBytes:]}, continuationPrefix: p.ContinuationPrefix, continuationPrefixHash: hashText(emptyTextHash, p.ContinuationPrefix), maxTokenBytes: p.MaxTokenBytes, maxCharsPerWord: p.MaxCharsPerWord, unknownID: p.UnknownID}
 	return t, nil
 }

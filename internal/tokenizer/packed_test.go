@@ -82,13 +82,13 @@ func TestWords(t *testing.T) {
 	for _, want := range tokens {
 		for cut := range len(want.text) + 1 {
 			prefix, text := want.text[:cut], want.text[cut:]
-			if id, ok := w.findID(hashText(emptyHash, want.text), prefix, text); !ok || id != want.id {
+			if id, ok := w.findID(hashText(emptyTextHash, want.text), prefix, text); !ok || id != want.id {
 				t.Errorf("%.10q and %.10q: %d, %v; want %d", prefix, text, id, ok, want.id)
 			}
 		}
 	}
 	for _, text := range []string{"", "b", "aa", "#a", strings.Repeat("x", maxTokenBytes-1)} {
-		if id, ok := w.findID(hashText(emptyHash, text), "", text); ok {
+		if id, ok := w.findID(hashText(emptyTextHash, text), "", text); ok {
 			t.Errorf("%.10q has the id %d", text, id)
 		}
 	}

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormalizeForShieldModels is the normaliser of shield's own models, for the text they were
-// trained on and for the text they judge alike. It works in one pass of
-// linear time and changes nothing the second time.
+// NormalizeForShieldModels normalizes the training texts and the input of shield's own models. It
+// works in one pass of linear time, and a second application changes nothing.
 //
-//   - Invalid UTF-8, control and format characters, private and unassigned
-//     code points are dropped, and so is whatever Unicode calls ignorable:
-//     "r\u200bm" reads "rm". What tag characters may spell is dropped too;
-//     decoding that is for the caller.
-//   - Compatibility forms become the plain ones, letters small, and marks
-//     without width of their own go: "ＣＵＲＬ" and "cürl" read "curl".
-//   - Chinese and Japanese ideographs, symbols such as emoji and everything
-//     above the basic plane are between spaces. A model knows few of them,
-//     and one unknown character turns the whole word around it into "unknown":
-//     "curl😀" would hide curl.
-//   - White space of any kind and length becomes one space, and none is left at
-//     either end.
+//   - It drops invalid UTF-8, control and format characters, private and
+//     unassigned code points, and code points that Unicode calls ignorable:
+//     "r\u200bm" becomes "rm". This includes tag characters; the caller decodes
+//     text that they hide.
+//   - It replaces compatibility forms by plain characters and upper-case letters
+//     by lower-case letters, and removes combining marks without width:
+//     "ＣＵＲＬ" and "cürl" become "curl".
+//   - It puts spaces around Chinese and Japanese ideographs, symbols such as
+//     emoji, and all characters above the basic plane. A model knows few of
+//     them, and one unknown character makes the whole word unknown: "curl😀"
+//     would hide curl.
+//   - It replaces each run of white space by one space, and removes white space
+//     at both ends.
 func NormalizeForShieldModels(text string) string {
 	i := normalizedASCIIPrefixLen(text)
 	if i == len(text) {
@@ -36,16 +36,17 @@ func NormalizeForShieldModels(text string) string {
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c >= utf8.RuneSelf {
-			return normalizeNonASCIIRest(text[i:], &w)
+			return finishNonASCIINormalization(text[i:], &w)
 		}
 		w.writeASCII(c)
 	}
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// normalizedASCIIPrefixLen returns the length of the beginning of text that [NormalizeForShieldModels]
-// leaves unchanged: ASCII characters without upper case, control characters and repeated spaces. A
-// space at the end of text is not included, since normalization removes it.
+// normalizedASCIIPrefixLen returns the length of the longest prefix of text that
+// [NormalizeForShieldModels] leaves unchanged. The prefix ends before the first upper-case letter,
+// control character, non-ASCII character or repeated space, and before a space at either end of
+// text.
 func normalizedASCIIPrefixLen(text string) int {
 	space := true
 	for i := 0; i < len(text); i++ {
@@ -85,12 +86,12 @@ func (w *singleSpaceWriter) writeSpace() {
 	}
 }
 
-// normalizeNonASCIIRest writes the rest of a text, from its first rune beyond ASCII, and
+// finishNonASCIINormalization writes the rest of a text, from its first rune beyond ASCII, and
 // returns all that was written.
 //
 // Composing last makes the result stable: Hangul syllables and the vowel signs
 // of Indic scripts, which have a width, come together again.
-func normalizeNonASCIIRest(unnormalizedRest string, w *singleSpaceWriter) string {
+func finishNonASCIINormalization(unnormalizedRest string, w *singleSpaceWriter) string {
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(unnormalizedRest, ""))
 	for _, r := range decomposed {
 		switch {

@@ -36,7 +36,7 @@ func parseSplitter(raw jsontext.Value) (splitter, error) {
 }
 
 func parseSplitterAtDepth(raw jsontext.Value, depth int, steps *int) (splitter, error) {
-	if *steps++; depth > maxSequenceDepth || *steps > maxNormalizerOrSplitterSteps {
+	if *steps++; depth > maxNormalizerOrSplitterDepth || *steps > maxNormalizerOrSplitterSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
@@ -55,7 +55,7 @@ func parseSplitterAtDepth(raw jsontext.Value, depth int, steps *int) (splitter, 
 		if f.Behavior != nil && *f.Behavior != "Isolated" {
 			return nil, fmt.Errorf("the splitter Punctuation with behavior %.80q is not supported; use Isolated", *f.Behavior)
 		}
-		return splitPunctuation, nil
+		return isolatePunctuationMarks, nil
 	case "Metaspace":
 		return newMetaspaceSplitter(&f)
 	case "Sequence":
@@ -124,8 +124,8 @@ func splitTextAtSpaces(dst []textPart, w textPart, alsoAtPunctuation bool) []tex
 	return dst
 }
 
-// splitPunctuation divides around each punctuation mark.
-func splitPunctuation(dst []textPart, w textPart) []textPart {
+// isolatePunctuationMarks divides around each punctuation mark.
+func isolatePunctuationMarks(dst []textPart, w textPart) []textPart {
 	start := 0
 	for i, r := range w.text {
 		if !isPunctuation(r) {
@@ -177,11 +177,11 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 		}
 		first := w.atTextStart
 		for apart && text != "" {
-			next := strings.Index(text[len(prefixOrEmpty(text, mark)):], mark)
+			next := strings.Index(text[len(prefixIfPresent(text, mark)):], mark)
 			if next < 0 {
 				break
 			}
-			next += len(prefixOrEmpty(text, mark))
+			next += len(prefixIfPresent(text, mark))
 			dst = append(dst, textPart{text[:next], first})
 			text, first = text[next:], false
 		}
@@ -189,8 +189,8 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 	}, nil
 }
 
-// prefixOrEmpty returns prefix if text begins with it, else "".
-func prefixOrEmpty(text, prefix string) string {
+// prefixIfPresent returns prefix if text begins with it, else "".
+func prefixIfPresent(text, prefix string) string {
 	if strings.HasPrefix(text, prefix) {
 		return prefix
 	}

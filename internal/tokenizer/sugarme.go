@@ -23,14 +23,14 @@ type sugarmeWordPiece struct {
 	maxCharsPerWord int
 }
 
-// sugarmeModelOrSelf returns a model that divides words by the library sugarme/tokenizer.
+// sugarmeModelIf64Bit returns a model that divides words by the library sugarme/tokenizer.
 // The library gets the vocabulary that this package has read, since the library's own reader
 // ignores the prefix of tokens within a word.
-func (w *wordPiece) sugarmeModelOrSelf() wordModel {
+func (w *wordPiece) sugarmeModelIf64Bit() wordModel {
 	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
 	const unknown = "\xff"
 	vocab := library.Vocab{}
-	for text, id := range w.wordTable.allTokens() {
+	for text, id := range w.tokenTable.allTokens() {
 		vocab[text] = int(id)
 	}
 	vocab[unknown] = int(w.unknownID)

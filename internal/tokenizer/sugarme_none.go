@@ -2,5 +2,5 @@
 
 package tokenizer
 
-// sugarmeModelOrSelf returns the model itself: the library needs integers of 64 bits.
-func (w *wordPiece) sugarmeModelOrSelf() wordModel { return w }
+// sugarmeModelIf64Bit returns the model itself: the library needs integers of 64 bits.
+func (w *wordPiece) sugarmeModelIf64Bit() wordModel { return w }

@@ -1,43 +1,48 @@
-// Package tokenizer turns text into the numbers that a classifier model reads, as a tokenizer.json
-// file of HuggingFace's says: WordPiece as BERT has it, and SentencePiece's Unigram as DeBERTa-v3,
-// T5 and XLM-R have it.
+// Package tokenizer turns text into the token IDs that a classifier model reads, as a
+// tokenizer.json file of HuggingFace specifies: WordPiece as in BERT, and SentencePiece's Unigram
+// as in DeBERTa-v3, T5 and XLM-R.
 //
-// The text is hostile, and the file may be. Hence three departures from HuggingFace's own library:
+// The text is untrusted, and the file can be. So the package differs from HuggingFace's own
+// library:
 //
-//   - No text makes a special token. "[SEP]" in a text is five characters, never
-//     the mark that ends one: a text cannot close itself and open another.
-//   - The file's truncation and padding are ignored. Text beyond [MaxNormalizedTextBytes] is
-//     [ErrTooLong], never truncated silently.
+//   - No text becomes a special token. "[SEP]" in a text is five characters, never
+//     the separator token: a text cannot end itself and begin another text.
+//   - The file's truncation and padding are ignored. Normalized text beyond
+//     [MaxNormalizedTextBytes] is [ErrTooLong], never truncated silently.
 //   - A file without normalizer is used with [NormalizeForShieldModels].
 //
 // # Own code or library
 //
-// [OpenBuiltinTokenizer] is for the model that comes with shield, and [OpenUserSuppliedTokenizer] for one
-// that a user names. There, words of WordPiece are divided by github.com/sugarme/tokenizer v0.3.0;
-// reading the file, normalizing and splitting into words, and Unigram, are this package's own in
-// both cases. That was decided by measurement, on HuggingFace's ids of 2,401 texts for a model of
-// each kind and on the time of 1,000 real actions of 255 kB together:
+// [OpenBuiltinTokenizer] opens the tokenizer of shield's built-in model, and
+// [OpenUserSuppliedTokenizer] that of a model that a user configures. For a user's WordPiece model,
+// github.com/sugarme/tokenizer v0.3.0 splits each word into tokens. This package itself reads the
+// file, normalizes the text, splits it into words, and runs Unigram, for both kinds of models. The
+// choice rests on a measurement: HuggingFace's token IDs of 2,401 texts for a model of each kind,
+// and the time for 1,000 real actions of 255 kB together. In the table, "by word" means that
+// sugarme got single words, and "whole" that it got the whole text:
 //
-//	                            ids that agree          time
-//	WordPiece, own              2,401 of 2,401          19 ms
-//	WordPiece, sugarme by word  2,401 of 2,401         137 ms
-//	WordPiece, sugarme whole    2,401 (prepared text)  353 ms
-//	Unigram, own                2,322 (see below)       34 ms
-//	Unigram, sugarme by word    2,399                  136 ms
-//	Unigram, sugarme whole      2,139, 46 panics     9,683 ms
+//	                            ids that agree            time
+//	WordPiece, own              2,401 of 2,401            19 ms
+//	WordPiece, sugarme by word  2,401 of 2,401           137 ms
+//	WordPiece, sugarme whole    2,401 (normalized text)  353 ms
+//	Unigram, own                2,322 (see below)         34 ms
+//	Unigram, sugarme by word    2,399                    136 ms
+//	Unigram, sugarme whole      2,139, 46 panics       9,683 ms
 //
-// The 79 texts where our Unigram differs, on purpose, hold the names of special tokens; sugarme
-// makes those tokens of them, so that a text could close itself. It also prefers long tokens to
-// likely ones, misses those above 20 bytes (5 of the 1,000 actions got other ids), searches the
-// whole vocabulary at each word and keeps the words it was given in memory. Its normalizers panic
-// on decomposed accents, can end the process by log.Fatal, which nothing recovers from, and ignore
-// the patterns of DeBERTa-v3's. It ignores continuing_subword_prefix when it reads a file.
+// The 79 texts for which this package's Unigram differs on purpose contain the names of special
+// tokens. sugarme turns these names into special tokens, so that a text could end itself. sugarme's
+// Unigram also prefers long tokens to likely tokens, misses tokens above 20 bytes (5 of the 1,000
+// actions got other IDs), searches the whole vocabulary for each word, and keeps all words in
+// memory. Its normalizers panic on decomposed accents, can end the process by log.Fatal, and ignore
+// the patterns of DeBERTa-v3's normalizers. sugarme ignores continuing_subword_prefix when it reads
+// a file.
 //
-// For WordPiece the difference is small beside the model itself: with the model of this test, 0.7
-// MB, the 1,000 actions take 0.56 s instead of 0.50 s, with that of shield the same time. It is not
-// small for text made to be slow: a word of 100 letters costs up to 5,050 look-ups. Hence a text
-// that would take more than maxVocabLookupsPerText of them, 0.16 s, is [ErrTooLong] there; the most that
-// any of 57,000 real actions takes is 46,401, a tenth of that.
+// For WordPiece, the time of sugarme is small beside that of the model: with the 0.7 MB model of
+// this test, the 1,000 actions take 0.56 s instead of 0.50 s, and with shield's model the same
+// time. But a crafted text can be slow: a word of 100 letters costs up to 5,050 vocabulary
+// look-ups. So for a user's WordPiece model, a text that needs more than maxVocabLookupsPerText
+// look-ups (0.16 s) is [ErrTooLong]. The maximum of 57,000 real actions is 46,401 look-ups, a tenth
+// of that limit.
 package tokenizer
 
 import (
@@ -50,9 +55,9 @@ import (
 // bytes.
 const MaxNormalizedTextBytes = 64 << 10
 
-// maxUnnormalizedTextBytes is the length of a text, in bytes, beyond which it is not prepared
-// either. Preparing may shorten a text, but honest text does not have four
-// times as many invisible characters as others.
+// maxUnnormalizedTextBytes is the maximum length in bytes of a text before normalization; a longer
+// text is [ErrTooLong]. Normalization can shorten a text, but an ordinary text does not lose three
+// quarters of its bytes as invisible characters.
 const maxUnnormalizedTextBytes = 4 * MaxNormalizedTextBytes
 
 // ErrTooLong means that a text was too long to be read to its end.
@@ -60,13 +65,13 @@ var ErrTooLong = errors.New("text is too long for the tokenizer")
 
 // A Tokenizer splits text into tokens as a tokenizer.json file specifies. Goroutines may share it.
 type Tokenizer struct {
-	idCount   int
-	padID     int64
-	normalize normalizer // nil means [NormalizeForShieldModels]
-	split     splitter
-	model     wordModel
-	prefixIDs []int64
-	suffixIDs []int64
+	allTokenIDCount int
+	padID           int64
+	normalize       normalizer // nil means [NormalizeForShieldModels]
+	split           splitter
+	model           wordModel
+	prefixIDs       []int64
+	suffixIDs       []int64
 }
 
 // A wordModel divides one word into tokens.
@@ -106,7 +111,7 @@ func openTokenizer(data []byte, isUserSupplied bool) (t *Tokenizer, err error) {
 
 // VocabSize returns 1 + the largest id, which is how many rows the model's table of
 // embeddings needs.
-func (t *Tokenizer) VocabSize() int { return t.idCount }
+func (t *Tokenizer) VocabSize() int { return t.allTokenIDCount }
 
 // PadID returns the id that fills up short texts among longer ones: the one
 // that the file names, or 0.

@@ -11,8 +11,8 @@ import (
 // token.
 const unkPenalty = 10
 
-// A unigram divides a word where the sum of its tokens' scores is largest.
-// Consecutive unknown characters are one unknown token.
+// A unigram splits a word into the tokens whose scores have the largest sum. Consecutive unknown
+// characters become one unknown token.
 type unigram struct {
 	tokenIDs                 map[string]int64
 	scores                   []float64 // by id
@@ -63,9 +63,9 @@ func byteTokenIDs(known map[string]int64, special map[string]bool) *[256]int64 {
 	return &out
 }
 
-// A bestPath is the best way to an end: the token that leads there, where it begins,
-// and the sum of the scores so far.
-type bestPath struct {
+// A bestTokenizationToOffset is the best split of the first bytes of a word into tokens: the ID and start of the
+// last token, and the sum of the scores of all tokens.
+type bestTokenizationToOffset struct {
 	score          float64
 	lastTokenStart int32 // or -1
 	lastTokenID    int32
@@ -74,7 +74,7 @@ type bestPath struct {
 // appendTokens follows HuggingFace's order of additions and comparisons, so that equal
 // sums are decided equally.
 func (u *unigram) appendTokens(dst []int64, word string) []int64 {
-	best := make([]bestPath, len(word)+1)
+	best := make([]bestTokenizationToOffset, len(word)+1)
 	for i := range best {
 		best[i].lastTokenStart = -1
 	}
@@ -118,8 +118,8 @@ func (u *unigram) appendTokens(dst []int64, word string) []int64 {
 	return dst
 }
 
-func (s *bestPath) keepBetter(score float64, start int, id int64) {
+func (s *bestTokenizationToOffset) keepBetter(score float64, start int, id int64) {
 	if s.lastTokenStart < 0 || score > s.score {
-		*s = bestPath{score, int32(start), int32(id)}
+		*s = bestTokenizationToOffset{score, int32(start), int32(id)}
 	}
 }

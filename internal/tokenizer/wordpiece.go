@@ -9,7 +9,7 @@ import (
 // A wordPiece divides a word into the longest tokens, from its beginning on. A
 // word that leaves a rest is one unknown token as a whole.
 type wordPiece struct {
-	wordTable              packedVocab
+	tokenTable             packedVocab
 	continuationPrefix     string // prefix of tokens that continue a word
 	continuationPrefixHash uint32 // its hash
 	maxTokenBytes          int    // bytes of the longest token
@@ -17,7 +17,8 @@ type wordPiece struct {
 	unknownID              int64
 }
 
-// newWordPiece returns the model of a vocabulary whose ids are known.
+// newWordPiece returns the WordPiece model in a model file. known maps each token to its ID. Tokens
+// in special are never found in a text.
 func newWordPiece(m *modelSection, known map[string]int64, special map[string]bool) (*wordPiece, error) {
 	unk, prefix := "[UNK]", "##"
 	w := &wordPiece{maxCharsPerWord: 100}
@@ -40,7 +41,7 @@ func newWordPiece(m *modelSection, known map[string]int64, special map[string]bo
 	if w.unknownID, ok = known[unk]; !ok {
 		return nil, fmt.Errorf("the unknown token %.80q is not in the vocabulary", unk)
 	}
-	w.continuationPrefix, w.continuationPrefixHash = prefix, hashText(emptyHash, prefix)
+	w.continuationPrefix, w.continuationPrefixHash = prefix, hashText(emptyTextHash, prefix)
 	spelled := make([]token, 0, len(m.Vocab.tokens))
 	for _, t := range m.Vocab.tokens {
 		if t.text != unk && !special[t.text] {
@@ -48,7 +49,7 @@ func newWordPiece(m *modelSection, known map[string]int64, special map[string]bo
 			w.maxTokenBytes = max(w.maxTokenBytes, len(t.text))
 		}
 	}
-	w.wordTable = newPackedVocab(spelled)
+	w.tokenTable = newPackedVocab(spelled)
 	return w, nil
 }
 
@@ -57,7 +58,7 @@ func (w *wordPiece) appendTokens(dst []int64, word string) []int64 {
 	if len(word) > w.maxCharsPerWord && utf8.RuneCountInString(word) > w.maxCharsPerWord {
 		return append(dst, w.unknownID)
 	}
-	prefix, begun := "", emptyHash
+	prefix, begun := "", emptyTextHash
 	for word != "" {
 		id, n := w.longestToken(prefix, begun, word)
 		if n == 0 {
@@ -83,7 +84,7 @@ func (w *wordPiece) longestToken(prefix string, h uint32, word string) (id int64
 		if end < len(word) && !utf8.RuneStart(word[end]) {
 			continue
 		}
-		if id, ok := w.wordTable.findID(hashes[end-1], prefix, word[:end]); ok {
+		if id, ok := w.tokenTable.findID(hashes[end-1], prefix, word[:end]); ok {
 			return id, end
 		}
 	}

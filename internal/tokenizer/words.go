@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// A packedVocab is the vocabulary of a WordPiece model, laid out to be looked up where it
-// lies: a hash table with open addresses, whose slots say where in texts an entry
-// begins. An entry is its id and its length less 1 in four bytes, and its text.
+// A packedVocab is the vocabulary of a WordPiece model in two strings that are used without
+// parsing: a hash table with open addressing, and the entries at the offsets in the table. An entry
+// is four bytes with the token's ID and the length of its text minus 1, followed by the text.
 type packedVocab struct {
-	hashSlots  string // four bytes each, a power of two of them; 0 is empty, otherwise 1 + the beginning
+	hashSlots  string // hash table of 4-byte slots, whose number is a power of two; a slot is 0 if empty, else 1 + an offset in entryBytes
 	entryBytes string
 }
 
@@ -20,7 +20,7 @@ func newPackedVocab(tokens []token) packedVocab {
 	slots, texts := make([]byte, 4*size), make([]byte, 0, 16*len(tokens))
 	for i := range tokens {
 		t := &tokens[i]
-		at := hashText(emptyHash, t.text)
+		at := hashText(emptyTextHash, t.text)
 		for binary.LittleEndian.Uint32(slots[4*(at&uint32(size-1)):]) != 0 {
 			at++
 		}
@@ -31,7 +31,8 @@ func newPackedVocab(tokens []token) packedVocab {
 	return packedVocab{string(slots), string(texts)}
 }
 
-// findID returns the id of the token that is prefix and text, whose hash is at.
+// findID returns the ID of the token whose text is prefix followed by text. tokenHash is the
+// token's hash [hashText].
 func (w *packedVocab) findID(tokenHash uint32, prefix, text string) (id int64, ok bool) {
 	mask := uint32(len(w.hashSlots)/4 - 1)
 	for {
@@ -67,8 +68,8 @@ func (w *packedVocab) allTokens() iter.Seq2[string, int64] {
 	}
 }
 
-// emptyHash is the hash of nothing.
-const emptyHash uint32 = 2166136261
+// emptyTextHash is the hash of nothing.
+const emptyTextHash uint32 = 2166136261
 
 // hashText continues the FNV-1a hash h (32 bits) with a text.
 func hashText(h uint32, text string) uint32 {

@@ -1,5 +1,5 @@
-// Package unpacked keeps what the program carries compressed in a cache folder, unpacked, so that a start need not
-// unpack it again.
+// Package unpacked decompresses files that are embedded in the program into a cache folder, so that
+// later starts need not decompress them again.
 package unpacked
 
 import (
@@ -23,20 +23,19 @@ var errChanged = errors.New("the unpacked file was changed; delete the folder wi
 
 // A File is one file that the program carries.
 type File struct {
-	Name           string                 // file name in the cache folder, after the first digits of Sum and a hyphen
+	Name           string                 // file name in the cache folder, after the first digits of UnpackedSHA256 and a hyphen
 	UnpackedBytes  int64                  // in bytes
 	UnpackedSHA256 string                 // SHA-256 of the content, in hex
 	Unpack         func() ([]byte, error) // returns the content; it need not check size and sum
 }
 
-// Extract returns the path of the file in dir, a cache folder, and unpacks it if it is missing. Processes can call it
-// at the same time.
+// Extract returns the path of the file in dir, a cache folder, and unpacks it if it is missing.
+// Processes can call it at the same time.
 //
-// An unpacked file is hashed while it is written. Later it is recognised by
-// name, size and owner, and by a folder that no other user can write to:
-// hashing 35 MB at each start would take longer than loading the model. Every
-// policy denies agents the folder, and links and folders in place of its
-// parents; another process of its owner can change shield itself.
+// An unpacked file is hashed when it is written. Later, Extract only checks the file's name, size
+// and owner, and that no other user can write to the folder: hashing 35 MB at each start would take
+// longer than loading the model. Every policy forbids agents to change the folder or to replace its
+// parents by links or other folders. Any other process of the user could change shield itself.
 func (f *File) Extract(dir string) (string, error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("unpack to %s: %w", dir, err) }
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -63,9 +62,9 @@ func (f *File) Extract(dir string) (string, error) {
 	return path, nil
 }
 
-// Read returns the content, in memory that is not Go's if it can be mapped from dir, and that stays as long as the
-// process. dir is as for [File.Extract]; if it is "" or cannot be used, or the file there has another content, the
-// content is unpacked in memory.
+// Read returns the file's content. It maps the unpacked file in dir, the cache folder of
+// [File.Extract], into memory outside the Go heap until the process ends. If dir is "" or cannot be
+// used, or the unpacked file has other content, Read decompresses the content into memory.
 func (f *File) Read(dir string) ([]byte, error) {
 	if dir != "" {
 		if path, err := f.Extract(dir); err == nil {
@@ -127,7 +126,8 @@ func (f *File) write(dir, path string) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	// Linux 6.18 maps as much at once as was written at once, and counts all of it as resident.
+	// The writes are small: Linux 6.18 maps a file later in blocks of the size of each write, and
+	// counts a whole block as resident memory even if only a part of it is used.
 	for part := range slices.Chunk(data, 64<<10) {
 		if _, err = tmp.Write(part); err != nil {
 			break

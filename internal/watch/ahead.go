@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Host is an agent host whose hook events are handled before the rest of shield is initialized.
+// An AgentHost is an agent host whose hook events are handled before the rest of shield is initialized.
 // DeferToHostPermissionsJSON is the response, one JSON text, that leaves an action to the host's own
 // permissions; the action's id replaces [ActionIDPlaceholder] in it.
 type AgentHost struct{ Name, DeferToHostPermissionsJSON string }
@@ -38,9 +38,9 @@ var AgentHosts = []AgentHost{
 	{"windsurf", `{}`},
 }
 
-// JudgeAllowAnswerLine returns the judge's answer line that allows an action and leaves it to the
-// host's own permissions. deferToHostJSON is the response for the host.
-func JudgeAllowAnswerLine(hookResponseJSON string) string {
+// FormatJudgeAllowAnswerLine returns the judge's answer line that allows an action and leaves it to the
+// host's own permissions. hookResponseJSON is the response for the host.
+func FormatJudgeAllowAnswerLine(hookResponseJSON string) string {
 	return `{"allow":true,"failed":false,"answer":` + hookResponseJSON + "}\n"
 }
 
@@ -53,7 +53,7 @@ func deferToHostResponse(hostName string, got judgeReply) (answer string, judgeD
 		return "", false
 	}
 	neutral, line := AgentHosts[i].DeferToHostPermissionsJSON, string(got.line)
-	if begin, end, names := strings.Cut(JudgeAllowAnswerLine(neutral), ActionIDPlaceholder); names {
+	if begin, end, names := strings.Cut(FormatJudgeAllowAnswerLine(neutral), ActionIDPlaceholder); names {
 		id, begins := strings.CutPrefix(line, begin)
 		id, ends := strings.CutSuffix(id, end)
 		if !begins || !ends || id == "" || strings.ContainsFunc(id, isEscapedInID) {
@@ -61,7 +61,7 @@ func deferToHostResponse(hostName string, got judgeReply) (answer string, judgeD
 		}
 		neutral = strings.Replace(neutral, ActionIDPlaceholder, id, 1)
 	}
-	if line != JudgeAllowAnswerLine(neutral) {
+	if line != FormatJudgeAllowAnswerLine(neutral) {
 		return "", false
 	}
 	return neutral + "\n", true
@@ -87,7 +87,7 @@ func isInstalledHookCommand(args []string) bool {
 	if len(args) == 2 {
 		return true
 	}
-	if isInProcessHookCommand(args) {
+	if isHookCommandJudgingInProcess(args) {
 		args = args[:4]
 	}
 	if len(args) != 4 || args[2] != "--timeout" {
@@ -97,8 +97,8 @@ func isInstalledHookCommand(args []string) bool {
 	return err == nil
 }
 
-// isInProcessHookCommand reports whether an installed command line judges in its own process.
-func isInProcessHookCommand(args []string) bool {
+// isHookCommandJudgingInProcess reports whether an installed command line judges in its own process.
+func isHookCommandJudgingInProcess(args []string) bool {
 	return len(args) == 5 && args[4] == "--"+JudgeInProcessFlagName || len(args) == 6 && args[4] == "--"+HookShellPIDFlagName && ParseInvokerPID(args) != 0
 }
 

@@ -32,9 +32,9 @@ func init() {
 		parent = os.Getppid()
 	}
 	dial := func() ServiceCall {
-		return DialService(peer.StateFolder(os.Getenv), peer.Question{AskingProgramPath: program, Dir: dir, Parent: parent, AskingProgramArgs: args, Environ: os.Environ()})
+		return DialService(peer.StateFolder(os.Getenv), peer.Question{AskingProgramPath: program, AskingProcessWorkingDir: dir, AskingProcessParentPID: parent, AskingProgramArgs: args, Environ: os.Environ()})
 	}
-	if isInProcessHookCommand(os.Args[1:]) {
+	if isHookCommandJudgingInProcess(os.Args[1:]) {
 		ask := dial()
 		if ask == nil {
 			return
@@ -44,7 +44,7 @@ func init() {
 	eventWatchFromPackageInit = StartEventWatch(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
 	eventWatchFromPackageInit.signalsDuringInit = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup, SIGHUP stays ignored
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signal.Notify(eventWatchFromPackageInit.signalsDuringInit, ends...)
@@ -94,8 +94,8 @@ func startJudge(program string, args []string) (*Judge, error) {
 		return nil, err
 	}
 	defer answer.Close()
-	// Unlike os.StartProcess, which tries out first how this system can wait for
-	// a process: nothing waits for this one.
+	// ForkExec is faster than os.StartProcess, which first tests how this system can wait for a
+	// process. shield does not wait for this process.
 	pid, err := syscall.ForkExec(program, append([]string{"shield"}, args...), &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{question.Fd(), answer.Fd(), os.Stderr.Fd()},
 	})

@@ -7,37 +7,39 @@ import (
 	"sync"
 )
 
-// HookScriptOutput writes the output of shield as lines for the shell script of an installed hook. The
+// HookScriptLineWriter writes the output of shield as lines for the shell script of an installed hook. The
 // script prints a line that begins with "!" on standard error. A line with an exit status and a
 // JSON object is the answer: the script prints the object on standard output and exits with the
 // status.
-type HookScriptOutput struct {
+type HookScriptLineWriter struct {
 	mu                 sync.Mutex
 	output             io.Writer
 	bufferedHookAnswer bytes.Buffer
 	partialErrorLine   []byte // the end of the error output that has no line feed yet
 }
 
-// NewHookScriptOutput returns lines that are written to w.
-func NewHookScriptOutput(w io.Writer) *HookScriptOutput { return &HookScriptOutput{output: w} }
+// NewHookScriptLineWriter returns a HookScriptLineWriter that writes its lines to w.
+func NewHookScriptLineWriter(w io.Writer) *HookScriptLineWriter {
+	return &HookScriptLineWriter{output: w}
+}
 
 // Stdout is standard output.
-func (l *HookScriptOutput) Stdout() io.Writer { return writerFunc(l.writeOut) }
+func (l *HookScriptLineWriter) Stdout() io.Writer { return writerFunc(l.writeOut) }
 
 // Stderr is standard error.
-func (l *HookScriptOutput) Stderr() io.Writer { return writerFunc(l.writeErr) }
+func (l *HookScriptLineWriter) Stderr() io.Writer { return writerFunc(l.writeErr) }
 
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func (l *HookScriptOutput) writeOut(p []byte) (int, error) {
+func (l *HookScriptLineWriter) writeOut(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bufferedHookAnswer.Write(p)
 }
 
-func (l *HookScriptOutput) writeErr(p []byte) (int, error) {
+func (l *HookScriptLineWriter) writeErr(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.partialErrorLine = append(l.partialErrorLine, p...)
@@ -50,7 +52,7 @@ func (l *HookScriptOutput) writeErr(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (l *HookScriptOutput) writeErrorLines(text []byte) error {
+func (l *HookScriptLineWriter) writeErrorLines(text []byte) error {
 	var b bytes.Buffer
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		b.WriteByte('!')
@@ -61,9 +63,9 @@ func (l *HookScriptOutput) writeErrorLines(text []byte) error {
 	return err
 }
 
-// WriteAnswerAndExitStatus writes what is left, and the answer with an exit status. An answer of several lines
-// is none.
-func (l *HookScriptOutput) WriteAnswerAndExitStatus(exitStatus int) error {
+// WriteAnswerAndExitStatus writes the incomplete last line of the error output, and then one line
+// with the exit status and the answer. The hook script accepts only an answer of one line.
+func (l *HookScriptLineWriter) WriteAnswerAndExitStatus(exitStatus int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.partialErrorLine) > 0 {

@@ -8,13 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long the reader of an answer is waited for before it is taken to be stopped, how
-// often it is continued then, and for how long.
+// Time limits for the process that reads the answer from the pipe: the wait after which that
+// process counts as stopped, the interval between the SIGCONT signals that are then sent to it, and
+// the maximum wait for its exit.
 const (
 	maxWaitBeforeSIGCONT     = 200 * time.Millisecond
 	sigcontInterval          = 20 * time.Millisecond
 	maxWaitForPipeReaderExit = time.Minute
-	maxWaitForHookShellExit  = 2 * time.Second // for the shell that the host waits for, once its reader has ended
+	maxWaitForHookShellExit  = 2 * time.Second // for the exit of the shell that the host waits for, after the reader of the pipe has exited
 )
 
 // WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it

@@ -26,21 +26,26 @@ import (
 // Limits of forwarded data, in bytes.
 const (
 	MaxEventBytes  = 4 << 20
-	MaxAnswerBytes = 2 * MaxEventBytes // it may hold the event's result
+	MaxAnswerBytes = 2 * MaxEventBytes // an answer may contain the tool result that the event holds
 )
 
 // How long after a hook's deadline each process waits for another: the judge for the verdict due at
 // the deadline, the watchdog for the judge, and the finished judge for the watchdog to exit.
 const (
-	JudgeGraceAfterDeadline        = time.Second
-	WatchdogGraceAfterDeadline     = 2 * time.Second
-	WatchdogKillDelayAfterDeadline = 4 * time.Second
+	JudgeGraceAfterHookDeadline        = time.Second
+	WatchdogGraceAfterHookDeadline     = 2 * time.Second
+	WatchdogKillDelayAfterHookDeadline = 4 * time.Second
 )
 
-// [JudgeFlagName] marks a process as the judge that its watchdog started. With [HookShellPIDFlagName],
-// shield judges in the process that an installed command line started, whose shell has the PID that
-// follows the flag, and answers in [HookScriptOutput]. Older versions installed [JudgeInProcessFlagName]: shield
-// judges in the process that the host waits for, limited by timeout(1).
+// Flags of the processes that judge an action. [JudgeFlagName] marks the judge process that a
+// watchdog started.
+//
+// [HookShellPIDFlagName] is in the hook commands that shield installs now: the process that the
+// command starts judges the action, and answers in the format of [HookScriptLineWriter]. The flag's
+// value is the PID of the shell that runs the command.
+//
+// [JudgeInProcessFlagName] is in the hook commands that older versions installed: the process that
+// the host waits for judges the action, and timeout(1) limits its time.
 const (
 	JudgeFlagName          = "judge"
 	JudgeInProcessFlagName = "alone"
@@ -71,8 +76,8 @@ type Judge struct {
 
 // Ask sends an event to the judge and returns its answer line. parent is the PID of the asking
 // process: the host or its shell.
-func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
-	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(parent) + "}\n")
+func (j *Judge) Ask(event []byte, invokerPID int) (line []byte, err error) {
+	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(invokerPID) + "}\n")
 	if _, err := j.In.Write(append(question, event...)); err != nil {
 		return nil, fmt.Errorf("hook: the second shield process ended before it read the call: %w; run 'shield doctor'", err)
 	}
@@ -103,8 +108,9 @@ const ServiceAnswerTimeout = 200 * time.Millisecond
 // ok is false if a judge must answer instead.
 type ServiceCall func(event []byte) (line []byte, ok bool)
 
-// StartEventWatch sends the event read from in to the service that dial finds, or else to a judge that start
-// starts. parent is the PID of the asking process. It does not block.
+// StartEventWatch sends the event read from in to the service that dialService connects to, or else
+// to a judge that startJudge starts. invokerPID is the PID of the asking process. StartEventWatch
+// does not block.
 func StartEventWatch(in io.Reader, invokerPID int, dialService func() ServiceCall, startJudge func() (*Judge, error)) *EventWatch {
 	w := &EventWatch{replies: make(chan judgeReply, 1), invokerPID: invokerPID}
 	go func() {
@@ -170,19 +176,19 @@ func DialService(state string, q peer.Question) ServiceCall {
 		return nil
 	}
 	return func(event []byte) ([]byte, bool) {
-		q.Input = event
+		q.AskingProcessStdin = event
 		answer, err := line.Ask(&q, ServiceAnswerTimeout)
-		return answer.Output, err == nil && answer.Decided
+		return answer.CommandStdout, err == nil && answer.ServiceDecided
 	}
 }
 
 // ErrEventIncomplete is the error for an event without an end.
 var ErrEventIncomplete = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
-// WaitForJudgeAnswer returns the judge's answer line, at the latest [WatchdogGraceAfterDeadline] after the hook's deadline. If ctx ends,
+// WaitForJudgeAnswer returns the judge's answer line, at the latest [WatchdogGraceAfterHookDeadline] after the hook's deadline. If ctx ends,
 // the judge has a second to withdraw a question from the screen.
 func (w *EventWatch) WaitForJudgeAnswer(ctx context.Context, deadline time.Duration) (line []byte, err error) {
-	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+WatchdogGraceAfterDeadline)
+	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+WatchdogGraceAfterHookDeadline)
 	defer unread.Stop()
 	defer late.Stop()
 	ended, interrupted := ctx.Done(), false
@@ -209,12 +215,12 @@ func (w *EventWatch) WaitForJudgeAnswer(ctx context.Context, deadline time.Durat
 		}
 		interrupted = true
 		w.closeJudgeInput()
-		late.Reset(JudgeGraceAfterDeadline)
+		late.Reset(JudgeGraceAfterHookDeadline)
 	}
 }
 
-// ReleaseOrKillJudge releases the judge; a judge that has not answered is killed.
-func (w *EventWatch) ReleaseOrKillJudge(hasJudgeAnswered bool) {
+// CloseInputAndKillUnlessAnswered releases the judge; a judge that has not answered is killed.
+func (w *EventWatch) CloseInputAndKillUnlessAnswered(hasJudgeAnswered bool) {
 	w.closeJudgeInput()
 	if judge := w.judge.Load(); judge != nil && !hasJudgeAnswered {
 		judge.Kill()

@@ -69,11 +69,11 @@ func TestSettled(t *testing.T) {
 	for _, h := range AgentHosts {
 		neutral := strings.Replace(h.DeferToHostPermissionsJSON, ActionIDPlaceholder, "call_1", 1)
 		want := neutral + "\n"
-		if answer, ok := deferToHostResponse(h.Name, judgeReply{line: []byte(JudgeAllowAnswerLine(neutral))}); answer != want || !ok {
+		if answer, ok := deferToHostResponse(h.Name, judgeReply{line: []byte(FormatJudgeAllowAnswerLine(neutral))}); answer != want || !ok {
 			t.Errorf("%s: %q, %v; want %q", h.Name, answer, ok, want)
 		}
 	}
-	neutral := JudgeAllowAnswerLine("{}")
+	neutral := FormatJudgeAllowAnswerLine("{}")
 	for _, tt := range []struct {
 		host, line string
 		err        error
@@ -87,21 +87,21 @@ func TestSettled(t *testing.T) {
 		{"claude-code", `{"allow":true,"failed":true,"answer":{}}` + "\n", nil},
 		{"claude-code", `{"allow":false,"failed":false,"answer":{}}` + "\n", nil},
 		{"claude-code", `{"allow":true,"failed":false,"answer":{},"reason":"x"}` + "\n", nil},
-		{"claude-code", JudgeAllowAnswerLine(`{"hookSpecificOutput":{"permissionDecision":"allow"}}`), nil},
-		{"claude-code", JudgeAllowAnswerLine(`{"permission":"allow"}`), nil},
+		{"claude-code", FormatJudgeAllowAnswerLine(`{"hookSpecificOutput":{"permissionDecision":"allow"}}`), nil},
+		{"claude-code", FormatJudgeAllowAnswerLine(`{"permission":"allow"}`), nil},
 		{"claude-code", neutral, errors.New("late")},
 		{"cursor", neutral, nil},
 		{"opencode", neutral, nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), errors.New("late")},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":""}`), nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"@"}`), nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1\u0022"}`), nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1","decision":"deny"}`), nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"é"}`), nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`) + JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), nil},
-		{"opencode", JudgeAllowAnswerLine(`{"decision":"replace","id":"1"}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), errors.New("late")},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":""}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"@"}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"1\u0022"}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"1","decision":"deny"}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"é"}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`) + FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), nil},
+		{"opencode", FormatJudgeAllowAnswerLine(`{"decision":"replace","id":"1"}`), nil},
 		{"opencode", `{"allow":true,"failed":true,"answer":{"decision":"allow","id":"1"}}` + "\n", nil},
-		{"claude-code", JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), nil},
+		{"claude-code", FormatJudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), nil},
 		{"nobody", neutral, nil},
 	} {
 		if answer, ok := deferToHostResponse(tt.host, judgeReply{[]byte(tt.line), tt.err}); answer != "" || ok {
@@ -146,7 +146,7 @@ func TestWaitGivesUp(t *testing.T) {
 	}{
 		"silent":          {in: strings.NewReader("{}"), out: blocked, late: true, want: "no verdict in time"},
 		"dead":            {in: strings.NewReader("{}"), out: strings.NewReader(""), want: "ended without an answer"},
-		"half a line":     {in: strings.NewReader("{}"), out: strings.NewReader(JudgeAllowAnswerLine("{}")[:10]), want: "ended without an answer"},
+		"half a line":     {in: strings.NewReader("{}"), out: strings.NewReader(FormatJudgeAllowAnswerLine("{}")[:10]), want: "ended without an answer"},
 		"too much":        {in: strings.NewReader("{}"), out: io.LimitReader(endless{}, 2*MaxAnswerBytes), want: "ended without an answer"},
 		"not started":     {in: strings.NewReader("{}"), start: io.ErrUnexpectedEOF, want: "hook: the second shield process does not start:"},
 		"no end of input": {in: blocked, out: blocked, late: true, want: "hook: the host did not close standard input in time; run 'shield hook status'"},
@@ -178,7 +178,7 @@ func TestWaitGivesUp(t *testing.T) {
 			if line != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%q, %v; want %q", line, err, tt.want)
 			}
-			w.ReleaseOrKillJudge(false)
+			w.CloseInputAndKillUnlessAnswered(false)
 			if tt.start == nil {
 				<-ended
 				<-killed
@@ -194,12 +194,12 @@ func TestWaitAnswers(t *testing.T) {
 	var asked strings.Builder
 	ended := make(chan struct{})
 	w := StartEventWatch(strings.NewReader("{ }\n"), 1, noService, func() (*Judge, error) {
-		return &Judge{closer{&asked, ended}, strings.NewReader(JudgeAllowAnswerLine("{}") + "more"), func() { t.Error("killed") }}, nil
+		return &Judge{closer{&asked, ended}, strings.NewReader(FormatJudgeAllowAnswerLine("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
 	line, err := w.WaitForJudgeAnswer(t.Context(), time.Minute)
-	w.ReleaseOrKillJudge(true)
+	w.CloseInputAndKillUnlessAnswered(true)
 	<-ended
-	if string(line) != JudgeAllowAnswerLine("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
+	if string(line) != FormatJudgeAllowAnswerLine("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
 		t.Errorf("%q, %v to %q", line, err, asked.String())
 	}
 }

@@ -88,26 +88,26 @@ func (e Errors) Err() error {
 			rank[one.FileName] = len(rank)
 		}
 	}
-	sorted.By(e, func(a, b *Error) int {
+	sorted.SortStableBy(e, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(rank[a.FileName], rank[b.FileName]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return e
 }
 
-// WithFile returns err with the kind and name of the file given to all that it
-// consists of.
-func WithFile(kind, name string, err error) error {
+// AnnotateErrorsWithFile sets the file kind and file name in every error that err contains, and returns the
+// result.
+func AnnotateErrorsWithFile(fileKind, fileName string, err error) error {
 	var e Errors
 	e.Add(err)
 	for _, one := range e {
-		one.FileKind, one.FileName = kind, name
+		one.FileKind, one.FileName = fileKind, fileName
 	}
 	return e.Err()
 }
 
-// Quote returns text from a file as it may be shown: quoted, without control
+// QuoteForMessage returns text from a file as it may be shown: quoted, without control
 // characters, at most 80 runes.
-func Quote(s string) string {
+func QuoteForMessage(s string) string {
 	return strconv.QuoteToGraphic(brief.TruncateWithEllipsis(s, 80))
 }
 

@@ -66,7 +66,7 @@ func TestUnknownKeys(t *testing.T) {
 	if !errors.As(err, &errs) || len(errs) != 2 || errs[0].Line != 2 || errs[1].Line != 3 || !strings.Contains(errs[0].Msg, `"rule"`) {
 		t.Errorf("errors %v", err)
 	}
-	if len(fields) != 2 || fields[0].Key != "name" || fields[1].Key != "rule" || fields[1].Pos.Line != 4 {
+	if len(fields) != 2 || fields[0].Key != "name" || fields[1].Key != "rule" || fields[1].KeyPos.Line != 4 {
 		t.Errorf("fields %+v", fields)
 	}
 }
@@ -119,7 +119,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		t.Errorf("%d errors of two lists", len(all))
 	}
 	var sorted Errors
-	if err := WithFile("policy", "p.yaml", errs); !errors.As(err, &sorted) || sorted[0].Line > sorted[1].Line || sorted[0].FileName != "p.yaml" {
+	if err := AnnotateErrorsWithFile("policy", "p.yaml", errs); !errors.As(err, &sorted) || sorted[0].Line > sorted[1].Line || sorted[0].FileName != "p.yaml" {
 		t.Errorf("%v", err)
 	}
 	if len(sorted.Unwrap()) != maxErrors {

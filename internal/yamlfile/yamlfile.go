@@ -18,7 +18,7 @@ import (
 // kind of file in messages, as in "a policy". Errors are of type [*Error] or
 // [Errors].
 func Parse(data []byte, what string) (ast.Node, error) {
-	top, err := parse(data, what)
+	top, err := parseWithoutTabHint(data, what)
 	if err != nil || top == nil {
 		if tab := tabIndentationError(data, false); tab != nil {
 			return nil, tab
@@ -27,7 +27,7 @@ func Parse(data []byte, what string) (ast.Node, error) {
 	return top, err
 }
 
-func parse(data []byte, what string) (ast.Node, error) {
+func parseWithoutTabHint(data []byte, what string) (ast.Node, error) {
 	tks, err := tokenizeFile(data, what)
 	if err != nil {
 		return nil, err
@@ -91,9 +91,9 @@ func KindOf(n ast.Node) string {
 
 // A Field is one key of a mapping and its value.
 type Field struct {
-	Key   string
-	Value ast.Node
-	Pos   Pos // position of the key
+	Key    string
+	Value  ast.Node
+	KeyPos Pos // position of the key
 }
 
 // Fields returns a mapping's keys in order. If keys are unknown or not text, it returns an error and
@@ -116,7 +116,7 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 		case err != nil:
 			errs.Add(err)
 		case known != nil && !containsString(known, key):
-			errs.Add(PositionOf(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.DidYouMeanSuffix(key, known)))
+			errs.Add(PositionOf(v.Key).Errorf("unknown key %s%s", QuoteForMessage(key), suggest.DidYouMeanSuffix(key, known)))
 		default:
 			out = append(out, Field{key, v.Value, PositionOf(v.Key)})
 		}
@@ -157,8 +157,8 @@ func Elements(n ast.Node) ([]ast.Node, error) {
 	return seq.Values, nil
 }
 
-// List converts each entry of a list, and returns all errors.
-func List[T any](n ast.Node, one func(ast.Node) (T, error)) ([]T, error) {
+// ConvertElements converts each entry of a list, and returns all errors.
+func ConvertElements[T any](n ast.Node, convertElement func(ast.Node) (T, error)) ([]T, error) {
 	nodes, err := Elements(n)
 	if err != nil {
 		return nil, err
@@ -166,14 +166,15 @@ func List[T any](n ast.Node, one func(ast.Node) (T, error)) ([]T, error) {
 	var errs Errors
 	out := make([]T, 0, len(nodes))
 	for _, n := range nodes {
-		v, err := one(n)
+		v, err := convertElement(n)
 		errs.Add(err)
 		out = append(out, v)
 	}
 	return out, errs.Err()
 }
 
-// VisitMappingFields converts each entry of a mapping, whose keys must be in keys, and returns all errors.
+// VisitMappingFields calls visitField for each entry of a mapping, whose keys must be in
+// allowedKeys, and returns all errors.
 func VisitMappingFields(n ast.Node, allowedKeys []string, visitField func(Field) error) error {
 	fields, err := Fields(n, allowedKeys)
 	var errs Errors
@@ -194,9 +195,9 @@ func WholeNumber[T int | int64](n ast.Node) (T, error) {
 		if err == nil && int64(T(v)) == v && strconv.FormatInt(v, 10) == text {
 			return T(v), nil
 		}
-		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(text))
+		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", QuoteForMessage(text))
 	case *ast.FloatNode:
-		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", Quote(n.GetToken().Value))
+		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", QuoteForMessage(n.GetToken().Value))
 	default:
 		return 0, PositionOf(n).Errorf("expected a whole number, found %s; write one such as 60", KindOf(n))
 	}

@@ -26,7 +26,7 @@ func TestTabs(t *testing.T) {
 		"a:\tb\n":                  "",
 	} {
 		_, err := Parse([]byte(text), "a file")
-		if err = WithFile("k", "f", err); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err = AnnotateErrorsWithFile("k", "f", err); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 	}
 	errs.Add(Pos{3, 1}.Errorf("c"))
 	errs.Add(fmt.Errorf("wrapped: %w", Errors{Pos{2, 5}.Errorf("b"), Pos{2, 1}.Errorf("a")}))
-	err := WithFile("policy", "f", errs.Err())
+	err := AnnotateErrorsWithFile("policy", "f", errs.Err())
 	if got := err.Error(); got != "policy f:2:1: a (and 2 more)" {
 		t.Error(got)
 	}
@@ -112,7 +112,7 @@ func TestSuggest(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	t.Parallel()
-	if got := Quote("a\x1b\u202e" + strings.Repeat("b", 200)); len(got) > 110 || strings.ContainsAny(got, "\x1b\u202e") {
+	if got := QuoteForMessage("a\x1b\u202e" + strings.Repeat("b", 200)); len(got) > 110 || strings.ContainsAny(got, "\x1b\u202e") {
 		t.Errorf("%q", got)
 	}
 }

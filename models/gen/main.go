@@ -50,7 +50,7 @@ func writeEmbeddedModelFiles(packedGraphPath string) error {
 		return err
 	}
 	if packedGraphPath != "" {
-		if err := writeCompressedGraphAndTable(graph, start, size); err != nil {
+		if err := writeCompressedGraphAndNGramTable(graph, start, size); err != nil {
 			return err
 		}
 	}
@@ -88,8 +88,8 @@ const (
 )
 `
 
-// writeCompressedGraphAndTable writes the table, and what else the graph has, compressed.
-func writeCompressedGraphAndTable(graph []byte, tableStart, tableSize int) error {
+// writeCompressedGraphAndNGramTable writes the table, and what else the graph has, compressed.
+func writeCompressedGraphAndNGramTable(graph []byte, tableStart, tableSize int) error {
 	cmd := exec.Command("zstd", "--ultra", "-22", "--long=27", "--quiet", "--stdout")
 	cmd.Stdin, cmd.Stderr = io.MultiReader(bytes.NewReader(graph[:tableStart]), bytes.NewReader(graph[tableStart+tableSize:])), os.Stderr
 	rest, err := cmd.Output()
@@ -103,8 +103,9 @@ func writeCompressedGraphAndTable(graph []byte, tableStart, tableSize int) error
 // is in the ONNX file.
 const minWeightBytesStoredVerbatim = 128
 
-// findNGramWeightTable returns where the packed graph has the table of n-grams. One that lacks any
-// weight of the model is an error: it was made of another model.
+// findNGramWeightTable returns the position and size of the n-gram weight table in the packed
+// graph. If a weight of the model is missing from the graph, it returns an error, because the graph
+// was packed from a different model.
 func findNGramWeightTable(packed []byte) (start, size int, err error) {
 	model, err := os.ReadFile("default/model.onnx")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Leaf is one text within a payload.
+// A PayloadLeaf is one text within a payload.
 type PayloadLeaf struct {
 	Path             string // its position, such as "headers.Accept" or "to[0]"
 	NearestFieldName string // name of the nearest field: "Accept", "to"
@@ -19,15 +19,15 @@ type PayloadLeaf struct {
 // objects, and field names that are not plain words. It stops after limit texts, or after 16·limit values of
 // any kind; complete is then false.
 func (a *Action) Leaves(limit int) (leaves []PayloadLeaf, complete bool) {
-	w := leafWalk{maxLeaves: limit, valuesLeft: 16 * limit}
+	w := leafWalk{maxLeaves: limit, valueVisitsLeft: 16 * limit}
 	complete = w.walkObject("", a.Payload)
 	return w.leaves, complete
 }
 
 type leafWalk struct {
-	leaves     []PayloadLeaf
-	maxLeaves  int
-	valuesLeft int // values that may still be visited
+	leaves          []PayloadLeaf
+	maxLeaves       int
+	valueVisitsLeft int // values that may still be visited
 }
 
 func (w *leafWalk) addLeaf(l PayloadLeaf) bool {
@@ -39,7 +39,7 @@ func (w *leafWalk) addLeaf(l PayloadLeaf) bool {
 }
 
 func (w *leafWalk) walkValue(path, name string, v any) bool {
-	if w.valuesLeft--; w.valuesLeft < 0 {
+	if w.valueVisitsLeft--; w.valueVisitsLeft < 0 {
 		return false
 	}
 	switch v := v.(type) {

@@ -59,16 +59,16 @@ func normalizeName(dst []byte, name string) []byte {
 	return dst
 }
 
-// canonicalize renames type and payload fields to their canonical names and validates the fields that say
+// canonicalizeTypeAndFields renames type and payload fields to their canonical names and validates the fields that say
 // what the action touches. A payload with both a field and its alias is an error, because shield and the tool
 // could use different ones.
-func (a *Action) canonicalize() error {
+func (a *Action) canonicalizeTypeAndFields() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
 		if !a.hasGenericCommandTypeAndPayload() {
 			return nil
 		}
-		typ, a.AmbiguousTypeAlias = "execute_command", a.Type
+		typ, a.AmbiguousReceivedType = "execute_command", a.Type
 	}
 	required, touches := requiredFields(typ)
 	for _, field := range required {
@@ -76,7 +76,7 @@ func (a *Action) canonicalize() error {
 			continue
 		}
 		if typ != a.Type {
-			return nil // a different tool with that name: unknown
+			return nil // a different tool that has the name of an alias: its type stays unknown
 		}
 		return &Error{Code: MissingField, Field: "payload." + field, Err: errors.New("missing; add it: " + typ + " needs this field")}
 	}
@@ -166,7 +166,7 @@ func (a *Action) renameFields() error {
 			aliases = append(aliases, name)
 		}
 	}
-	sorted.Strings(aliases) // the same input must always give the same error
+	sorted.SortStrings(aliases) // the same input must always give the same error
 	for _, name := range aliases {
 		field := CanonicalField(a.Type, name)
 		if _, taken := a.Payload[field]; taken {

@@ -86,7 +86,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 		return nil, missingFieldError("payload")
 	}
 	a.setHash(members, payload, kind)
-	if err := a.canonicalize(); err != nil {
+	if err := a.canonicalizeTypeAndFields(); err != nil {
 		return nil, err
 	}
 	if err := a.checkNUL(); err != nil {
@@ -97,9 +97,9 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 
 var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxRecordBytesWithStoredCanonical is the maximum length of a record whose canonical form is stored: the memory for waiting
+// maxRecordBytesToStoreCanonicalJSON is the maximum length of a record whose canonical form is stored: the memory for waiting
 // actions is limited by the bytes of their records.
-const maxRecordBytesWithStoredCanonical = 64 << 10
+const maxRecordBytesToStoreCanonicalJSON = 64 << 10
 
 // setHash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
 // the whole record, which contains the payload's.
@@ -115,8 +115,8 @@ func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 	var out [len(prefix) + 2*sha256.Size]byte
 	copy(out[:], prefix)
 	hex.Encode(out[len(prefix):], sum[:])
-	a.Hash = string(out[:])
-	if len(a.Raw) <= maxRecordBytesWithStoredCanonical {
+	a.TypeAndPayloadHash = string(out[:])
+	if len(a.Raw) <= maxRecordBytesToStoreCanonicalJSON {
 		var few [8]canonjson.Member
 		sorted := append(few[:0], members...)
 		for i := range sorted {
@@ -126,7 +126,7 @@ func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 		}
 		a.canonical = canonjson.AppendObject(make([]byte, 0, len(a.Raw)+16), sorted)
 	}
-	if *buf = b; cap(b) <= maxRecordBytesWithStoredCanonical { // do not keep a large buffer in the pool
+	if *buf = b; cap(b) <= maxRecordBytesToStoreCanonicalJSON { // do not keep a large buffer in the pool
 		hashBuffers.Put(buf)
 	}
 }

@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Action{
-		ID: "a1", Type: "execute_command", CWD: "/home/me", Session: "s1", MinTier: 2, Raw: raw, Hash: got.Hash,
+		ID: "a1", Type: "execute_command", CWD: "/home/me", Session: "s1", MinTier: 2, Raw: raw, TypeAndPayloadHash: got.TypeAndPayloadHash,
 		Payload: map[string]any{"command": "ls é", "n": jsontext.Value("1.50"), "ok": true, "none": nil,
 			"list": []any{"x", jsontext.Value("2")}, "o": map[string]any{"cmd": "y"}},
 	}
@@ -49,7 +49,7 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s, %v", raw, a.Canonical(), want, err)
 		}
 	}
-	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxRecordBytesWithStoredCanonical) + `"}}`
+	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxRecordBytesToStoreCanonicalJSON) + `"}}`
 	if a, err := Parse([]byte(large)); err != nil || a.Canonical() != nil {
 		t.Errorf("a large record: %v, %d bytes are kept", err, len(a.Canonical()))
 	}
@@ -64,7 +64,7 @@ func TestHash(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
-		return a.Hash
+		return a.TypeAndPayloadHash
 	}
 	for _, same := range []string{
 		`{"type":"execute_command","payload":{"command":"ls"}}`,
@@ -256,7 +256,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		b, err := Parse(other)
-		if err != nil || a.Hash != b.Hash || a.Type != b.Type || a.MinTier != b.MinTier {
+		if err != nil || a.TypeAndPayloadHash != b.TypeAndPayloadHash || a.Type != b.Type || a.MinTier != b.MinTier {
 			t.Fatalf("indented: %v, %v, want %v", b, err, a)
 		}
 		if _, complete := a.Leaves(len(in)); !complete && len(in) > 64 {

@@ -13,10 +13,10 @@ const DefaultMaxRecordBytes = 1 << 20
 // ReaderOptions are the settings of a [Reader]; the zero value works.
 type ReaderOptions struct {
 	InputName      string // name of the input, for messages: "stdin" or a file's name
-	MaxRecordBytes int    // maximum length of a record in bytes; 0 means [MaxBytes]
+	MaxRecordBytes int    // maximum length of a record in bytes; 0 means [DefaultMaxRecordBytes]
 }
 
-// A Record is one proposed action in its original form.
+// A RawActionRecord is one proposed action in its original form.
 type RawActionRecord struct {
 	Line int    // line at which it starts, counted from 1
 	Raw  []byte // bytes of the record, owned by the caller; with Err, the bytes up to the error, nil if the record is too large
@@ -40,9 +40,9 @@ type Reader struct {
 	err    error // error of source, returned when the buffer is empty
 
 	buf                            []byte // buf[start:end] has been read but not returned
-	unreturnedStart, unreturnedEnd int
-	pos                            int // index in buf up to which the record has been scanned
-	line                           int // line number at pos
+	recordStartInBuf, dataEndInBuf int
+	scanPosInBuf                   int // index in buf up to which the record has been scanned
+	lineAtScanPos                  int // line number at pos
 
 	isSkippingBrokenRecord bool // after an error, skipping to the next line that starts with "{"
 	isByteOrderMarkChecked bool // the check for a byte order mark is done
@@ -53,7 +53,7 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxRecordBytes <= 0 {
 		opts.MaxRecordBytes = DefaultMaxRecordBytes
 	}
-	return &Reader{source: r, opts: opts, line: 1}
+	return &Reader{source: r, opts: opts, lineAtScanPos: 1}
 }
 
 const (
@@ -69,23 +69,24 @@ var (
 	errFraming  = errors.New("the record is not a JSON object; write one object a line")
 )
 
-// Next returns the next record. At the end of the input it returns [io.EOF]; after a read error it returns
-// first the truncated record and then the source's error. Errors in the input itself are in Record.Err.
+// Next returns the next record. At the end of the input it returns [io.EOF]; after a read error it
+// returns first the truncated record and then the source's error. Errors in the input itself are in
+// [RawActionRecord.Err].
 func (r *Reader) Next() (RawActionRecord, error) {
 	if err := r.seekRecord(); err != nil {
 		return RawActionRecord{}, err
 	}
-	r.unreturnedStart = r.pos
-	line := r.line
-	if r.buf[r.pos] != '{' {
-		err := r.finishLine()
+	r.recordStartInBuf = r.scanPosInBuf
+	line := r.lineAtScanPos
+	if r.buf[r.scanPosInBuf] != '{' {
+		err := r.skipRestOfLine()
 		return r.brokenRecord(line, err, "expected an object that starts with \"{\"")
 	}
 	var o objectScan
 	err := r.scanObject(&o)
 	switch err {
 	case nil:
-		return RawActionRecord{Line: line, Raw: bytes.Clone(r.buf[r.unreturnedStart:r.pos])}, nil
+		return RawActionRecord{Line: line, Raw: bytes.Clone(r.buf[r.recordStartInBuf:r.scanPosInBuf])}, nil
 	case errTooLarge:
 		return r.brokenRecord(line, err, "")
 	}
@@ -111,7 +112,7 @@ func (r *Reader) brokenRecord(line int, cause error, why string) (RawActionRecor
 		e = &Error{Code: TooDeep, Err: fmt.Errorf("the record is nested deeper than %d levels; flatten it", MaxJSONNestingDepth)}
 	}
 	if cause != errTooLarge {
-		rec.Raw = bytes.Clone(bytes.TrimRight(r.buf[r.unreturnedStart:r.pos], "\r\n"))
+		rec.Raw = bytes.Clone(bytes.TrimRight(r.buf[r.recordStartInBuf:r.scanPosInBuf], "\r\n"))
 	}
 	rec.Err = &LineError{InputName: r.opts.InputName, Line: line, Err: e}
 	return rec, nil
@@ -125,32 +126,32 @@ func (r *Reader) seekRecord() error {
 		}
 	}
 	for r.isSkippingBrokenRecord {
-		r.unreturnedStart = r.pos
+		r.recordStartInBuf = r.scanPosInBuf
 		if err := r.ensureBytes(1); err != nil {
 			return err
 		}
-		if r.buf[r.pos] == '{' && (r.pos == 0 || r.buf[r.pos-1] == '\n') {
+		if r.buf[r.scanPosInBuf] == '{' && (r.scanPosInBuf == 0 || r.buf[r.scanPosInBuf-1] == '\n') {
 			r.isSkippingBrokenRecord = false
 			return nil
 		}
-		if i := bytes.IndexByte(r.buf[r.pos:r.unreturnedEnd], '\n'); i >= 0 {
-			r.pos += i + 1
-			r.line++
+		if i := bytes.IndexByte(r.buf[r.scanPosInBuf:r.dataEndInBuf], '\n'); i >= 0 {
+			r.scanPosInBuf += i + 1
+			r.lineAtScanPos++
 		} else {
-			r.pos = r.unreturnedEnd
+			r.scanPosInBuf = r.dataEndInBuf
 		}
 	}
 	for {
-		for ; r.pos < r.unreturnedEnd; r.pos++ {
-			switch r.buf[r.pos] {
+		for ; r.scanPosInBuf < r.dataEndInBuf; r.scanPosInBuf++ {
+			switch r.buf[r.scanPosInBuf] {
 			case '\n':
-				r.line++
+				r.lineAtScanPos++
 			case ' ', '\t', '\r':
 			default:
 				return nil
 			}
 		}
-		r.unreturnedStart = r.pos
+		r.recordStartInBuf = r.scanPosInBuf
 		if err := r.ensureBytes(1); err != nil {
 			return err
 		}
@@ -164,27 +165,27 @@ func (r *Reader) skipByteOrderMark() error {
 		return err
 	}
 	r.isByteOrderMarkChecked = true
-	if r.buf[r.pos] != mark[0] {
+	if r.buf[r.scanPosInBuf] != mark[0] {
 		return nil
 	}
-	if err := r.ensureBytes(len(mark)); err == nil && string(r.buf[r.pos:r.pos+len(mark)]) == mark {
-		r.pos += len(mark)
+	if err := r.ensureBytes(len(mark)); err == nil && string(r.buf[r.scanPosInBuf:r.scanPosInBuf+len(mark)]) == mark {
+		r.scanPosInBuf += len(mark)
 	}
 	return nil
 }
 
-// finishLine moves past the end of the current line, or to the end of the input.
-func (r *Reader) finishLine() error {
+// skipRestOfLine moves past the end of the current line, or to the end of the input.
+func (r *Reader) skipRestOfLine() error {
 	for {
-		if i := bytes.IndexByte(r.buf[r.pos:r.unreturnedEnd], '\n'); i >= 0 {
-			r.pos += i + 1
-			r.line++
-			if r.pos-r.unreturnedStart > r.opts.MaxRecordBytes+1 {
+		if i := bytes.IndexByte(r.buf[r.scanPosInBuf:r.dataEndInBuf], '\n'); i >= 0 {
+			r.scanPosInBuf += i + 1
+			r.lineAtScanPos++
+			if r.scanPosInBuf-r.recordStartInBuf > r.opts.MaxRecordBytes+1 {
 				return errTooLarge
 			}
 			return nil
 		}
-		r.pos = r.unreturnedEnd
+		r.scanPosInBuf = r.dataEndInBuf
 		if err := r.readMore(); err != nil {
 			if err == errTooLarge {
 				return err
@@ -196,7 +197,7 @@ func (r *Reader) finishLine() error {
 
 // ensureBytes makes n bytes available at pos. It returns the source's error if the input is too short.
 func (r *Reader) ensureBytes(n int) error {
-	for r.unreturnedEnd-r.pos < n {
+	for r.dataEndInBuf-r.scanPosInBuf < n {
 		if err := r.readMore(); err != nil {
 			return err
 		}
@@ -207,29 +208,29 @@ func (r *Reader) ensureBytes(n int) error {
 // readMore reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
 // it, which shows whether start is the start of a line.
 func (r *Reader) readMore() error {
-	if r.pos-r.unreturnedStart > r.opts.MaxRecordBytes {
+	if r.scanPosInBuf-r.recordStartInBuf > r.opts.MaxRecordBytes {
 		return errTooLarge
 	}
 	if r.err != nil {
 		return r.err
 	}
-	keep := max(r.unreturnedStart-1, 0)
-	if r.unreturnedEnd == len(r.buf) && keep > 0 {
-		copy(r.buf, r.buf[keep:r.unreturnedEnd])
-		r.unreturnedStart, r.pos, r.unreturnedEnd = r.unreturnedStart-keep, r.pos-keep, r.unreturnedEnd-keep
+	keep := max(r.recordStartInBuf-1, 0)
+	if r.dataEndInBuf == len(r.buf) && keep > 0 {
+		copy(r.buf, r.buf[keep:r.dataEndInBuf])
+		r.recordStartInBuf, r.scanPosInBuf, r.dataEndInBuf = r.recordStartInBuf-keep, r.scanPosInBuf-keep, r.dataEndInBuf-keep
 	}
-	if r.unreturnedEnd == len(r.buf) {
+	if r.dataEndInBuf == len(r.buf) {
 		grown := make([]byte, min(max(2*len(r.buf), minBufferBytes), r.opts.MaxRecordBytes+minBufferBytes))
 		copy(grown, r.buf)
 		r.buf = grown
 	}
 	for range maxEmptyReads {
-		n, err := r.source.Read(r.buf[r.unreturnedEnd:])
-		if n < 0 || n > len(r.buf)-r.unreturnedEnd {
+		n, err := r.source.Read(r.buf[r.dataEndInBuf:])
+		if n < 0 || n > len(r.buf)-r.dataEndInBuf {
 			r.err = errors.New("internal error: the reader of the input returned an impossible count; please report this")
 			return r.err
 		}
-		r.unreturnedEnd += n
+		r.dataEndInBuf += n
 		r.err = err
 		if n > 0 {
 			return nil

@@ -11,32 +11,32 @@ type objectScan struct {
 
 	// A line in the object that starts with "{". If the object turns out to be broken, the next record starts
 	// there. Offsets are relative to start.
-	restartOffset, restartLine int
-	tooDeep                    bool // nested deeper than MaxJSONNestingDepth somewhere
+	nextRecordOffsetIfBroken, nextRecordLineIfBroken int
+	tooDeep                                          bool // nested deeper than MaxJSONNestingDepth somewhere
 }
 
 // scanObject moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
 // the source.
 func (r *Reader) scanObject(o *objectScan) error {
 	for {
-		for r.pos < r.unreturnedEnd {
+		for r.scanPosInBuf < r.dataEndInBuf {
 			if o.inString {
 				if !r.scanString(o) {
 					return errFraming
 				}
 				continue
 			}
-			c := r.buf[r.pos]
+			c := r.buf[r.scanPosInBuf]
 			switch c {
 			case '\n':
-				r.line++
+				r.lineAtScanPos++
 			case ' ', '\t', '\r':
 			case '"':
 				o.inString = true
 			case '{', '[':
 				if c == '{' && r.atLineStart() {
-					if o.restartOffset == 0 {
-						o.restartOffset, o.restartLine = r.pos-r.unreturnedStart, r.line
+					if o.nextRecordOffsetIfBroken == 0 {
+						o.nextRecordOffsetIfBroken, o.nextRecordLineIfBroken = r.scanPosInBuf-r.recordStartInBuf, r.lineAtScanPos
 					}
 					if o.tooDeep {
 						return errFraming // the record is broken: do not let it swallow more lines
@@ -53,9 +53,9 @@ func (r *Reader) scanObject(o *objectScan) error {
 			if c > ' ' {
 				o.lastNonSpaceByte = c
 			}
-			r.pos++
+			r.scanPosInBuf++
 			if o.depth == 0 {
-				if r.pos-r.unreturnedStart > r.opts.MaxRecordBytes {
+				if r.scanPosInBuf-r.recordStartInBuf > r.opts.MaxRecordBytes {
 					return errTooLarge
 				}
 				return nil
@@ -70,10 +70,10 @@ func (r *Reader) scanObject(o *objectScan) error {
 // scanString moves past the end of a string, or to the end of the available data. It returns false at a
 // newline, which no string can contain, so that a truncated line ends there.
 func (r *Reader) scanString(o *objectScan) bool {
-	for i, c := range r.buf[r.pos:r.unreturnedEnd] {
+	for i, c := range r.buf[r.scanPosInBuf:r.dataEndInBuf] {
 		switch {
 		case c == '\n':
-			r.pos += i
+			r.scanPosInBuf += i
 			return false
 		case o.escaped:
 			o.escaped = false
@@ -81,11 +81,11 @@ func (r *Reader) scanString(o *objectScan) bool {
 			o.escaped = true
 		case c == '"':
 			o.inString = false
-			r.pos += i + 1
+			r.scanPosInBuf += i + 1
 			return true
 		}
 	}
-	r.pos = r.unreturnedEnd
+	r.scanPosInBuf = r.dataEndInBuf
 	return true
 }
 
@@ -118,21 +118,23 @@ func (o *objectScan) leaveBracket(c byte) bool {
 }
 
 func (r *Reader) atLineStart() bool {
-	return r.pos > r.unreturnedStart && r.buf[r.pos-1] == '\n'
+	return r.scanPosInBuf > r.recordStartInBuf && r.buf[r.scanPosInBuf-1] == '\n'
 }
 
-// resumeAfterBroken moves to where reading continues after a broken object: back to the first line in it that starts
-// with "{", else past the line on which the scan failed. Each byte is scanned again at most once for each
-// level that was open there, and a scan that is too deep does not go past such a line.
+// resumeAfterBroken moves to the position where reading continues after a broken object: back to
+// the first line in it that starts with "{", else past the line on which the scan failed.
+//
+// The scan of an object that exceeds the nesting limit stops at the next line that starts with "{".
+// So each byte is scanned again at most once for each bracket level that was open at the byte.
 func (r *Reader) resumeAfterBroken(o *objectScan, failure error) error {
 	switch {
-	case o.restartOffset > 0:
-		r.pos = r.unreturnedStart + o.restartOffset
-		r.line = o.restartLine
+	case o.nextRecordOffsetIfBroken > 0:
+		r.scanPosInBuf = r.recordStartInBuf + o.nextRecordOffsetIfBroken
+		r.lineAtScanPos = o.nextRecordLineIfBroken
 		return nil
 	case failure != errFraming:
 		return nil // the input ended
 	default:
-		return r.finishLine()
+		return r.skipRestOfLine()
 	}
 }

@@ -11,23 +11,23 @@ import (
 // parent folder and its stamp: while the stamp is unchanged, the file still does not exist. Sessions look up
 // the same files before each action. Goroutines may share it.
 type missingFileCache struct {
-	mu               sync.Mutex
-	byPath           map[string]fileAbsenceEvidence
-	lastCheckedPaths absentList
+	mu                     sync.Mutex
+	byPath                 map[string]fileAbsenceEvidence
+	mostRecentMissingPaths missingPathList
 }
 
-// An absentList is the list of files that was looked up last, with the few folders whose stamps
+// An missingPathList is the list of files that was looked up last, with the few folders whose stamps
 // prove that these files still do not exist. The list is identified by its address in memory.
-type absentList struct {
-	paths                 []string
-	existingParents       []fileAbsenceEvidence
-	existingParentIndexes []int8 // index into folders, for each path; -1 if no folder proves that it is absent
-	pathIndexesToRecheck  []int  // indexes of paths to look up again
+type missingPathList struct {
+	paths                    []string
+	absenceEvidence          []fileAbsenceEvidence
+	evidenceIndexByPathIndex []int8 // index into folders, for each path; -1 if no folder proves that it is absent
+	pathIndexesToRecheck     []int  // indexes of paths to look up again
 }
 
 type fileAbsenceEvidence struct {
-	existingParent      string // the deepest existing parent folder
-	existingParentStamp folderStamp
+	existingParent                 string // the deepest existing parent folder
+	existingParentIdentityAndCtime folderStamp
 }
 
 // A folderStamp identifies the state of a folder by device, inode and ctime. Only the system sets the ctime,
@@ -39,14 +39,14 @@ type folderStamp struct {
 
 // Limits of the cache: files, and folders of a list.
 const (
-	maxCachedMissingFiles    = 1 << 14
-	maxExistingParentFolders = 64
+	maxCachedMissingFiles     = 1 << 14
+	maxAbsenceEvidenceFolders = 64
 )
 
-// isOlderThanClockTick reports whether a stamp of an age can be trusted: a file created in the same
+// isOlderThanFileSystemClockTick reports whether a stamp of an age can be trusted: a file created in the same
 // clock tick of the file system does not change the stamp. A tick of Linux is at most 10 ms; for
 // file systems with times in whole seconds or milliseconds, a tick of 2 s is assumed.
-func (s folderStamp) isOlderThanClockTick(stampAge time.Duration) bool {
+func (s folderStamp) isOlderThanFileSystemClockTick(stampAge time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changedAtNanos%int64(time.Millisecond) != 0 {
 		tick = 100 * time.Millisecond
@@ -60,14 +60,14 @@ type folderStamps map[string]cachedFolder
 type cachedFolder struct {
 	folderStamp
 	isFolder                  bool // it is a folder
-	isStampOlderThanClockTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanClockTick]
+	isStampOlderThanClockTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanFileSystemClockTick]
 }
 
-func (s folderStamps) cachedStamp(folder string) cachedFolder {
+func (s folderStamps) folderFromCacheOrDisk(folder string) cachedFolder {
 	f, ok := s[folder]
 	if !ok {
 		f.folderStamp, f.isFolder = folderStampOf(folder)
-		f.isStampOlderThanClockTick = f.isFolder && f.folderStamp.isOlderThanClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
+		f.isStampOlderThanClockTick = f.isFolder && f.folderStamp.isOlderThanFileSystemClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
 		s[folder] = f
 	}
 	return f
@@ -78,7 +78,7 @@ func (a *missingFileCache) stillAbsent(name string, seen folderStamps) bool {
 	a.mu.Lock()
 	was, ok := a.byPath[name]
 	a.mu.Unlock()
-	return ok && seen.cachedStamp(was.existingParent).folderStamp == was.existingParentStamp
+	return ok && seen.folderFromCacheOrDisk(was.existingParent).folderStamp == was.existingParentIdentityAndCtime
 }
 
 // possiblyPresent returns the files of a list that may exist. Sessions pass the same list, action after
@@ -88,67 +88,68 @@ func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (o
 		return nil
 	}
 	list := a.findAbsenceEvidence(paths)
-	changed := make([]bool, len(list.existingParents))
-	for i, was := range list.existingParents {
-		changed[i] = seen.cachedStamp(was.existingParent).folderStamp != was.existingParentStamp
+	changed := make([]bool, len(list.absenceEvidence))
+	for i, was := range list.absenceEvidence {
+		changed[i] = seen.folderFromCacheOrDisk(was.existingParent).folderStamp != was.existingParentIdentityAndCtime
 	}
 	var again []int
 	for i, path := range paths {
-		if f := list.existingParentIndexes[i]; f < 0 || changed[f] {
+		if f := list.evidenceIndexByPathIndex[i]; f < 0 || changed[f] {
 			out, again = append(out, path), append(again, i)
 		}
 	}
 	if len(again) > 0 {
 		list.pathIndexesToRecheck = again
 		a.mu.Lock()
-		a.lastCheckedPaths = list
+		a.mostRecentMissingPaths = list
 		a.mu.Unlock()
 	}
 	return out
 }
 
 // findAbsenceEvidence returns the folders whose stamps prove that files of a list do not exist.
-func (a *missingFileCache) findAbsenceEvidence(paths []string) absentList {
+func (a *missingFileCache) findAbsenceEvidence(paths []string) missingPathList {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list := a.lastCheckedPaths
-	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.existingParents) == maxExistingParentFolders {
-		list = absentList{paths: paths, existingParentIndexes: make([]int8, len(paths))}
+	list := a.mostRecentMissingPaths
+	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.absenceEvidence) == maxAbsenceEvidenceFolders {
+		list = missingPathList{paths: paths, evidenceIndexByPathIndex: make([]int8, len(paths))}
 		for i := range paths {
 			list.recordExistingParentFolder(i, a.byPath)
 		}
 	} else if len(list.pathIndexesToRecheck) > 0 {
-		list.existingParentIndexes, list.existingParents = slices.Clone(list.existingParentIndexes), slices.Clip(list.existingParents) // other goroutines may read them
+		list.evidenceIndexByPathIndex, list.absenceEvidence = slices.Clone(list.evidenceIndexByPathIndex), slices.Clip(list.absenceEvidence) // other goroutines may read them
 		for _, i := range list.pathIndexesToRecheck {
 			list.recordExistingParentFolder(i, a.byPath)
 		}
 	}
 	list.pathIndexesToRecheck = nil
-	a.lastCheckedPaths = list
+	a.mostRecentMissingPaths = list
 	return list
 }
 
-// recordExistingParentFolder records the folder that proves that file i of the list does not exist.
-func (l *absentList) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
+// recordExistingParentFolder records the existing parent folder that proves that the file
+// paths[pathIndex] does not exist.
+func (l *missingPathList) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
 	was, ok := missingFileByPath[l.paths[pathIndex]]
-	f := slices.Index(l.existingParents, was)
-	if ok && f < 0 && len(l.existingParents) < maxExistingParentFolders {
-		f = len(l.existingParents)
-		l.existingParents = append(l.existingParents, was)
+	f := slices.Index(l.absenceEvidence, was)
+	if ok && f < 0 && len(l.absenceEvidence) < maxAbsenceEvidenceFolders {
+		f = len(l.absenceEvidence)
+		l.absenceEvidence = append(l.absenceEvidence, was)
 	}
 	if !ok {
 		f = -1
 	}
-	l.existingParentIndexes[pathIndex] = int8(f)
+	l.evidenceIndexByPathIndex[pathIndex] = int8(f)
 }
 
 // cacheMissingFile remembers that a file does not exist, unless a symbolic link is in its path.
 func (a *missingFileCache) cacheMissingFile(filePath string, seen folderStamps) {
 	folder := path.Dir(filePath)
-	for !seen.cachedStamp(folder).isFolder && folder != path.Dir(folder) {
+	for !seen.folderFromCacheOrDisk(folder).isFolder && folder != path.Dir(folder) {
 		folder = path.Dir(folder)
 	}
-	f := seen.cachedStamp(folder)
+	f := seen.folderFromCacheOrDisk(folder)
 	if !f.isStampOlderThanClockTick {
 		return
 	}

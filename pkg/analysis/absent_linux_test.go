@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 		{2 * time.Second, true},
 		{-time.Hour, false}, // a clock that was set back
 	} {
-		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isOlderThanClockTick(tt.since); got != tt.want {
+		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isOlderThanFileSystemClockTick(tt.since); got != tt.want {
 			t.Errorf("changed %v ago: settled %v", tt.since, got)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package analysis turns an action into a [Case]: the action, its effects, and
+// Package analysis turns an action into a [ActionCase]: the action, its effects, and
 // the views in which rules and models read its text. Every tier judges a Case.
 package analysis
 
@@ -13,10 +13,10 @@ import (
 type ActionCase struct {
 	Action           *action.Action
 	Effects          []effect.Effect
-	EarlierTierSteps []verdict.Step // the results of earlier tiers and classifiers
-	MinTier          int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
-	SessionState     SessionState   // earlier actions of the action's session; nil: none are known
-	LabelledFiles    []effect.File  // files that the action leaves behind and that carry labels
+	EarlierTierSteps []verdict.Step        // the results of earlier tiers and classifiers
+	MinTier          int                   // lowest tier that may allow: the strictest of action, type and policy, 0–3
+	SessionState     SessionState          // earlier actions of the action's session; nil: none are known
+	LabelledFiles    []effect.LabelledFile // files that the action leaves behind and that carry labels
 
 	// TextsCoveredByNoEffect are the words, inputs and fields that no effect covers and that no table declares to be
 	// without effect.
@@ -26,17 +26,17 @@ type ActionCase struct {
 	// was. Only a person or an evaluator can allow such a case. [ActionCase.TextVariants] may set it.
 	UnexaminedReason string
 
-	// MatchedRules has, for each of Effects, the rules that match it. The tiers record them with
+	// MatchedRulesByEffectIndex has, for each of Effects, the rules that match it. The tiers record them with
 	// [ActionCase.RecordMatch]. nil means that nothing is recorded.
-	MatchedRules [][]RuleMatch
+	MatchedRulesByEffectIndex [][]RuleMatch
 
 	// UserMentionedObjects are the objects of the action that the user of the session has mentioned.
 	UserMentionedObjects []UserMention
 
-	// Tier1Evidence is filled by Tier 1 if it is not nil.
-	Tier1Evidence *AllowEvidence
+	// EvidenceFromTier1 is filled by Tier 1 if it is not nil.
+	EvidenceFromTier1 *AllowEvidence
 
-	shell                          ShellCommandAnalyzer
+	shellAnalyzer                  ShellCommandAnalyzer
 	fileAnalyzer                   FileAnalyzer
 	executionContext               effect.PathContext
 	resolvedCommandText            string    // the resolved words of the command
@@ -44,11 +44,11 @@ type ActionCase struct {
 	class                          ToolClass // class that the user has given to the tool; "" if none
 	cachedTextVariants             []PayloadTextVariant
 	cachedFieldTextVariants        []fieldTextVariants
-	writtenFiles                   []effect.WrittenFileText // files that the command writes
+	filesWrittenByCommand          []effect.WrittenFileText // files that the command writes
 	filesReadByAnalysis            []effect.WrittenFileText // files that the analysis read
-	decodedCache                   []decodedText
-	lookalikeFoldedCache           []lookalikeFoldedText
-	effectCountWithoutLinkTargets  int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	decodedTextLayersCache         []decodedText
+	lookalikeFoldedTextCache       []lookalikeFoldedText
+	leadingStatedEffectCount       int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
 	files                          *fileAccess             // nil: no file is looked at
 	inputFilesDigest               *cachedInputFilesDigest // nil until [ActionCase.InputFilesDigest] is called
 
@@ -94,16 +94,16 @@ type SessionReplayFunc func(an *Analyzer, events []string, counts bool, actions 
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
-	Shell                   ShellCommandAnalyzer
+	ShellAnalyzer           ShellCommandAnalyzer
 	FileAnalyzer            FileAnalyzer       // analyses content written to files; nil: not analysed
 	ReplaySession           SessionReplayFunc  // analyses an action after earlier ones; nil: not possible
 	DefaultExecutionContext effect.PathContext // place of actions without a folder; CWD is the first root
 
-	trustedDestinations *trustMatcher      // nil trusts only this machine
-	files               *fileAccess        // nil: no file is looked at
-	approvalPageStatus  ApprovalPageStatus // nil: no approval page is known
+	trustedDestinations *trustMatcher          // nil trusts only this machine
+	files               *fileAccess            // nil: no file is looked at
+	approvalPageStatus  ApprovalPageStatusFunc // nil: no approval page is known
 
-	actionContainer ActionContainer // container in which actions run; nil for none
+	executionContainer ActionContainer // container in which actions run; nil for none
 }
 
 // Limits of one analysis. If a case exceeds them, it gets an unknown effect ([effect.UnknownEffect]) or
@@ -114,12 +114,12 @@ const (
 	maxEffects       = 512
 	maxResolvedPaths = 64 // paths whose symbolic links are resolved
 	maxPayloadTexts  = 256
-	maxFilesRead     = 16 // files that are kept
+	maxFilesRead     = 16 // files whose text the case keeps for later checks
 )
 
-// Case returns the analysed action.
-func (an *Analyzer) Case(a *action.Action) *ActionCase {
-	c := &ActionCase{Action: a, shell: an.Shell, fileAnalyzer: an.FileAnalyzer, executionContext: an.DefaultExecutionContext, files: an.files, MinTier: max(a.MinTier, MinTierForActionType(a.Type))}
+// AnalyzeAction returns the analysed action.
+func (an *Analyzer) AnalyzeAction(a *action.Action) *ActionCase {
+	c := &ActionCase{Action: a, shellAnalyzer: an.ShellAnalyzer, fileAnalyzer: an.FileAnalyzer, executionContext: an.DefaultExecutionContext, files: an.files, MinTier: max(a.MinTier, MinTierForActionType(a.Type))}
 	if a.CWD != "" {
 		// The agent chooses the folder; it does not become part of the workspace, whose roots come from the
 		// user.
@@ -144,15 +144,15 @@ func (an *Analyzer) Case(a *action.Action) *ActionCase {
 	c.recordFilesWithTaintLabels()
 	c.truncateEffects()
 	c.addEffectsOfWrittenFiles()
-	c.effectCountWithoutLinkTargets = len(c.Effects)
+	c.leadingStatedEffectCount = len(c.Effects)
 	c.resolveLinks()
 	c.addPersistenceEffects()
-	c.addURLCredentials()
+	c.addURLQueryCredentialEffects()
 	c.addCredentialPublicationEffects()
 	c.markSecurityWeakeningEffects()
 	c.addApprovalPageAccess(an.approvalPageStatus)
 	an.trustedDestinations.markTrustedDestinations(c.Effects, c.Action.Text("command"))
-	c.markEffectsInsideContainer(an.actionContainer)
+	c.markEffectsInsideContainer(an.executionContainer)
 	c.markRestorableDeletions(an.files)
 	return c
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/shieldcli/shield/internal/patch"
 )
 
-// An edit replaces text by other text. The payload may have several such fields, and only the tool knows
-// which of them it reads.
+// An edit replaces old text by new text. A payload can hold the old or the new text in several
+// fields, and only the tool knows which of them it reads, so an edit keeps the texts of all these
+// fields.
 type edit struct {
 	oldTexts, newTexts []string
 	replaceAll         bool // replaces every occurrence, not only the first
@@ -63,7 +64,8 @@ func parseEdits(payload map[string]any) (list []edit) {
 	return list
 }
 
-// editsWithOldText returns the edits of a payload, and the payload as an edit, that name the text they replace.
+// editsWithOldText returns the edits in a payload that contain the text to replace. A payload that
+// itself has a field with the text to replace counts as an edit too.
 func editsWithOldText(payload map[string]any) (list []edit) {
 	list = parseEdits(payload)
 	for _, name := range oldTextFieldNames {

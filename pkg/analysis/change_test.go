@@ -32,7 +32,7 @@ func TestChange(t *testing.T) {
 				got.WriteString(v.Text)
 			}
 		}
-		whole := testAnalyzer.Case(act(c.typ, c.payload))
+		whole := testAnalyzer.AnalyzeAction(act(c.typ, c.payload))
 		read(whole)
 		whole.EachWrittenFile(read)
 		if got.String() != c.want {

@@ -38,7 +38,7 @@ func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost stri
 		changes = changes || byName
 		return c.IsUnknownToolEffect(&e) || byName && class != ToolClassChangesOutsideWorkspace
 	})
-	c.effectCountWithoutLinkTargets -= before - len(c.Effects)
+	c.leadingStatedEffectCount -= before - len(c.Effects)
 	if slices.Contains([]string{"destroys", "pays", "grants"}, c.unknownToolPayloadVerbCategory) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
 	}
@@ -53,8 +53,8 @@ func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost stri
 	c.class = class
 }
 
-// Class returns the class that the user has given to the case's tool; "" if none.
-func (c *ActionCase) Class() ToolClass { return c.class }
+// UserDeclaredToolClass returns the class that the user has given to the case's tool; "" if none.
+func (c *ActionCase) UserDeclaredToolClass() ToolClass { return c.class }
 
 // mayPayloadContainPrivateData reports whether a payload may contain data that the user has not allowed to leave the machine: it
 // holds a credential, or the session has read secret or private data, whatever the payload holds.

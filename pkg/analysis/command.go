@@ -25,18 +25,18 @@ func (c *ActionCase) addCommandEffects() {
 	c.setWorkingFolder()
 	place := c.executionContext
 	if inner, ok := strings.CutPrefix(text, powerShellCommandPrefix); ok && inner == command.QuoteWordIfNeeded(c.Action.Text("command")) {
-		text, place.TextIsPowerShell = c.Action.Text("command"), true
+		text, place.IsCommandTextPowerShell = c.Action.Text("command"), true
 	}
-	place.TextIsPowerShell = place.TextIsPowerShell || c.Action.IsPowerShellCommand && text == c.Action.Text("command")
+	place.IsCommandTextPowerShell = place.IsCommandTextPowerShell || c.Action.IsPowerShellCommand && text == c.Action.Text("command")
 	c.addShellEffects(text, &place, text == c.Action.Text("command"))
-	c.addEffectsInPayloadFolders(text)
+	c.addEffectsInPayloadWorkingFolders(text)
 	c.addEffectsOfToolAppendedArgs(text)
 	c.addRemoteExecutionEffect()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseRunsOutsideHostSandbox, Reason: "sandbox: off"})
 	}
 	c.addPrivilegeElevationEffect()
-	if c.Action.AmbiguousTypeAlias != "" && !c.startsOnlyKnownPrograms() {
+	if c.Action.AmbiguousReceivedType != "" && !c.startsOnlyKnownPrograms() {
 		c.addUnknownEffect(effect.CauseUnknownTool, unknownToolReason)
 	}
 }
@@ -102,7 +102,8 @@ func (c *ActionCase) startsOnlyKnownPrograms() bool {
 	return starts
 }
 
-// setWorkingFolder makes the folder that the payload names the case's working directory.
+// setWorkingFolder sets the case's working directory to the folder in the payload's field cwd,
+// workdir or working_directory.
 func (c *ActionCase) setWorkingFolder() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
@@ -111,9 +112,9 @@ func (c *ActionCase) setWorkingFolder() {
 	}
 }
 
-// addEffectsInPayloadFolders analyses a command again for each folder in another field of the payload that may be its
+// addEffectsInPayloadWorkingFolders analyses a command again for each folder in another field of the payload that may be its
 // working directory.
-func (c *ActionCase) addEffectsInPayloadFolders(shellCommand string) {
+func (c *ActionCase) addEffectsInPayloadWorkingFolders(shellCommand string) {
 	own := c.executionContext.CWD
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		dir := c.Action.Text(field)
@@ -134,7 +135,7 @@ func fieldsBesideCommand(payload map[string]any) (names []string) {
 			names = append(names, name)
 		}
 	}
-	sorted.Strings(names)
+	sorted.SortStrings(names)
 	return names
 }
 
@@ -231,7 +232,7 @@ func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansR
 		c.Effects = append(c.Effects, result.Effects...)
 	}
 	c.LabelledFiles = append(c.LabelledFiles, result.LabelledFiles...)
-	c.writtenFiles = append(c.writtenFiles, result.Writes...)
+	c.filesWrittenByCommand = append(c.filesWrittenByCommand, result.Writes...)
 	for _, text := range result.TextsCoveredByNoEffect {
 		c.addTextWithoutEffect(text)
 	}
@@ -254,7 +255,7 @@ func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansR
 // analyzeShell calls the shell analysis. It returns a panic as an error, because a failing parser must not affect
 // other actions.
 func (c *ActionCase) analyzeShell(text string, at *effect.PathContext) (r effect.CommandAnalysis, err error) {
-	if c.shell == nil {
+	if c.shellAnalyzer == nil {
 		return r, errors.New("analyse command: the shell analysis is not configured; set Analyzer.Shell")
 	}
 	defer func() {
@@ -262,7 +263,7 @@ func (c *ActionCase) analyzeShell(text string, at *effect.PathContext) (r effect
 			err = fmt.Errorf("analyse command: %v", p)
 		}
 	}()
-	return c.shell(text, at), nil
+	return c.shellAnalyzer(text, at), nil
 }
 
 // bracketDepth returns the nesting depth of brackets, inside and outside quotes.

@@ -91,13 +91,13 @@ func FuzzCodeForms(f *testing.F) {
 				path := d.outside()
 				payload := strings.ReplaceAll(d.pick(forms.changes), "P", path)
 				code := strings.ReplaceAll(context, "S", payload)
-				c := testAnalyzer.Case(act("execute_code", obj{"language": language, "code": code}))
+				c := testAnalyzer.AnalyzeAction(act("execute_code", obj{"language": language, "code": code}))
 				if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 					return final(e) || e.Path == path && e.Kind != effect.ReadFile
 				}) {
 					t.Errorf("seed %d, %s: nothing changes in %s:\n%s", seed, language, code, show(c.Effects))
 				}
-				honest := testAnalyzer.Case(act("execute_code", obj{"language": language, "code": strings.ReplaceAll(context, "S", forms.harmless)}))
+				honest := testAnalyzer.AnalyzeAction(act("execute_code", obj{"language": language, "code": strings.ReplaceAll(context, "S", forms.harmless)}))
 				if slices.ContainsFunc(honest.Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown }) {
 					asked++
 					t.Logf("%s: a doubt about %s", language, context)
@@ -135,7 +135,7 @@ func FuzzFields(f *testing.F) {
 					for k, x := range payload {
 						p[k] = x
 					}
-					return testAnalyzer.Case(act(name, p))
+					return testAnalyzer.AnalyzeAction(act(name, p))
 				}
 				if c := with(shape(path)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return final(e) || e.Path == path }) {
 					t.Errorf("seed %d: %s with %s: %v has no effect on it:\n%s", seed, name, field, shape(path), show(c.Effects))
@@ -151,7 +151,7 @@ func FuzzFields(f *testing.F) {
 				}
 				for _, honest := range []string{"./src/" + d.word(), d.word(), d.word() + " " + d.word()} {
 					total++
-					if doubts(with(shape(honest))) > doubts(testAnalyzer.Case(act(name, payload))) {
+					if doubts(with(shape(honest))) > doubts(testAnalyzer.AnalyzeAction(act(name, payload))) {
 						asked++
 					}
 				}
@@ -173,7 +173,7 @@ func FuzzCommandFields(f *testing.F) {
 		for _, field := range []string{"args", "arguments", "argument", "flags", "options", "extra_args", "operands", "params"} {
 			path := d.outside()
 			for _, v := range []any{[]any{"-rf", path}, "-rf " + path} {
-				c := testAnalyzer.Case(act("execute_command", obj{"command": "rm", field: v}))
+				c := testAnalyzer.AnalyzeAction(act("execute_command", obj{"command": "rm", field: v}))
 				if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Path == path && e.Kind == effect.DeleteFile }) {
 					t.Errorf("seed %d: rm with %s: %v deletes nothing:\n%s", seed, field, v, show(c.Effects))
 				}
@@ -181,7 +181,7 @@ func FuzzCommandFields(f *testing.F) {
 		}
 		for _, field := range []string{"folder", "chdir", "cd", "dir", "root", "workspace", "workdir"} {
 			path := d.outside()
-			c := testAnalyzer.Case(act("execute_command", obj{"command": "cat x", field: path}))
+			c := testAnalyzer.AnalyzeAction(act("execute_command", obj{"command": "cat x", field: path}))
 			if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Path == path+"/x" }) {
 				t.Errorf("seed %d: cat in %s %s:\n%s", seed, field, path, show(c.Effects))
 			}
@@ -189,12 +189,12 @@ func FuzzCommandFields(f *testing.F) {
 		for _, tool := range []string{"git_show", "git_diff", "git_log"} {
 			path := d.outside()
 			for _, v := range []any{"--output=" + path, []any{"--output=" + path}, obj{d.word(): "--output=" + path}} {
-				c := testAnalyzer.Case(act(tool, obj{"repo_path": ".", d.word(): v}))
+				c := testAnalyzer.AnalyzeAction(act(tool, obj{"repo_path": ".", d.word(): v}))
 				if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Path == path && e.Kind == effect.WriteFile }) {
 					t.Errorf("seed %d: %s with %v writes nothing:\n%s", seed, tool, v, show(c.Effects))
 				}
 			}
-			honest := testAnalyzer.Case(act(tool, obj{"repo_path": ".", "revision": d.word(), "max_count": 3}))
+			honest := testAnalyzer.AnalyzeAction(act(tool, obj{"repo_path": ".", "revision": d.word(), "max_count": 3}))
 			if !honest.HasOnlyHarmlessEffects() {
 				t.Errorf("seed %d: %s of a revision is not harmless:\n%s", seed, tool, show(honest.Effects))
 			}
@@ -214,13 +214,13 @@ func FuzzPowerShellRedirects(f *testing.F) {
 			for _, sign := range []string{">", ">>", "2>", "*>"} {
 				path := d.outside()
 				for _, target := range []string{path, `"` + path + `"`, `'` + path + `'`, `("` + path + `")`} {
-					c := testAnalyzer.Case(act("execute_command", obj{"command": fmt.Sprintf("pwsh -c %s", command.QuoteWordIfNeeded(element+" "+sign+" "+target))}))
+					c := testAnalyzer.AnalyzeAction(act("execute_command", obj{"command": fmt.Sprintf("pwsh -c %s", command.QuoteWordIfNeeded(element+" "+sign+" "+target))}))
 					if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return final(e) || e.Path == path && e.Kind == effect.WriteFile }) {
 						t.Errorf("seed %d: %s %s %s writes nothing:\n%s", seed, element, sign, target, show(c.Effects))
 					}
 				}
 			}
-			honest := testAnalyzer.Case(act("execute_command", obj{"command": "pwsh -c " + command.QuoteWordIfNeeded(element+" > "+d.word()+".txt")}))
+			honest := testAnalyzer.AnalyzeAction(act("execute_command", obj{"command": "pwsh -c " + command.QuoteWordIfNeeded(element+" > "+d.word()+".txt")}))
 			if slices.ContainsFunc(honest.Effects, final) {
 				t.Errorf("seed %d: a doubt about %s > file:\n%s", seed, element, show(honest.Effects))
 			}
@@ -240,7 +240,7 @@ func TestHostileCode(t *testing.T) {
 		"unterminated":  {"php", "<<<E\n" + strings.Repeat("{$a[", 8000)},
 		"long brackets": {"lua", strings.Repeat("[==[", 10000)},
 	} {
-		effects := testAnalyzer.Case(act("execute_code", obj{"language": c[0], "code": c[1]})).Effects
+		effects := testAnalyzer.AnalyzeAction(act("execute_code", obj{"language": c[0], "code": c[1]})).Effects
 		if !slices.ContainsFunc(effects, final) {
 			t.Errorf("%s: no doubt: %.300s", name, show(effects))
 		}

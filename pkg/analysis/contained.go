@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Container describes the container in which actions run, as the kernel reports it.
+// An ActionContainer describes the container in which actions run, as the kernel reports it.
 type ActionContainer interface {
 	// IsOnOwnDisk reports whether a canonical path and everything below it are on the container's
 	// own disk.
@@ -22,13 +22,13 @@ func (c *ActionCase) markEffectsInsideContainer(container ActionContainer) {
 		return
 	}
 	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest })
-	kept, stated := c.Effects[:0], c.effectCountWithoutLinkTargets
+	kept, stated := c.Effects[:0], c.leadingStatedEffectCount
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Cause == effect.CauseUnknownPackage && e.Certainty == effect.Unknown && !sources:
 			if i < stated {
-				c.effectCountWithoutLinkTargets--
+				c.leadingStatedEffectCount--
 			}
 			continue
 		case e.Certainty == effect.Unknown || len(e.Harms) > 0:

@@ -17,7 +17,7 @@ func (c *ActionCase) addEffectsOfWrittenFiles() {
 	if c.fileAnalyzer == nil || c.Action.Type == "execute_command" {
 		return
 	}
-	for _, text := range c.writtenTexts(writtenText(c.Action.Payload)) {
+	for _, text := range c.possibleWrittenFileTexts(writtenText(c.Action.Payload)) {
 		if strings.TrimSpace(text) != "" {
 			c.addEffectsOfWrittenText(text)
 		}
@@ -36,19 +36,19 @@ func (c *ActionCase) addEffectsOfWrittenText(text string) {
 	}
 }
 
-// writtenTexts returns the texts that a written file may hold: the given text, its base64-decoded form if the
+// possibleWrittenFileTexts returns the texts that a written file may hold: the given text, its base64-decoded form if the
 // payload says that it is encoded, and the content of the file that the action copies.
-func (c *ActionCase) writtenTexts(text string) []string {
-	texts := []string{text}
+func (c *ActionCase) possibleWrittenFileTexts(payloadText string) []string {
+	texts := []string{payloadText}
 	for _, v := range c.Action.Payload {
 		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {
-			if data, ok := decode.Base64(strings.TrimSpace(text)); ok {
+			if data, ok := decode.Base64(strings.TrimSpace(payloadText)); ok {
 				texts = append(texts, data)
 			}
 			break
 		}
 	}
-	if from := c.Action.Text("source"); from != "" && text == "" && c.executionContext.ReadScript != nil {
+	if from := c.Action.Text("source"); from != "" && payloadText == "" && c.executionContext.ReadScript != nil {
 		if path, isPattern := c.executionContext.CanonicalPath(from, false); !isPattern {
 			if data, err := c.executionContext.ReadScript(path); err == nil {
 				texts = append(texts, string(data))
@@ -58,10 +58,10 @@ func (c *ActionCase) writtenTexts(text string) []string {
 	return texts
 }
 
-// EachWrittenFile calls f once for each text that a command writes to a file, with the case of a file tool that writes
-// the same.
+// EachWrittenFile calls f once for each text that a command writes to a file. f gets a new case:
+// the action write_file with the same path and text.
 func (c *ActionCase) EachWrittenFile(f func(*ActionCase)) {
-	for _, w := range c.writtenFiles {
+	for _, w := range c.filesWrittenByCommand {
 		payload := map[string]any{"path": w.Path, "content": w.NewText}
 		if w.OldText != "" {
 			payload["old_string"] = w.OldText
@@ -85,7 +85,7 @@ func (c *ActionCase) ContentAfterEdit(old string) (text string, known bool) {
 }
 
 // literalPrintOnlyCodePattern matches code that does nothing except print literal texts.
-var literalPrintOnlyCodePattern = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
+var literalPrintOnlyCodePattern = prefilter.LazyRegexp(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
 // ExecutedFiles returns the files of the workspace and of temporary folders that the case runs, and whose code is
 // analysed only as far as its calls are literal.

@@ -39,7 +39,7 @@ func TestWrittenFiles(t *testing.T) {
 			}
 			return []effect.Effect{{Kind: effect.WriteFile, Path: "/never/read/again"}}
 		}
-		effects := an.Case(act(c.typ, c.payload)).Effects
+		effects := an.AnalyzeAction(act(c.typ, c.payload)).Effects
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: read %.200q, want %.200q", c.name, got, c.want)
 		}
@@ -75,7 +75,7 @@ func TestWrittenAttack(t *testing.T) {
 		{"a harmless script", "write_file", obj{"path": "a.sh", "content": "#!/bin/sh\nls -la\n"}, false},
 	} {
 		attack := false
-		for _, e := range an.Case(act(c.typ, c.payload)).Effects {
+		for _, e := range an.AnalyzeAction(act(c.typ, c.payload)).Effects {
 			attack = attack || e.KindForPolicies() == effect.RunCode || e.KindForPolicies() == effect.RunDownload
 		}
 		if attack != c.attack {
@@ -99,7 +99,7 @@ func TestEditsAreContent(t *testing.T) {
 		{obj{"path": "a", "lines": []any{"b", "c"}, "old_string": "d", "explanation": "e"}, []string{"b\nc"}},
 	} {
 		var got []string
-		for _, v := range testAnalyzer.Case(act("write_file", c.payload)).FieldTextVariants("content") {
+		for _, v := range testAnalyzer.AnalyzeAction(act("write_file", c.payload)).FieldTextVariants("content") {
 			if v.TransformationName == "raw" && v.Field == "content" {
 				got = append(got, v.Text)
 			}
@@ -113,9 +113,9 @@ func TestEditsAreContent(t *testing.T) {
 // TestWrittenTexts holds that blanks around a text in base64 do not hide it.
 func TestWrittenTexts(t *testing.T) {
 	t.Parallel()
-	c := testAnalyzer.Case(act("write_file", obj{"path": "a", "encoding": "base64"}))
+	c := testAnalyzer.AnalyzeAction(act("write_file", obj{"path": "a", "encoding": "base64"}))
 	for _, text := range []string{"dA==", "\tdA==\t", "\ndA==\r\n"} {
-		if got := c.writtenTexts(text); !slices.Equal(got, []string{text, "t"}) {
+		if got := c.possibleWrittenFileTexts(text); !slices.Equal(got, []string{text, "t"}) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

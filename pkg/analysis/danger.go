@@ -18,8 +18,8 @@ type danger struct {
 	name                                      string // "": the effect's kind or cause is the name
 	effects                                   []effect.Kind
 	requiredConditions, alternativeConditions []effectCondition
-	minAuthority                              verdict.ApprovalAuthority
-	minModelConfidence                        float64
+	minApprovingAuthority                     verdict.ApprovalAuthority
+	minModelSafeConfidence                    float64
 	reason                                    string
 }
 
@@ -66,7 +66,8 @@ func (c *ActionCase) findDanger(e *effect.Effect) *danger {
 	return &dangers[len(dangers)-1]
 }
 
-// effectMeetsCondition reports whether a fact holds for an effect.
+// effectMeetsCondition reports whether an effect meets a condition, such as that it has a certain
+// label.
 func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCondition) bool {
 	switch condition.name {
 	case "label":
@@ -105,35 +106,37 @@ func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCond
 	panic("no fact " + condition.name) // unreachable: a test checks the names of the facts
 }
 
-// A Doubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
+// An EffectSafetyDoubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
 // zero Doubt is no doubt.
-type Doubt struct {
-	DangerName         string                    // the name of the danger
-	Reason             string                    // for people
-	MinAuthority       verdict.ApprovalAuthority // the lowest authority that may allow it
-	MinModelConfidence float64                   // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
+type EffectSafetyDoubt struct {
+	DangerName             string                    // the name of the danger
+	Reason                 string                    // for people
+	MinApprovingAuthority  verdict.ApprovalAuthority // the lowest authority that may allow it
+	MinModelSafeConfidence float64                   // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
 
 	IsEffectUnusual bool // the effect is known but not ordinary
 }
 
-// NeedsMoreThanModel reports whether no confidence of the model can clear a doubt.
-func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.AuthorityClassifier }
+// NeedsAuthorityAboveClassifier reports whether no confidence of the model can clear a doubt.
+func (d EffectSafetyDoubt) NeedsAuthorityAboveClassifier() bool {
+	return d.MinApprovingAuthority > verdict.AuthorityClassifier
+}
 
 // WorstDoubt returns the most severe doubt about the case; an unknown effect is more severe than an
-// unusual one. safeThresholdByDoubtCause, from a model's card, maps causes of doubt [Doubt.DangerName]
+// unusual one. safeThresholdByDoubtCause, from a model's card, maps causes of doubt [EffectSafetyDoubt.DangerName]
 // to the confidence from which the model's SAFE removes the doubt; it removes no doubt with another
 // cause. If the map is nil, the confidences in policies/dangers.yaml apply.
-func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst Doubt) {
+func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst EffectSafetyDoubt) {
 	if c.UnexaminedReason != "" {
 		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.UnexaminedReason}, safeThresholdByDoubtCause)
-		c.Tier1Evidence.AddDoubt(worst)
+		c.EvidenceFromTier1.AddDoubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.MinAuthority == verdict.AuthorityNeverAllowed && c.Tier1Evidence == nil {
+		if worst.MinApprovingAuthority == verdict.AuthorityNeverAllowed && c.EvidenceFromTier1 == nil {
 			break
 		}
 		d := c.doubtAbout(&c.Effects[i], safeThresholdByDoubtCause)
-		c.Tier1Evidence.AddDoubt(d)
+		c.EvidenceFromTier1.AddDoubt(d)
 		if isMoreSevere(d, worst) {
 			worst = d
 		}
@@ -143,49 +146,50 @@ func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (w
 
 // isMoreSevere reports whether doubt d is more severe than another: only a higher authority may allow it, the
 // model needs more confidence to clear it, or its effect is unknown and not only unusual.
-func isMoreSevere(d, than Doubt) bool {
+func isMoreSevere(d, than EffectSafetyDoubt) bool {
 	switch {
 	case d.Reason == "" || than.Reason == "":
 		return d.Reason != ""
-	case d.MinAuthority != than.MinAuthority:
-		return d.MinAuthority > than.MinAuthority
-	case d.NeedsMoreThanModel():
+	case d.MinApprovingAuthority != than.MinApprovingAuthority:
+		return d.MinApprovingAuthority > than.MinApprovingAuthority
+	case d.NeedsAuthorityAboveClassifier():
 		return false
-	case d.MinModelConfidence != than.MinModelConfidence:
-		return d.MinModelConfidence > than.MinModelConfidence
+	case d.MinModelSafeConfidence != than.MinModelSafeConfidence:
+		return d.MinModelSafeConfidence > than.MinModelSafeConfidence
 	}
 	return than.IsEffectUnusual && !d.IsEffectUnusual
 }
 
 // doubtAbout returns the doubt about an effect.
-func (c *ActionCase) doubtAbout(e *effect.Effect, safeThresholdByDoubtCause map[string]float64) Doubt {
+func (c *ActionCase) doubtAbout(e *effect.Effect, safeThresholdByDoubtCause map[string]float64) EffectSafetyDoubt {
 	row := c.findDanger(e)
 	if row.reason == "" {
-		return Doubt{}
+		return EffectSafetyDoubt{}
 	}
-	d := Doubt{DangerName: row.name, MinAuthority: row.minAuthority, MinModelConfidence: row.minModelConfidence, IsEffectUnusual: row.level == dangerLevelUnusual}
+	d := EffectSafetyDoubt{DangerName: row.name, MinApprovingAuthority: row.minApprovingAuthority, MinModelSafeConfidence: row.minModelSafeConfidence, IsEffectUnusual: row.level == dangerLevelUnusual}
 	if d.DangerName == "" {
 		d.DangerName = string(e.KindForPolicies())
 		if e.Certainty == effect.Unknown {
 			d.DangerName = string(e.Cause)
 		}
 	}
-	if safeThresholdByDoubtCause != nil && row.minAuthority == verdict.AuthorityClassifier {
+	if safeThresholdByDoubtCause != nil && row.minApprovingAuthority == verdict.AuthorityClassifier {
 		least, ok := safeThresholdByDoubtCause[d.DangerName]
-		if d.MinModelConfidence = least; !ok {
-			d.MinAuthority = verdict.AuthorityEvaluator
+		if d.MinModelSafeConfidence = least; !ok {
+			d.MinApprovingAuthority = verdict.AuthorityEvaluator
 		}
 	}
-	d.Reason = c.fillReasonPlaceholder(row.reason, e)
+	d.Reason = c.fillReasonPlaceholdersFromEffect(row.reason, e)
 	return d
 }
 
-// effectAdviceSeparator begins the advice in the reason of an effect, which replaces the advice of the row.
+// effectAdviceSeparator precedes the advice in the Reason of an effect. This advice replaces the
+// rest of the reason template in policies/dangers.yaml.
 const effectAdviceSeparator = "; instead: "
 
-// fillReasonPlaceholder replaces the placeholders in a reason of policies/dangers.yaml, such as {object}, by
+// fillReasonPlaceholdersFromEffect replaces the placeholders in a reason of policies/dangers.yaml, such as {object}, by
 // texts about an effect.
-func (c *ActionCase) fillReasonPlaceholder(reasonTemplate string, e *effect.Effect) string {
+func (c *ActionCase) fillReasonPlaceholdersFromEffect(reasonTemplate string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(reasonTemplate, "{")
 	if !open {
 		return reasonTemplate
@@ -204,7 +208,7 @@ func (c *ActionCase) fillReasonPlaceholder(reasonTemplate string, e *effect.Effe
 	case "program":
 		name = c.describePrivilegedProgram(e)
 	}
-	return before + name + c.fillReasonPlaceholder(rest, e)
+	return before + name + c.fillReasonPlaceholdersFromEffect(rest, e)
 }
 
 // describeEffectObject names the object of an effect.
@@ -219,7 +223,7 @@ func describeEffectObject(e *effect.Effect) string {
 
 // describePrivilegedProgram names the program that runs with the privileges of an effect.
 func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
-	for _, x := range c.effectsListedAfter(e) {
+	for _, x := range c.caseEffectsAfter(e) {
 		if x.Kind == effect.Execute {
 			return redact.TruncateAndReplaceControlChars(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
 		}
@@ -227,8 +231,8 @@ func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
 	return describeEffectObject(e)
 }
 
-// effectsListedAfter returns the effects of the case that follow one of them.
-func (c *ActionCase) effectsListedAfter(e *effect.Effect) []effect.Effect {
+// caseEffectsAfter returns the effects of the case that follow one of them.
+func (c *ActionCase) caseEffectsAfter(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
 			return c.Effects[i+1:]
@@ -240,6 +244,6 @@ func (c *ActionCase) effectsListedAfter(e *effect.Effect) []effect.Effect {
 // CanModelAllowDanger reports whether a model may clear the danger with a name.
 func CanModelAllowDanger(dangerName string) bool {
 	return slices.ContainsFunc(dangers[:], func(d danger) bool {
-		return d.minAuthority == verdict.AuthorityClassifier && (d.name == dangerName && dangerName != "" || d.name == "" && slices.Contains(d.requiredConditions, effectCondition{name: "cause", value: dangerName}))
+		return d.minApprovingAuthority == verdict.AuthorityClassifier && (d.name == dangerName && dangerName != "" || d.name == "" && slices.Contains(d.requiredConditions, effectCondition{name: "cause", value: dangerName}))
 	})
 }

@@ -45,7 +45,7 @@ func TestDangers(t *testing.T) {
 				t.Errorf("%s: %+v is never read", word, *rows[i+1])
 			}
 		}
-		if last := rows[len(rows)-1]; len(last.requiredConditions)+len(last.alternativeConditions) > 0 || last.minAuthority == verdict.AuthorityNotNeeded {
+		if last := rows[len(rows)-1]; len(last.requiredConditions)+len(last.alternativeConditions) > 0 || last.minApprovingAuthority == verdict.AuthorityNotNeeded {
 			t.Errorf("%s: an effect that no row is about", word)
 		}
 	}
@@ -75,14 +75,14 @@ func TestDoubt(t *testing.T) {
 		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.AuthorityEvaluator, 0},
 	} {
 		d := (&ActionCase{Effects: tt.effects}).WorstDoubt(tt.clears)
-		if d.DangerName != tt.cause || d.MinAuthority != tt.who || d.MinModelConfidence != tt.least || d.NeedsMoreThanModel() != (tt.who > verdict.AuthorityClassifier) {
+		if d.DangerName != tt.cause || d.MinApprovingAuthority != tt.who || d.MinModelSafeConfidence != tt.least || d.NeedsAuthorityAboveClassifier() != (tt.who > verdict.AuthorityClassifier) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.DangerName != "unexamined" || !d.NeedsMoreThanModel() {
+	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.DangerName != "unexamined" || !d.NeedsAuthorityAboveClassifier() {
 		t.Errorf("unexamined: %+v", d)
 	}
-	evaluator, person := Doubt{Reason: "a", MinAuthority: verdict.AuthorityEvaluator}, Doubt{Reason: "b", MinAuthority: verdict.AuthorityPerson}
+	evaluator, person := EffectSafetyDoubt{Reason: "a", MinApprovingAuthority: verdict.AuthorityEvaluator}, EffectSafetyDoubt{Reason: "b", MinApprovingAuthority: verdict.AuthorityPerson}
 	if !isMoreSevere(person, evaluator) || isMoreSevere(evaluator, person) || isMoreSevere(evaluator, evaluator) {
 		t.Error("of two final doubts, not the one counts that fewer may allow")
 	}

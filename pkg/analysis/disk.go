@@ -8,7 +8,7 @@ import (
 	"path"
 )
 
-// A disk gives package committed access to files. Paths through a symbolic link or on a file system that is
+// A localNoSymlinkDisk gives package committed access to files. Paths through a symbolic link or on a file system that is
 // not local are errors.
 type localNoSymlinkDisk struct{ files *fileAccess }
 
@@ -31,7 +31,7 @@ func (d localNoSymlinkDisk) Lstat(name string) (fs.FileInfo, error) {
 		}
 		return overlayFileInfo{path.Base(name), e}, nil
 	}
-	look := d.files.newLocalLookup()
+	look := d.files.newLocalLinkLookup()
 	if _, err := look.linkTarget(name); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (fresh) Err() error                                        { return nil }
 // fetched them, and stay so where they are copied, linked or unpacked.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-func ExampleAnalyzer_Case() {
+func ExampleAnalyzer_AnalyzeAction() {
 	an, err := analysis.New(analysis.Options{CWD: "/home/me/app", Home: "/home/me"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	c := an.Case(&action.Action{Type: "move_file", Payload: map[string]any{"source": "notes", "destination": "~/.bashrc"}})
+	c := an.AnalyzeAction(&action.Action{Type: "move_file", Payload: map[string]any{"source": "notes", "destination": "~/.bashrc"}})
 	for _, e := range c.Effects {
 		fmt.Println(e.KindForPolicies(), e.Path)
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An Expansion is the list of paths on the disk that the pattern of an effect matches.
+// A GlobExpansion is the list of paths on the disk that the path pattern (glob) of an effect
+// matches.
 type GlobExpansion struct {
-	Paths        []string // canonical, with symbolic links resolved
-	DotFilePaths []string // paths of Paths that a shell omits unless globs match leading dots
-	Complete     bool     // Paths is complete, and the action itself does not change that
+	Paths              []string // canonical, with symbolic links resolved
+	DotFilesAmongPaths []string // paths of Paths that a shell omits unless globs match leading dots
+	Complete           bool     // Paths is complete, and the action itself does not change that
 }
 
 const (
@@ -34,7 +35,7 @@ func (c *ActionCase) ExpandPathGlob(e *effect.Effect) GlobExpansion {
 	if c.globExpansions == nil {
 		c.globExpansions = map[expansionKey]GlobExpansion{}
 	}
-	w := expander{disk: localNoSymlinkDisk{c.files}, foldCase: c.executionContext.FoldCase, found: GlobExpansion{Complete: true}, matchDotFiles: e.DoubleStarExcludesDotDot}
+	w := globExpander{disk: localNoSymlinkDisk{c.files}, foldCase: c.executionContext.FoldCase, found: GlobExpansion{Complete: true}, matchDotFiles: e.DoubleStarExcludesDotDot}
 	wild := strings.IndexAny(e.Path, `*?[\`)
 	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
 	if cut <= 0 || strings.Contains(e.Path, "**") && !e.DoubleStarExcludesDotDot {
@@ -54,7 +55,7 @@ func (c *ActionCase) ExpandPathGlob(e *effect.Effect) GlobExpansion {
 
 // An expansionKey identifies a pattern in the cache.
 type expansionKey struct {
-	path                   string
+	globPath               string
 	globStarMatchesFolders bool
 }
 
@@ -70,8 +71,8 @@ func (c *ActionCase) mayActionCreateGlobMatch(e *effect.Effect) bool {
 	})
 }
 
-// An expander walks the folders that a pattern matches.
-type expander struct {
+// A globExpander walks the folders that a pattern matches.
+type globExpander struct {
 	disk          localNoSymlinkDisk
 	foldCase      bool
 	matchDotFiles bool // wildcards match leading dots
@@ -81,7 +82,7 @@ type expander struct {
 
 // expandFolder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
 // links.
-func (w *expander) expandFolder(dir string, segments []string, hidden bool) {
+func (w *globExpander) expandFolder(dir string, segments []string, hidden bool) {
 	names, err := w.disk.ReadDir(dir, maxNamesComparedWithGlob-w.namesWalked+1)
 	w.namesWalked += len(names)
 	if err != nil || w.namesWalked > maxNamesComparedWithGlob {
@@ -100,7 +101,7 @@ func (w *expander) expandFolder(dir string, segments []string, hidden bool) {
 }
 
 // addPathsMatchingEntry adds the paths that the segments match, starting with one entry of a folder.
-func (w *expander) addPathsMatchingEntry(dir string, n fs.DirEntry, segments []string, hidden bool) {
+func (w *globExpander) addPathsMatchingEntry(dir string, n fs.DirEntry, segments []string, hidden bool) {
 	name, first, rest := n.Name(), segments[0], segments[1:]
 	if !effect.PatternsOverlap(first, effect.QuoteGlobMeta(name), w.foldCase) {
 		return
@@ -135,13 +136,13 @@ func (w *expander) addPathsMatchingEntry(dir string, n fs.DirEntry, segments []s
 	}
 }
 
-func (w *expander) addPath(at string, hidden bool) {
-	if len(w.found.Paths)+len(w.found.DotFilePaths) == maxExpandedPaths {
+func (w *globExpander) addPath(at string, hidden bool) {
+	if len(w.found.Paths)+len(w.found.DotFilesAmongPaths) == maxExpandedPaths {
 		w.found.Complete = false
 		return
 	}
 	if hidden {
-		w.found.DotFilePaths = append(w.found.DotFilePaths, at)
+		w.found.DotFilesAmongPaths = append(w.found.DotFilesAmongPaths, at)
 	} else {
 		w.found.Paths = append(w.found.Paths, at)
 	}

@@ -32,7 +32,7 @@ func TestExpand(t *testing.T) {
 	for i := range maxExpandedPaths + 1 {
 		put(t, fmt.Sprintf("%s/%d.json", many, i), "")
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: home, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestExpand(t *testing.T) {
 		"frobnicate; cat src/*":                  "some src/c.go",
 		"git checkout old; cat src/*":            "some src/c.go",
 	} {
-		c := an.Case(act("execute_command", map[string]any{"command": command}))
+		c := an.AnalyzeAction(act("execute_command", map[string]any{"command": command}))
 		var x GlobExpansion
 		for i := range c.Effects {
 			if e := &c.Effects[i]; e.Kind == effect.ReadFile && e.PathIsPattern && strings.HasPrefix(e.Path, top) {
@@ -73,7 +73,7 @@ func TestExpand(t *testing.T) {
 				got += " " + rel
 			}
 		}
-		for _, p := range x.DotFilePaths {
+		for _, p := range x.DotFilesAmongPaths {
 			rel, _ := filepath.Rel(top, p)
 			got += " (" + rel + ")"
 		}
@@ -93,11 +93,11 @@ func TestExpandUnreadable(t *testing.T) {
 	if err := os.Chmod(top+"/src", 0o111); err != nil {
 		t.Fatal(err)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := an.Case(act("execute_command", map[string]any{"command": "cat src/*.go"}))
+	c := an.AnalyzeAction(act("execute_command", map[string]any{"command": "cat src/*.go"}))
 	if x := c.ExpandPathGlob(&c.Effects[len(c.Effects)-1]); x.Complete {
 		t.Errorf("all of an unreadable folder is known: %v", x)
 	}

@@ -13,8 +13,8 @@ import (
 func TestFactual(t *testing.T) {
 	t.Parallel()
 	an, err := analysis.New(analysis.Options{
-		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"},
-		TrustedDestinations: analysis.Trusted{GitRemotes: []string{"origin"}, Hosts: []string{"deploy.example.com"}},
+		ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"},
+		TrustedDestinations: analysis.TrustedDestinations{GitRemotes: []string{"origin"}, Hosts: []string{"deploy.example.com"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestFactual(t *testing.T) {
 		"cat $FILE":                                                       false,
 		"Get-ChildItem C:\\Temp | % { $_.LastAccessTime = '1970' }":       false,
 	} {
-		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
+		c := an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
 		if got := c.CanDecideByEffectsAlone(); got != want {
 			t.Errorf("%s: %v", command, got)
 		}
@@ -76,7 +76,7 @@ func TestFactual(t *testing.T) {
 		{Type: "send_message", Payload: map[string]any{"channel": "dev", "text": "x"}},
 		{Type: "canvas_update", Payload: map[string]any{"path": "a", "content": "x"}},
 	} {
-		if an.Case(&a).CanDecideByEffectsAlone() {
+		if an.AnalyzeAction(&a).CanDecideByEffectsAlone() {
 			t.Errorf("%s %v is decided by its effects", a.Type, a.Payload)
 		}
 	}

@@ -21,9 +21,9 @@ type fileAccess struct {
 }
 
 const (
-	maxLookupsPerPath = 128 // names looked up for one path
-	maxSymlinks       = 40  // symbolic links on one path, as in Linux
-	maxScriptBytes    = 64 << 10
+	maxComponentLookupsPerPath = 128 // names looked up for one path
+	maxSymlinks                = 40  // symbolic links on one path, as in Linux
+	maxScriptBytes             = 64 << 10
 )
 
 // resolveLinks resolves the symbolic links of a canonical path as far as its names
@@ -86,7 +86,7 @@ func (f *fileAccess) resolvePathCached(path string, known folderLinkCache) (real
 			break
 		}
 	}
-	look := f.newLocalLookup()
+	look := f.newLocalLinkLookup()
 	hops, lookups := 0, 0
 	for rest != "" {
 		name, more, _ := strings.Cut(rest, "/")
@@ -107,7 +107,7 @@ func (f *fileAccess) resolvePathCached(path string, known folderLinkCache) (real
 		} else {
 			next = at + "/" + name
 		}
-		if lookups++; lookups > maxLookupsPerPath || hops > 0 && !isPathSafeToInspect(next) {
+		if lookups++; lookups > maxComponentLookupsPerPath || hops > 0 && !isPathSafeToInspect(next) {
 			return joinUnresolved(at, rest), errPathNotInspected
 		}
 		target, err := known.lookUpLinkTarget(f, &look, next, more != "")

@@ -61,7 +61,7 @@ type localLinkLookup struct {
 	hasLastLocalDevice bool
 }
 
-func (f *fileAccess) newLocalLookup() localLinkLookup { return localLinkLookup{files: f} }
+func (f *fileAccess) newLocalLinkLookup() localLinkLookup { return localLinkLookup{files: f} }
 
 // linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup, or says that the path is not local.

@@ -28,7 +28,7 @@ func newFileAccess() *fileAccess { return &fileAccess{} }
 // folderStampOf returns no stamp: not every system has a ctime that programs cannot set.
 func folderStampOf(string) (s folderStamp, ok bool) { return s, false }
 
-func (*fileAccess) newLocalLookup() localLinkLookup { return localLinkLookup{} }
+func (*fileAccess) newLocalLinkLookup() localLinkLookup { return localLinkLookup{} }
 
 func (*fileAccess) allowInspectingFileSystem(string) {}
 

@@ -127,7 +127,7 @@ func TestLinksInCases(t *testing.T) {
 		{"out/../secret/key", dir + "/secret/key", false},
 		{"proc/etc/passwd", "/etc/passwd", false},
 	} {
-		c := an.Case(act("read_file", obj{"path": tt.path}))
+		c := an.AnalyzeAction(act("read_file", obj{"path": tt.path}))
 		if got := c.Effects[len(c.Effects)-1].Path; got != tt.last || c.HasOnlyHarmlessEffects() != tt.harmless {
 			t.Errorf("%s is read as %q, harmless %t:\n%s", tt.path, got, c.HasOnlyHarmlessEffects(), show(c.Effects))
 		}
@@ -198,6 +198,6 @@ func BenchmarkReadWithLinks(b *testing.B) {
 	a := act("read_file", obj{"path": "x"})
 	b.ReportAllocs()
 	for b.Loop() {
-		an.Case(a)
+		an.AnalyzeAction(a)
 	}
 }

@@ -46,13 +46,13 @@ func (c *ActionCase) addGitToolEffects() {
 
 // A gitCall collects the arguments of a tool call as arguments of git.
 type gitCall struct {
-	subcommand        string
-	repositories      []string
-	nestedSubcommands []string // second-level subcommands, as add in git remote add
-	options           []string
-	operands          []gitOperand
-	paths             []string // texts that can only be paths
-	hasTooManyArgs    bool     // a value could not be turned into an argument of git
+	subcommand             string
+	repositories           []string
+	secondLevelSubcommands []string // second-level subcommands, as add in git remote add
+	options                []string
+	operands               []gitOperand
+	paths                  []string // texts that can only be paths
+	hasTooManyArgs         bool     // the payload has more than maxGitWords options and operands
 }
 
 // A gitOperand is an operand with its rank; operands are sorted by rank.
@@ -92,7 +92,7 @@ func (g *gitCall) addField(field string, v any) {
 	case []any:
 		for _, item := range v {
 			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // in a list of paths, an item that looks like an option is an option
-				g.operands = append(g.operands, gitOperand{minGitFileOperandSortOrder, text})
+				g.operands = append(g.operands, gitOperand{minSortOrderOfGitPathOperand, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
 				}
@@ -102,7 +102,7 @@ func (g *gitCall) addField(field string, v any) {
 		}
 	case map[string]any:
 		g.addFields(v)
-	default: // a number sets a count; in a field without a count, 1 sets a flag
+	default: // a number: 1 means true unless the field holds a count; other numbers are ignored
 		if fmt.Sprintf("%s", v) == "1" && !gitCountFields[last] {
 			g.addFlagFromFieldWords(words)
 		}
@@ -145,7 +145,7 @@ func (g *gitCall) addFieldTextAsArg(fieldName, lastFieldWord, fieldText string) 
 	case (lastFieldWord == "mode" || lastFieldWord == "type") && gitResetModes[fieldText]:
 		g.options = append(g.options, "--"+fieldText)
 	case lastFieldWord == "action" || lastFieldWord == "operation" || lastFieldWord == "subcommand" || lastFieldWord == "mode":
-		g.nestedSubcommands = append(g.nestedSubcommands, g.gitSubcommandOrOptionForVerb(lower))
+		g.secondLevelSubcommands = append(g.secondLevelSubcommands, g.gitSubcommandOrOptionForVerb(lower))
 	case isGitOption(fieldText):
 		g.options = append(g.options, splitOptionAndValue(fieldText)...)
 	case gitRepositoryFields[fieldName] && !(g.subcommand == "clone" || g.subcommand == "init") || fieldName == "repo" || fieldName == "repo-path":
@@ -199,16 +199,16 @@ func (g *gitCall) shellText() string {
 	for _, w := range gitSubcommandWords(g.subcommand) {
 		word(w)
 	}
-	for _, w := range append(g.nestedSubcommands, g.options...) {
+	for _, w := range append(g.secondLevelSubcommands, g.options...) {
 		word(w)
 	}
-	sorted.By(g.operands, func(a, b gitOperand) int { return a.sortOrder - b.sortOrder })
+	sorted.SortStableBy(g.operands, func(a, b gitOperand) int { return a.sortOrder - b.sortOrder })
 	if g.subcommand == "push" && len(g.operands) > 0 && g.operands[0].sortOrder > 1 && g.operands[0].sortOrder < 6 {
 		word("origin")
 	}
 	files := false
 	for _, o := range g.operands {
-		if o.sortOrder >= minGitFileOperandSortOrder && !files && g.subcommand != "clone" && g.subcommand != "init" && g.subcommand != "worktree" && !isGitOption(o.text) {
+		if o.sortOrder >= minSortOrderOfGitPathOperand && !files && g.subcommand != "clone" && g.subcommand != "init" && g.subcommand != "worktree" && !isGitOption(o.text) {
 			files = true
 			word("--")
 		}
@@ -217,14 +217,14 @@ func (g *gitCall) shellText() string {
 	return b.String()
 }
 
-// minGitFileOperandSortOrder is the lowest rank of operands that are files.
-const minGitFileOperandSortOrder = 8
+// minSortOrderOfGitPathOperand is the lowest rank of operands that are files.
+const minSortOrderOfGitPathOperand = 8
 
 // gitOperandSortOrders gives the rank of an operand by the name, or last word, of its field.
 var gitOperandSortOrders = map[string]int{
-	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": minGitFileOperandSortOrder, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
+	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": minSortOrderOfGitPathOperand, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
-	"uri": 6, "destination": minGitFileOperandSortOrder, "directory": minGitFileOperandSortOrder, "file": minGitFileOperandSortOrder, "files": minGitFileOperandSortOrder, "paths": minGitFileOperandSortOrder, "pathspec": minGitFileOperandSortOrder,
+	"uri": 6, "destination": minSortOrderOfGitPathOperand, "directory": minSortOrderOfGitPathOperand, "file": minSortOrderOfGitPathOperand, "files": minSortOrderOfGitPathOperand, "paths": minSortOrderOfGitPathOperand, "pathspec": minSortOrderOfGitPathOperand,
 }
 
 // gitRepositoryFields are the names of fields that name the repository.

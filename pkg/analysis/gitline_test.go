@@ -13,7 +13,7 @@ import (
 // shell: each effect that the command has, the tool has, too.
 func TestGitOptions(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/home/me/app", Home: "/home/me"})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, CWD: "/home/me/app", Home: "/home/me"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestGitOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := an.Case(a)
-		for _, e := range an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}).Effects {
+		c := an.AnalyzeAction(a)
+		for _, e := range an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}).Effects {
 			if e.Kind != effect.Execute && e.Certainty != effect.Unknown && !has(c, e) {
 				t.Errorf("%s lacks %s %s of %s", tool, e.KindForPolicies(), e.Path, command)
 			}
@@ -70,7 +70,7 @@ func TestGitOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		runs := 0
-		for _, e := range an.Case(a).Effects {
+		for _, e := range an.AnalyzeAction(a).Effects {
 			if e.Kind == effect.Execute {
 				runs++
 			}

@@ -70,7 +70,7 @@ func (c *ActionCase) CanDecideByEffectsAlone() bool {
 		case effect.Execute:
 			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.CodeFileLoaders(e.Program, e.Args)) > 0)
 			open := e.Class != effect.ReadOnly && e.Program != "kill" && slices.ContainsFunc(e.Args, func(arg string) bool { return strings.Contains(arg, "$") })
-			if !local && !c.hasEffectBesidesReading(e) || open || cmdletName().MatchString(e.Program) {
+			if !local && !c.hasProgramEffectBesidesReading(e) || open || cmdletName().MatchString(e.Program) {
 				return false
 			}
 		case effect.ReadFile, effect.ListDirectory:
@@ -108,10 +108,10 @@ func (c *ActionCase) writesTextAddressingModel() bool {
 	if c.Action.Type != "execute_command" {
 		return textAddressingModelPattern().MatchString(writtenText(c.Action.Payload))
 	}
-	return slices.ContainsFunc(c.writtenFiles, func(w effect.WrittenFileText) bool { return textAddressingModelPattern().MatchString(w.NewText) })
+	return slices.ContainsFunc(c.filesWrittenByCommand, func(w effect.WrittenFileText) bool { return textAddressingModelPattern().MatchString(w.NewText) })
 }
 
-var textAddressingModelPattern = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
+var textAddressingModelPattern = prefilter.LazyRegexp(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
 	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
 	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
@@ -123,16 +123,16 @@ func (c *ActionCase) hasFileOrCommandActionType() bool {
 }
 
 // cmdletName matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
-var cmdletName = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
+var cmdletName = prefilter.LazyRegexp(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
 
-// shellScriptName matches the names of shell scripts that every system can run.
-var shellScriptName = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
+// shellScriptName matches the file names of shell scripts for Unix and Windows.
+var shellScriptName = prefilter.LazyRegexp(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
 
 // setsEnvironment reports whether a command sets an environment variable to more than a plain word: it is
 // unknown which programs read the variable and how.
 func (c *ActionCase) setsEnvironment() bool {
 	for _, m := range shellAssignmentPattern().FindAllStringSubmatch(c.Action.Text("command"), -1) {
-		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !shellVariableWordValuePattern().MatchString(m[2]) {
+		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !plainShellVariableValuePattern().MatchString(m[2]) {
 			return true
 		}
 	}
@@ -140,13 +140,14 @@ func (c *ActionCase) setsEnvironment() bool {
 }
 
 var (
-	shellAssignmentPattern        = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
-	shellVariableWordValuePattern = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
+	shellAssignmentPattern         = prefilter.LazyRegexp(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
+	plainShellVariableValuePattern = prefilter.LazyRegexp(`^['"]?(?:\w|[-%$!?])*['"]?$`)
 )
 
-// hasEffectBesidesReading reports whether a program has an effect besides running and reading; for a program that uses
-// the network, whether an effect says what it contacts.
-func (c *ActionCase) hasEffectBesidesReading(program *effect.Effect) bool {
+// hasProgramEffectBesidesReading reports whether a program has an effect other than running programs and
+// reading files. For a program that uses the network, only network effects count, such as a request
+// to a host.
+func (c *ActionCase) hasProgramEffectBesidesReading(program *effect.Effect) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
@@ -218,7 +219,8 @@ func hasLiteralNonHiddenTempName(e *effect.Effect) bool {
 	return name != "" && name[0] != '.' && !(e.PathIsPattern && strings.ContainsAny(name, `*?[\`))
 }
 
-// hasKnownActionType reports whether the effects of an action's type are complete.
+// hasKnownActionType reports whether shield knows what an action of this type does, so that no
+// effect of it is missing.
 func (c *ActionCase) hasKnownActionType() bool {
 	name := c.Action.Type
 	_, known := lookupTool(name)
@@ -292,8 +294,8 @@ func (c *ActionCase) HasDoubtfulOrUnusualDangerLevel(e *effect.Effect) bool {
 // runsUnreadableScript reports whether an effect is a program that runs a script which could not be read. The
 // script has an effect of its own, and the doubt is about that.
 func (c *ActionCase) runsUnreadableScript(program *effect.Effect) bool {
-	all := c.effectsListedAfter(program)
-	for i := range all[:min(maxEffectsSearchedPerProgram, len(all))] {
+	all := c.caseEffectsAfter(program)
+	for i := range all[:min(maxProgramEffectCandidates, len(all))] {
 		e := &all[i]
 		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
 			break
@@ -305,6 +307,6 @@ func (c *ActionCase) runsUnreadableScript(program *effect.Effect) bool {
 	return false
 }
 
-// maxEffectsSearchedPerProgram is how many of the effects that follow a program's Execute effect are searched
+// maxProgramEffectCandidates is how many of the effects that follow a program's Execute effect are searched
 // for effects of this program.
-const maxEffectsSearchedPerProgram = 16
+const maxProgramEffectCandidates = 16

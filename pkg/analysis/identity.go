@@ -16,18 +16,18 @@ const maxContentHashedFileBytes = 4 << 20
 // one whenever an action may have run. It is for one goroutine. A nil FileIdentityResolver sees no
 // files.
 type FileIdentityResolver struct {
-	files         *fileAccess
-	folderLookups folderLinkCache
-	stamps        folderStamps
-	identities    map[string]identifyResult
+	files               *fileAccess
+	linkLookupsByFolder folderLinkCache
+	stamps              folderStamps
+	identities          map[string]fileIdentityResult
 
-	previousQueryPaths        []string // argument of the last call of PossiblyPresent
-	previousQueryPresentPaths []string
+	previousPresenceQueryPaths   []string // argument of the last call of PossiblyPresent
+	previousPossiblyPresentPaths []string
 }
 
-type identifyResult struct {
+type fileIdentityResult struct {
 	effect.FileIdentity
-	ok bool
+	isIdentified bool
 }
 
 // NewFileIdentityResolver returns a FileIdentityResolver for the next action.
@@ -35,7 +35,7 @@ func (an *Analyzer) NewFileIdentityResolver() *FileIdentityResolver {
 	if an.files == nil {
 		return nil
 	}
-	return &FileIdentityResolver{files: an.files, folderLookups: folderLinkCache{}, stamps: folderStamps{}, identities: map[string]identifyResult{}}
+	return &FileIdentityResolver{files: an.files, linkLookupsByFolder: folderLinkCache{}, stamps: folderStamps{}, identities: map[string]fileIdentityResult{}}
 }
 
 // Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
@@ -46,10 +46,10 @@ func (i *FileIdentityResolver) Identify(path string) (id effect.FileIdentity, ok
 	}
 	f, looked := i.identities[path]
 	if !looked {
-		f.FileIdentity, f.ok = i.files.identifyFile(path, i.folderLookups, i.stamps)
+		f.FileIdentity, f.isIdentified = i.files.identifyFile(path, i.linkLookupsByFolder, i.stamps)
 		i.identities[path] = f
 	}
-	return f.FileIdentity, f.ok
+	return f.FileIdentity, f.isIdentified
 }
 
 // PossiblyPresent returns the files of a list that may exist. The others were absent at an earlier lookup, and their
@@ -61,10 +61,10 @@ func (i *FileIdentityResolver) PossiblyPresent(paths []string) []string {
 	if i.files.overlay != nil {
 		return paths
 	}
-	if len(paths) != len(i.previousQueryPaths) || len(paths) > 0 && &paths[0] != &i.previousQueryPaths[0] {
-		i.previousQueryPaths, i.previousQueryPresentPaths = paths, i.files.missingFiles.possiblyPresent(paths, i.stamps)
+	if len(paths) != len(i.previousPresenceQueryPaths) || len(paths) > 0 && &paths[0] != &i.previousPresenceQueryPaths[0] {
+		i.previousPresenceQueryPaths, i.previousPossiblyPresentPaths = paths, i.files.missingFiles.possiblyPresent(paths, i.stamps)
 	}
-	return i.previousQueryPresentPaths
+	return i.previousPossiblyPresentPaths
 }
 
 func (f *fileAccess) identifyFile(path string, known folderLinkCache, seen folderStamps) (id effect.FileIdentity, ok bool) {

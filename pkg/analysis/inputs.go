@@ -47,7 +47,7 @@ func (c *ActionCase) InputFilesDigest() (digest string, err error) {
 func (c *ActionCase) hashInputFiles() (string, error) {
 	r := inputHasher{c: c, digest: sha256.New(), hashedPaths: map[string]bool{}}
 	for i := range c.Effects {
-		if err := r.hashEffect(&c.Effects[i]); err != nil {
+		if err := r.hashFilesReadByEffect(&c.Effects[i]); err != nil {
 			return "", err
 		}
 	}
@@ -69,8 +69,8 @@ type inputHasher struct {
 
 var errInputFileLimit = errors.New("its files are too large or too many to be compared later")
 
-// hashEffect hashes the files that an effect reads.
-func (r *inputHasher) hashEffect(e *effect.Effect) error {
+// hashFilesReadByEffect hashes the files that an effect reads.
+func (r *inputHasher) hashFilesReadByEffect(e *effect.Effect) error {
 	switch e.Kind {
 	case effect.ReadFile, effect.MoveFile, effect.RunCode, effect.ReadSecret:
 		if e.Path == "" && !e.PathIsPattern {
@@ -78,7 +78,7 @@ func (r *inputHasher) hashEffect(e *effect.Effect) error {
 		}
 	case effect.SendData:
 		if e.Path == "" && !e.PathIsPattern {
-			return r.hashOrRejectSentData(e)
+			return r.requireHashableSentData(e)
 		}
 	case effect.ChangeRemoteSystem:
 		if e.RemoteOperationVerb == "change" && (e.RemoteServiceName == "cloud" || e.RemoteServiceName == "infrastructure") {
@@ -93,14 +93,14 @@ func (r *inputHasher) hashEffect(e *effect.Effect) error {
 	if e.PathIsPattern {
 		return errors.New("the action reads files by a glob pattern")
 	}
-	return r.hashPath(e.Path)
+	return r.hashFileOrFolderTree(e.Path)
 }
 
-// hashOrRejectSentData returns an error unless the data to send is spelled out in the payload or comes from a file
+// requireHashableSentData returns an error unless the data to send is spelled out in the payload or comes from a file
 // that the action reads.
-func (r *inputHasher) hashOrRejectSentData(e *effect.Effect) error {
+func (r *inputHasher) requireHashableSentData(e *effect.Effect) error {
 	if e.Program == "git" {
-		return r.hashRepository(command.GitLine{})
+		return r.hashRepositoryPushInputs(command.GitLine{})
 	}
 	if r.c.Action.Type != "execute_command" {
 		return nil
@@ -112,9 +112,9 @@ func (r *inputHasher) hashOrRejectSentData(e *effect.Effect) error {
 	return nil
 }
 
-// hashRepository hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
+// hashRepositoryPushInputs hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
 // their content.
-func (r *inputHasher) hashRepository(git command.GitLine) error {
+func (r *inputHasher) hashRepositoryPushInputs(git command.GitLine) error {
 	dir, pattern := r.c.executionContext.CWD, false
 	if git.Folder != "" {
 		dir, pattern = r.c.executionContext.CanonicalPath(git.Folder, false)
@@ -126,44 +126,44 @@ func (r *inputHasher) hashRepository(git command.GitLine) error {
 		kind, err := r.fileMode(path.Join(at, ".git"))
 		switch {
 		case err == nil && !kind.IsDir():
-			return r.hashRepositoryOfGitFile(path.Join(at, ".git"))
+			return r.hashRepositoryNamedByDotGitFile(path.Join(at, ".git"))
 		case err == nil:
-			return r.hashRepositoryFiles(path.Join(at, ".git"))
+			return r.hashGitFolderPushInputs(path.Join(at, ".git"))
 		case !errors.Is(err, fs.ErrNotExist):
 			return errors.New("its repository cannot be read")
 		case at == path.Dir(at):
-			return r.hashPath(path.Join(dir, ".git")) // the repository does not exist yet
+			return r.hashFileOrFolderTree(path.Join(dir, ".git")) // the repository does not exist yet
 		}
 	}
 }
 
-// hashRepositoryFiles hashes the files in a .git folder on which a push depends.
-func (r *inputHasher) hashRepositoryFiles(dir string) error {
+// hashGitFolderPushInputs hashes the files in a .git folder on which a push depends.
+func (r *inputHasher) hashGitFolderPushInputs(gitFolder string) error {
 	for _, name := range []string{"HEAD", "config", "config.worktree", "packed-refs", "refs", "hooks"} {
-		if err := r.hashPath(path.Join(dir, name)); err != nil {
+		if err := r.hashFileOrFolderTree(path.Join(gitFolder, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hashRepositoryOfGitFile hashes the repository that the .git file of a worktree or submodule names, and the common
+// hashRepositoryNamedByDotGitFile hashes the repository that the .git file of a worktree or submodule names, and the common
 // repository of a worktree.
-func (r *inputHasher) hashRepositoryOfGitFile(gitFilePath string) error {
-	text, err := r.readSingleLine(gitFilePath)
+func (r *inputHasher) hashRepositoryNamedByDotGitFile(dotGitFilePath string) error {
+	text, err := r.readSingleLine(dotGitFilePath)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !found || dir == "" {
 		return errors.New("the .git file of the worktree does not name the folder of its repository; run 'git worktree repair'")
 	}
 	if !path.IsAbs(dir) {
-		dir = path.Join(path.Dir(gitFilePath), dir)
+		dir = path.Join(path.Dir(dotGitFilePath), dir)
 	}
-	for _, p := range []string{gitFilePath, path.Join(dir, "commondir")} {
-		if err := r.hashPath(p); err != nil {
+	for _, p := range []string{dotGitFilePath, path.Join(dir, "commondir")} {
+		if err := r.hashFileOrFolderTree(p); err != nil {
 			return err
 		}
 	}
-	if err := r.hashRepositoryFiles(dir); err != nil {
+	if err := r.hashGitFolderPushInputs(dir); err != nil {
 		return err
 	}
 	shared, err := r.readSingleLine(path.Join(dir, "commondir"))
@@ -175,7 +175,7 @@ func (r *inputHasher) hashRepositoryOfGitFile(gitFilePath string) error {
 	case !path.IsAbs(shared):
 		shared = path.Join(dir, shared)
 	}
-	return r.hashRepositoryFiles(shared)
+	return r.hashGitFolderPushInputs(shared)
 }
 
 // maxGitFileLineBytes is the maximum length in bytes of a line in the .git file and similar files.
@@ -198,19 +198,19 @@ func (r *inputHasher) readSingleLine(p string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(file, maxGitFileLineBytes+1))
 	line := strings.TrimSuffix(string(text), "\n")
 	if err == nil && (len(text) > maxGitFileLineBytes || strings.ContainsAny(line, "\n\r\x00")) {
-		err = fmt.Errorf("the file %s has more than one line", p)
+		err = fmt.Errorf("the text in the file %s has several lines, and shield remembers only one", p)
 	}
 	return line, err
 }
 
-// hashArguments hashes the files named in the arguments of a program if shield does not know the role of each
-// argument: of programs that use the network, change the system, run code or are unknown. Programs that only
-// work with files have an effect for each file.
+// hashArguments hashes the files named in the arguments of a program that uses the network, changes
+// the system, runs code or is unknown, since shield does not know the role of each of its
+// arguments. For a program that only works with files, each file already has an effect.
 func (r *inputHasher) hashArguments(e *effect.Effect) error {
 	if e.Program == "git" {
 		git := command.ParseGit(e.Args)
 		if _, ok := git.Pushes(); ok {
-			return r.hashRepository(git)
+			return r.hashRepositoryPushInputs(git)
 		}
 		return nil
 	}
@@ -238,7 +238,7 @@ func (r *inputHasher) hashArguments(e *effect.Effect) error {
 			if kind, err := r.fileMode(p); err != nil || kind.IsDir() && e.Class != effect.Network {
 				continue // not a file of this machine
 			}
-			if err := r.hashPath(p); err != nil {
+			if err := r.hashFileOrFolderTree(p); err != nil {
 				return err
 			}
 		}
@@ -271,8 +271,8 @@ func (r *inputHasher) fileMode(p string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// hashPath hashes a file, or a folder with everything in it.
-func (r *inputHasher) hashPath(p string) error {
+// hashFileOrFolderTree hashes a file, or a folder with everything in it.
+func (r *inputHasher) hashFileOrFolderTree(p string) error {
 	if r.hashedPaths[p] || p == "/dev/null" {
 		return nil
 	}
@@ -310,7 +310,7 @@ func (r *inputHasher) hashTree(p string, depth int) error {
 		if err != nil || len(entries) > maxInputFiles {
 			return errInputFileLimit
 		}
-		sorted.By(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		sorted.SortStableBy(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		fmt.Fprintf(r.digest, "folder %d;", len(entries))
 		for _, e := range entries {
 			fmt.Fprintf(r.digest, "%d:%s", len(e.Name()), e.Name())

@@ -43,7 +43,7 @@ func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	return f.overlay.LookUpEntry(path)
 }
 
-// overlayOrDiskLinkTarget looks up a name as [localLookup.linkTarget] does, but the overlay takes precedence
+// overlayOrDiskLinkTarget looks up a name as [localLinkLookup.linkTarget] does, but the overlay takes precedence
 // over the disk.
 func (f *fileAccess) overlayOrDiskLinkTarget(look *localLinkLookup, path string) (linkTarget string, err error) {
 	e, known := f.overlayEntryAt(path)
@@ -74,7 +74,7 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 	if f.overlay == nil {
 		return nil, nil, false
 	}
-	look := f.newLocalLookup()
+	look := f.newLocalLinkLookup()
 	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the overlay decides whether to judge as if an empty file existed
 		return nil, nil, f.overlay.Absent(path)
 	}
@@ -95,7 +95,7 @@ func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, erro
 			out = append(out, overlayFileInfo{name, e})
 		}
 	}
-	sorted.By(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sorted.SortStableBy(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return out, nil
 }
 

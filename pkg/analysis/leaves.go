@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// addEffectsOfUnanalyzedFields adds effects for the fields that neither the action's type nor the code that reads it uses:
-// each text is judged by its field's name and its form.
+// addEffectsOfUnanalyzedFields adds effects for the payload fields that no analysis of this action
+// type reads. It judges each text in such a field by the field's name and by the text's form.
 func (c *ActionCase) addEffectsOfUnanalyzedFields(t *tool) {
 	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, isActionTypeKnown: true, runsCommands: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", isToolReadOnly: t.readOnly, name: c.Action.Type, readsPathsRecursively: t.readOnly && slices.ContainsFunc(t.fieldUses, func(u payloadFieldUse) bool { return u.recursive })}
 	for _, field := range sorted.Keys(c.Action.Payload) {
@@ -77,16 +77,16 @@ var proseFieldWords = map[string]bool{
 // person.
 var fileFieldWords = map[string]bool{"source": true, "src": true, "resource": true, "location": true, "to": true, "from": true}
 
-// holdsPath reports whether a value, or one nested in it, can only be a path.
-func holdsPath(v any) bool {
+// containsPathString reports whether a value, or one nested in it, can only be a path.
+func containsPathString(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return looksLikePath(v)
 	case []any:
-		return slices.ContainsFunc(v, holdsPath)
+		return slices.ContainsFunc(v, containsPathString)
 	case map[string]any:
 		for _, inner := range v {
-			if holdsPath(inner) {
+			if containsPathString(inner) {
 				return true
 			}
 		}
@@ -120,7 +120,7 @@ func (c *ActionCase) isFieldAnalyzedOrHarmless(t *tool, field string) bool {
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
-	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !isTextWritingActionType(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u payloadFieldUse) bool { return u.field == field }) {
+	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !isTextWritingActionType(c.Action.Type)) && containsPathString(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u payloadFieldUse) bool { return u.field == field }) {
 		return false
 	}
 	runs := c.Action.Type == "execute_command" || c.Action.Type == "execute_code"

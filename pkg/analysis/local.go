@@ -10,17 +10,17 @@ import (
 
 // Options describe the place in which actions are judged. The zero Options have no folders.
 type Options struct {
-	Shell               ShellCommandAnalyzer // analyses commands; nil means that commands are unknown
-	FileAnalyzer        FileAnalyzer         // analyses the content written to files; nil means that it is not read
-	ReplaySession       SessionReplayFunc    // analyses an action after earlier ones; nil: not possible
-	CWD                 string               // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
-	Home                string               // the user's home folder
-	WorkspaceRoots      []string             // folders that count as workspace
-	FoldCase            bool                 // the file system ignores case
-	InspectLocalFiles   bool                 // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
-	Overlay             FileOverlay          // with InspectLocalFiles: files that replace those on the disk; nil for none
-	ApprovalPage        ApprovalPageStatus   // address of the approval page; nil if not known
-	TrustedDestinations Trusted              // places to which data may go in ordinary work
+	ShellAnalyzer       ShellCommandAnalyzer   // analyses commands; nil means that commands are unknown
+	FileAnalyzer        FileAnalyzer           // analyses the content written to files; nil means that it is not read
+	ReplaySession       SessionReplayFunc      // analyses an action after earlier ones; nil: not possible
+	CWD                 string                 // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
+	Home                string                 // the user's home folder
+	WorkspaceRoots      []string               // folders that count as workspace
+	FoldCase            bool                   // the file system ignores case
+	InspectLocalFiles   bool                   // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
+	Overlay             FileOverlay            // with InspectLocalFiles: files that replace those on the disk; nil for none
+	ApprovalPageStatus  ApprovalPageStatusFunc // address of the approval page; nil if not known
+	TrustedDestinations TrustedDestinations    // places to which data may go in ordinary work
 
 	ActionContainer ActionContainer // with InspectLocalFiles: container in which actions run; nil for none
 }
@@ -77,9 +77,9 @@ func New(o Options) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	an := &Analyzer{Shell: o.Shell, FileAnalyzer: o.FileAnalyzer, ReplaySession: o.ReplaySession, DefaultExecutionContext: place, trustedDestinations: trust, approvalPageStatus: o.ApprovalPage}
+	an := &Analyzer{ShellAnalyzer: o.ShellAnalyzer, FileAnalyzer: o.FileAnalyzer, ReplaySession: o.ReplaySession, DefaultExecutionContext: place, trustedDestinations: trust, approvalPageStatus: o.ApprovalPageStatus}
 	if o.InspectLocalFiles {
-		an.files, an.actionContainer = f, o.ActionContainer
+		an.files, an.executionContainer = f, o.ActionContainer
 	}
 	return an, nil
 }

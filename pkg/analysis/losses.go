@@ -21,17 +21,17 @@ import (
 
 // FileLosses are the files that an action deletes or overwrites.
 type FileLosses struct {
-	FilesToBackUp           []undo.FileLoss // the files to back up
-	WhyUnknown              string          // why the losses cannot be determined; "" if they can
-	NeedingBackup           []undo.FileLoss // losses in List that are permanent without a backup, and about which no rule asks the user
-	HasLossOutsideWorkspace bool            // some losses are outside the workspace
+	AllLossesToBackUp            []undo.FileLoss // the files to back up
+	LossesUnknownReason          string          // why the losses cannot be determined; "" if they can
+	LossesPermanentWithoutBackup []undo.FileLoss // losses in AllLossesToBackUp that are permanent without a backup, and about which no rule asks the user
+	HasLossOutsideWorkspace      bool            // some losses are outside the workspace
 
-	effectsRestorableFromBackup map[int]bool // indexes of effects whose losses a backup of List restores
+	effectsRestorableFromBackup map[int]bool // indexes of effects whose losses a backup of AllLossesToBackUp restores
 }
 
 const (
-	maxLosses       = 256
-	maxTrackedFiles = 50_000 // files in the index of a repository
+	maxLosses          = 256
+	maxGitTrackedFiles = 50_000 // files in the index of a repository
 )
 
 // FindFileLosses returns the files that the action deletes or overwrites, except those that a build or the last
@@ -41,10 +41,10 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 	later := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		before := len(l.FilesToBackUp)
+		before := len(l.AllLossesToBackUp)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.effectCountWithoutLinkTargets { // a link's target is not lost when the link is deleted
+			if i < c.leadingStatedEffectCount { // a link's target is not lost when the link is deleted
 				c.addEffectPathLosses(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
@@ -56,21 +56,21 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 				c.addEffectPathLosses(l, i, undo.FileLoss{Write: true})
 			}
 		case effect.Execute:
-			c.addProgramLosses(l, i)
+			c.addProgramLossesBeyondOperands(l, i)
 		}
-		if later = later || e.Losses&effect.LosesFilesAtUnknownTime != 0; later && len(l.FilesToBackUp) > before {
-			l.setWhyUnknown("the command runs in the background, in a loop, or after a delay")
+		if later = later || e.Losses&effect.LosesFilesAtUnknownTime != 0; later && len(l.AllLossesToBackUp) > before {
+			l.setLossesUnknownReason("the command runs in the background, in a loop, or after a delay")
 		}
 	}
-	if len(l.FilesToBackUp) > maxLosses {
-		l.setWhyUnknown("too many files are named")
+	if len(l.AllLossesToBackUp) > maxLosses {
+		l.setLossesUnknownReason("too many files are named")
 	}
 	return l
 }
 
-func (l *FileLosses) setWhyUnknown(why string) {
-	if l.WhyUnknown == "" {
-		l.WhyUnknown = why
+func (l *FileLosses) setLossesUnknownReason(why string) {
+	if l.LossesUnknownReason == "" {
+		l.LossesUnknownReason = why
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *ActionCase) addEffectPathLosses(l *FileLosses, effectIndex int, loss un
 		return
 	case e.Path == "":
 		if deletes {
-			l.setWhyUnknown("the name of a deleted file is known only when the command runs")
+			l.setLossesUnknownReason("the name of a deleted file is known only when the command runs")
 		}
 		return
 	case !c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot):
@@ -96,7 +96,7 @@ func (c *ActionCase) addEffectPathLosses(l *FileLosses, effectIndex int, loss un
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
-				l.setWhyUnknown("the files are unknown")
+				l.setLossesUnknownReason("the files are unknown")
 			}
 			return
 		}
@@ -104,18 +104,18 @@ func (c *ActionCase) addEffectPathLosses(l *FileLosses, effectIndex int, loss un
 		pattern, fold := e.Path, c.executionContext.FoldCase
 		folder := pattern[:cut]
 		loss.Under, loss.Deep = true, strings.Contains(rest, "/") || strings.Contains(rest, "**")
-		if real := c.realFolder(folder); real != folder {
+		if real := c.resolveFolderSymlinks(folder); real != folder {
 			pattern, folder = effect.QuoteGlobMeta(real)+pattern[cut:], real
 		}
 		loss.IsLostPath = func(p string) bool { return effect.PatternsOverlap(pattern, effect.QuoteGlobMeta(p), fold) }
 		loss.Path = folder
 	} else {
-		loss.Path = path.Join(c.realFolder(path.Dir(e.Path)), path.Base(e.Path))
+		loss.Path = path.Join(c.resolveFolderSymlinks(path.Dir(e.Path)), path.Base(e.Path))
 		if !l.HasLossOutsideWorkspace && e.Certainty != effect.Possible && c.effectDiscardsFileContent(effectIndex, loss.Path) {
-			l.NeedingBackup = append(l.NeedingBackup, loss)
+			l.LossesPermanentWithoutBackup = append(l.LossesPermanentWithoutBackup, loss)
 		}
 	}
-	l.FilesToBackUp = append(l.FilesToBackUp, loss)
+	l.AllLossesToBackUp = append(l.AllLossesToBackUp, loss)
 	l.effectsRestorableFromBackup[effectIndex] = true
 }
 
@@ -126,7 +126,7 @@ func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
 	if c.files == nil || e.Path == "" || e.PathIsPattern || !c.executionContext.IsInsideRoots(e.Path, false, false) {
 		return
 	}
-	into := c.realFolder(e.Path)
+	into := c.resolveFolderSymlinks(e.Path)
 	info, err := os.Lstat(into)
 	if err != nil {
 		return
@@ -142,7 +142,7 @@ func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
 			break
 		}
 		if read := o.Kind == effect.ReadFile || o.Kind == effect.MoveFile; read && o.Path != "" && !o.PathIsPattern {
-			source := c.realFolder(o.Path)
+			source := c.resolveFolderSymlinks(o.Path)
 			if info, err := os.Lstat(source); err == nil && info.IsDir() && source != into {
 				from = append(from, source)
 			}
@@ -153,7 +153,7 @@ func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
 	case len(from) == 0 && !deleted:
 		return
 	case len(from) == 0: // the source is another machine: files may be overwritten in place
-		l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: into, Tree: true, Write: true})
+		l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: into, Tree: true, Write: true})
 		l.effectsRestorableFromBackup[effectIndex] = true
 		return
 	}
@@ -166,7 +166,7 @@ func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
 		}
 		return file, folder
 	}
-	l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{
+	l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{
 		Path: into, Under: true, Deep: true, Write: true,
 		IsLostPath:     func(p string) bool { file, _ := also(p); return file },
 		MustSkipFolder: func(p string) bool { _, folder := also(p); return !folder },
@@ -174,8 +174,8 @@ func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
 	l.effectsRestorableFromBackup[effectIndex] = true
 }
 
-// realFolder returns the path of a folder without symbolic links.
-func (c *ActionCase) realFolder(folder string) string {
+// resolveFolderSymlinks returns the path of a folder without symbolic links.
+func (c *ActionCase) resolveFolderSymlinks(folder string) string {
 	if c.files == nil {
 		return folder
 	}
@@ -194,38 +194,38 @@ func (c *ActionCase) effectDiscardsFileContent(effectIndex int, file string) boo
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// addProgramLosses adds the losses of a program that are not named in its operands.
-func (c *ActionCase) addProgramLosses(l *FileLosses, i int) {
-	e := &c.Effects[i]
+// addProgramLossesBeyondOperands adds the losses of a program that are not named in its operands.
+func (c *ActionCase) addProgramLossesBeyondOperands(l *FileLosses, programEffectIndex int) {
+	e := &c.Effects[programEffectIndex]
 	within := func(o *effect.Effect) bool { return o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End }
 	const ofGit = effect.LosesModifiedTrackedFiles | effect.LosesModifiedFilesItWrites | effect.LosesUntracked | effect.LosesRefs
 	switch {
 	case e.Program == "git" && command.ParseGit(e.Args).Subcommand == "stash" && slices.Contains(e.Args, "pop"):
-		l.setWhyUnknown("git stash pop overwrites files, and git keeps no copy of them")
+		l.setLossesUnknownReason("git stash pop overwrites files, and git keeps no copy of them")
 	case e.Losses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
 			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.PathIsPattern && c.executionContext.IsInsideRoots(o.Path, false, false) {
-				for k := range l.FilesToBackUp {
-					if l.effectsRestorableFromBackup[j] && l.FilesToBackUp[k].Path == o.Path {
-						l.FilesToBackUp[k].Store = true
+				for k := range l.AllLossesToBackUp {
+					if l.effectsRestorableFromBackup[j] && l.AllLossesToBackUp[k].Path == o.Path {
+						l.AllLossesToBackUp[k].Store = true
 					}
 				}
-				l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: path.Join(c.realFolder(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
-				l.effectsRestorableFromBackup[i], l.effectsRestorableFromBackup[j] = true, true
+				l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: path.Join(c.resolveFolderSymlinks(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
+				l.effectsRestorableFromBackup[programEffectIndex], l.effectsRestorableFromBackup[j] = true, true
 			}
 		}
 	case e.Losses&ofGit != 0:
 		if c.addGitLosses(l, e, within) {
-			l.effectsRestorableFromBackup[i] = true
+			l.effectsRestorableFromBackup[programEffectIndex] = true
 		} else {
-			l.setWhyUnknown("the repository cannot be read")
+			l.setLossesUnknownReason("the repository cannot be read")
 		}
 	}
 }
 
 // addGitLosses adds the losses of a git command. ok is false if they cannot be determined.
-func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
-	if e.LostFilesFolder == "" || !c.executionContext.IsInsideRoots(e.LostFilesFolder, false, false) {
+func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCommand func(*effect.Effect) bool) (areLossesKnown bool) {
+	if e.FolderLosingFiles == "" || !c.executionContext.IsInsideRoots(e.FolderLosingFiles, false, false) {
 		return false
 	}
 	if c.files == nil {
@@ -234,28 +234,28 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, within func(*
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	r := committed.New(localNoSymlinkDisk{c.files}, inside, inside)
 	defer r.Close()
-	folder := c.realFolder(e.LostFilesFolder)
-	t, ok := r.ReadWorkTree(folder)
-	if !ok && c.files.overlay != nil {
+	folder := c.resolveFolderSymlinks(e.FolderLosingFiles)
+	t, areLossesKnown := r.ReadWorkTree(folder)
+	if !areLossesKnown && c.files.overlay != nil {
 		return c.files.overlay.Absent(path.Join(folder, ".git"))
 	}
-	if !ok || len(t.Files) > maxTrackedFiles {
+	if !areLossesKnown || len(t.Files) > maxGitTrackedFiles {
 		return false
 	}
-	before := len(l.FilesToBackUp)
+	before := len(l.AllLossesToBackUp)
 	if e.Losses&effect.LosesRefs != 0 {
 		for _, name := range [...]string{"refs/heads", "refs/tags", "refs/stash"} {
-			l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true})
+			l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true})
 		}
 		for _, name := range [...]string{"packed-refs", "logs/refs/stash", "logs/refs/heads"} {
-			l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true, Write: true})
+			l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true, Write: true})
 		}
 	}
 	dirty := e.Losses&effect.LosesModifiedTrackedFiles != 0
 	if e.Losses&effect.LosesRefs != 0 {
 		stashed, untracked := c.gitStashesBeforeProgram(e)
 		if dirty = dirty || stashed; untracked {
-			l.setWhyUnknown("git stash drop deletes untracked files that the same command stashes")
+			l.setLossesUnknownReason("git stash drop deletes untracked files that the same command stashes")
 		}
 	}
 	if dirty || e.Losses&effect.LosesModifiedFilesItWrites != 0 {
@@ -264,7 +264,7 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, within func(*
 		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
-				if o := &c.Effects[i]; o.Kind == effect.WriteFile && (within(o) || around(o)) {
+				if o := &c.Effects[i]; o.Kind == effect.WriteFile && (isWithinGitCommand(o) || around(o)) {
 					if o.PathIsPattern {
 						below = nil
 						break
@@ -278,24 +278,24 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, within func(*
 				continue
 			}
 			if differsFromIndex(&file) || below != nil && restoresFromCommit(e) {
-				l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: file.Path, Write: true})
+				l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: file.Path, Write: true})
 			}
 		}
-		if len(l.FilesToBackUp) > before {
-			l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: t.GitDir + "/index"})
+		if len(l.AllLossesToBackUp) > before {
+			l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: t.GitDir + "/index"})
 		}
 	}
-	l.NeedingBackup = append(l.NeedingBackup, l.FilesToBackUp[before:]...)
-	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return isDeletion(&o) && within(&o) })
+	l.LossesPermanentWithoutBackup = append(l.LossesPermanentWithoutBackup, l.AllLossesToBackUp[before:]...)
+	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return isDeletion(&o) && isWithinGitCommand(&o) })
 	if e.Losses&effect.LosesUntracked != 0 && !named {
 		tracked := make(map[string]bool, len(t.Files))
 		for i := range t.Files {
 			tracked[t.Files[i].Path] = true
 		}
-		from := c.realFolder(e.LostFilesFolder)
-		l.FilesToBackUp = append(l.FilesToBackUp, undo.FileLoss{Path: from, Under: true, Deep: true, MustSkipFolder: isGitFolder, IsLostPath: func(p string) bool {
+		from := c.resolveFolderSymlinks(e.FolderLosingFiles)
+		l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: from, Under: true, Deep: true, MustSkipFolder: isDotGitFolder, IsLostPath: func(p string) bool {
 			info, err := os.Lstat(p)
-			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmptyFolder(p))
+			return !tracked[p] && !isDotGitFolder(p) && err == nil && (!info.IsDir() || isEmptyFolder(p))
 		}})
 	}
 	return true
@@ -332,7 +332,7 @@ func isEmptyFolder(dir string) bool {
 	return errors.Is(err, io.EOF)
 }
 
-func isGitFolder(p string) bool { return path.Base(p) == ".git" }
+func isDotGitFolder(p string) bool { return path.Base(p) == ".git" }
 
 // differsFromIndex reports whether a tracked file exists and differs from the index.
 func differsFromIndex(f *committed.TrackedFile) bool {
@@ -343,11 +343,11 @@ func differsFromIndex(f *committed.TrackedFile) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
-// FirstPermanentlyLostFilePath returns the path of one file that the action would lose permanently without a rule
-// that asks the user: the last commit does not contain the same file, and the session did not
-// create it. "" means that there is none. It ignores git's file index.
+// FirstPermanentlyLostFilePath returns the path of one file that the action would lose permanently
+// and about which no rule asks the user; "" if there is none. The last commit does not contain the
+// file with the same content, and the session did not create the file. Git's index file is ignored.
 func (c *ActionCase) FirstPermanentlyLostFilePath(l *FileLosses) string {
-	if c.files == nil || len(l.NeedingBackup) == 0 {
+	if c.files == nil || len(l.LossesPermanentWithoutBackup) == 0 {
 		return ""
 	}
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
@@ -356,8 +356,8 @@ func (c *ActionCase) FirstPermanentlyLostFilePath(l *FileLosses) string {
 		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
 	})
 	defer r.Close()
-	for _, loss := range l.NeedingBackup {
-		if path.Base(loss.Path) != "index" && !c.madeBySession(loss.Path) && !c.isInLastCommit(r, c.files, loss.Path) {
+	for _, loss := range l.LossesPermanentWithoutBackup {
+		if path.Base(loss.Path) != "index" && !c.isCreatedBySessionOrMissing(loss.Path) && !c.isInLastCommit(r, c.files, loss.Path) {
 			return loss.Path
 		}
 	}
@@ -368,30 +368,30 @@ func (c *ActionCase) FirstPermanentlyLostFilePath(l *FileLosses) string {
 // difference, or if the losses cannot be determined.
 func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	l := c.FindFileLosses()
-	if len(l.effectsRestorableFromBackup) == 0 || l.WhyUnknown != "" {
+	if len(l.effectsRestorableFromBackup) == 0 || l.LossesUnknownReason != "" {
 		return nil
 	}
 	k := *c
-	k.Effects, k.MatchedRules, k.EarlierTierSteps = slices.Clone(c.Effects), nil, nil
-	if c.Tier1Evidence != nil {
-		k.Tier1Evidence = &AllowEvidence{}
+	k.Effects, k.MatchedRulesByEffectIndex, k.EarlierTierSteps = slices.Clone(c.Effects), nil, nil
+	if c.EvidenceFromTier1 != nil {
+		k.EvidenceFromTier1 = &AllowEvidence{}
 	}
-	if c.MatchedRules != nil {
-		k.MatchedRules = make([][]RuleMatch, len(k.Effects))
+	if c.MatchedRulesByEffectIndex != nil {
+		k.MatchedRulesByEffectIndex = make([][]RuleMatch, len(k.Effects))
 	}
 	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
-		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.effectCountWithoutLinkTargets) {
+		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.leadingStatedEffectCount) {
 			if _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); !output {
 				lost++
 			}
 		}
-		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.effectCountWithoutLinkTargets && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
+		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.leadingStatedEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
 	}
 	for i := range k.Effects {
 		if e := &k.Effects[i]; e.Kind == effect.Execute {
-			k.markProgramBackedUp(i, l.effectsRestorableFromBackup[i])
+			k.markProgramEffectsBackedUp(i, l.effectsRestorableFromBackup[i])
 		}
 	}
 	k.MinTier = MinTierForActionType(c.Action.Type)
@@ -402,12 +402,12 @@ func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	return &k
 }
 
-// markProgramBackedUp marks the effect of a program as backed up if every file that it deletes or
+// markProgramEffectsBackedUp marks the effect of a program as backed up if every file that it deletes or
 // moves is backed up or can be restored otherwise. Its effects that destroy data are then marked
 // too. hasOwnLosses means that the program itself loses data, which a backup restores.
-func (c *ActionCase) markProgramBackedUp(effectIndex int, hasOwnLosses bool) {
+func (c *ActionCase) markProgramEffectsBackedUp(effectIndex int, programLosesData bool) {
 	e := &c.Effects[effectIndex]
-	kept, open := hasOwnLosses, false
+	kept, open := programLosesData, false
 	var destroys []int
 	for j := range c.Effects {
 		o := &c.Effects[j]
@@ -417,7 +417,7 @@ func (c *ActionCase) markProgramBackedUp(effectIndex int, hasOwnLosses bool) {
 		switch {
 		case isDeletion(o) || o.Kind == effect.MoveFile:
 			kept, open = kept || o.IsBackedUpByShield, open || !o.IsBackedUpByShield && !o.IsRestorableWithoutBackup
-		case hasOwnLosses && (o.Kind == effect.DestroyData && o.Program == e.Program || o.Kind == effect.ChangeRemoteSystem && e.Losses&effect.LosesDatabase != 0):
+		case programLosesData && (o.Kind == effect.DestroyData && o.Program == e.Program || o.Kind == effect.ChangeRemoteSystem && e.Losses&effect.LosesDatabase != 0):
 			destroys = append(destroys, j)
 		}
 	}
@@ -456,11 +456,11 @@ func IsBuildOutput(p string) bool {
 	return ok
 }
 
-// HoldsCredential reports whether a file is a credential file: by the start of its content, or, only if start
+// IsCredentialFile reports whether a file is a credential file: by the start of its content, or, only if start
 // is nil, by its name.
-func HoldsCredential(p string, start []byte) bool {
-	if start != nil {
-		return len(redact.FindDecodedCredentials(string(start))) > 0
+func IsCredentialFile(p string, contentStart []byte) bool {
+	if contentStart != nil {
+		return len(redact.FindDecodedCredentials(string(contentStart))) > 0
 	}
 	if slices.ContainsFunc(knowledge.TemplateWords, func(word string) bool { return strings.Contains(path.Base(p), word) }) {
 		return false

@@ -18,11 +18,11 @@ func TestHoldsCredential(t *testing.T) {
 	for p, want := range map[string]bool{
 		"/w/.env": true, "/w/.env.example": false, "/w/id_rsa": true, "/w/src/main.go": false, "/w/notes.txt": false,
 	} {
-		if got := HoldsCredential(p, nil); got != want {
+		if got := IsCredentialFile(p, nil); got != want {
 			t.Errorf("%s: %t", p, got)
 		}
 	}
-	if !HoldsCredential("/w/x", []byte("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n")) || HoldsCredential("/w/x", []byte("some text")) {
+	if !IsCredentialFile("/w/x", []byte("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz\n")) || IsCredentialFile("/w/x", []byte("some text")) {
 		t.Error("by content")
 	}
 }

@@ -51,7 +51,7 @@ func (c *ActionCase) topmostMissingFolder(name string) string {
 		return ""
 	}
 	real, err := c.files.resolvePath(name)
-	if !errors.Is(err, fs.ErrNotExist) || real != name { // with symbolic links it is another path
+	if !errors.Is(err, fs.ErrNotExist) || real != name { // the path exists, cannot be examined, or goes through a symbolic link
 		return ""
 	}
 	for first := name; ; first = path.Dir(first) {
@@ -73,9 +73,9 @@ func (c *ActionCase) containingWorkspaceOrTempRoot(filePath string) string {
 	return folder
 }
 
-// maxChangeTimeCheckedEntries is the maximum number of entries that
+// maxFolderEntriesCheckedForChanges is the maximum number of entries that
 // [FileIdentityResolver.AllFilesChangedBetween] looks at.
-const maxChangeTimeCheckedEntries = 4096
+const maxFolderEntriesCheckedForChanges = 4096
 
 // AllFilesChangedBetween reports whether the last change of each file at or below a path was between two instants, or the
 // path does not exist.
@@ -83,14 +83,14 @@ func (i *FileIdentityResolver) AllFilesChangedBetween(rootPath string, from, to 
 	if i == nil {
 		return false
 	}
-	real, err := i.files.resolvePathCached(rootPath, i.folderLookups)
+	real, err := i.files.resolvePathCached(rootPath, i.linkLookupsByFolder)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if _, known := i.files.overlayEntryAt(real); known {
 		return real == rootPath // the entry of the overlay comes from an earlier action of the session
 	}
-	left := maxChangeTimeCheckedEntries
+	left := maxFolderEntriesCheckedForChanges
 	return real == rootPath && i.files.allFilesChangedBetween(rootPath, from, to, &left)
 }
 

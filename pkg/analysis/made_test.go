@@ -16,7 +16,7 @@ import (
 func TestMakes(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestMakes(t *testing.T) {
 		`echo x > "$X"`:                "",
 	} {
 		var got []string
-		for _, p := range an.Case(act("execute_command", map[string]any{"command": command})).CreatedPaths() {
+		for _, p := range an.AnalyzeAction(act("execute_command", map[string]any{"command": command})).CreatedPaths() {
 			rel, _ := filepath.Rel(top, p)
 			got = append(got, rel)
 		}
@@ -46,7 +46,7 @@ func TestMakes(t *testing.T) {
 func TestIntact(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,10 +34,11 @@ type SessionState interface {
 	Err() error
 }
 
-// CaseWithSessionState returns the analysed action of a session. With a nil memory no earlier actions are known.
+// CaseWithSessionState returns the analysed action of a session. If m is nil, no earlier actions
+// are known.
 func (an *Analyzer) CaseWithSessionState(a *action.Action, m SessionState) *ActionCase {
 	if m == nil {
-		return an.Case(a)
+		return an.AnalyzeAction(a)
 	}
 	with := *an
 	with.DefaultExecutionContext.OriginLabels, with.DefaultExecutionContext.DownloadedOrDecodedPaths, with.DefaultExecutionContext.IsFileCreatedBySession = m.FileOriginLabels, m.DownloadedOrDecodedPaths, m.HasCreated
@@ -50,7 +51,7 @@ func (an *Analyzer) CaseWithSessionState(a *action.Action, m SessionState) *Acti
 			return labels
 		}
 	}
-	c := with.Case(a)
+	c := with.AnalyzeAction(a)
 	c.SessionState = m
 	return c
 }
@@ -86,7 +87,7 @@ func (c *ActionCase) recordFilesWithTaintLabels() {
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern {
-			c.LabelledFiles = append(c.LabelledFiles, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: labels})
+			c.LabelledFiles = append(c.LabelledFiles, effect.LabelledFile{Path: e.Path, IncludesDescendants: e.Recursive, Labels: labels})
 		}
 	}
 }

@@ -29,13 +29,13 @@ func (c *ActionCase) usesServiceSecretStore() bool {
 }
 
 // urlsInText matches URLs in files: opening one sends the part after the host.
-var urlsInText = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
+var urlsInText = prefilter.LazyRegexp(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
 // maxURLs is the maximum number of URLs read in one text.
 const maxURLs = 256
 
-// urlPathLines returns the paths and queries of the URLs in a text, except of this machine.
-func urlPathLines(text string) string {
+// joinURLPathsAndQueries returns the paths and queries of the URLs in a text, except of this machine.
+func joinURLPathsAndQueries(text string) string {
 	if !strings.Contains(text, "://") {
 		return ""
 	}
@@ -107,7 +107,7 @@ func (c *ActionCase) FindOutgoingText() *OutgoingText {
 	c.appendOutgoingTexts(o, &text, "", c.Action.Payload)
 	said := text.String()
 	if !leaves && (stays || !uses) {
-		if said = urlPathLines(said); said == "" {
+		if said = joinURLPathsAndQueries(said); said == "" {
 			return nil
 		}
 		o.LoginCredentials = nil
@@ -204,7 +204,7 @@ func (c *ActionCase) AddRepositoryUpload(program, host string) {
 
 func (c *ActionCase) addEffect(e effect.Effect) {
 	c.Effects = append(c.Effects, e)
-	if c.MatchedRules != nil {
-		c.MatchedRules = append(c.MatchedRules, nil)
+	if c.MatchedRulesByEffectIndex != nil {
+		c.MatchedRulesByEffectIndex = append(c.MatchedRulesByEffectIndex, nil)
 	}
 }

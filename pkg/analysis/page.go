@@ -14,13 +14,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An ApprovalPageStatus returns the address of this user's approval page as HOST:PORT, "" if it was
+// An ApprovalPageStatusFunc returns the address of this user's approval page as HOST:PORT, "" if it was
 // never served, and whether a question is waiting there for an answer.
-type ApprovalPageStatus func() (address string, waits bool)
+type ApprovalPageStatusFunc func() (address string, waits bool)
 
-// addApprovalPageAccess adds an effect if an action contacts the approval page, whose requests answer questions, or if,
-// while a question waits, it reads the page, a notification or the terminal that shows it.
-func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatus) {
+// addApprovalPageAccess adds an effect if an action contacts the approval page, because a request
+// to that page can answer a question. It also adds an effect if a question is waiting and the
+// action reads the page, a notification or the terminal that shows the question.
+func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatusFunc) {
 	if where == nil || !c.mayReachApprovalPage() {
 		return
 	}
@@ -32,7 +33,7 @@ func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatus) {
 	if err != nil {
 		return
 	}
-	if isScreenOrBrowserTool(c.Action.Type) && c.containsPageAddress(host, port) {
+	if isScreenOrBrowserTool(c.Action.Type) && c.actionTextContainsApprovalPageAddress(host, port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.TamperWithShield, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
@@ -80,10 +81,10 @@ var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": 
 // hasPossiblePortInText reports whether the action's text has a number long enough for an unprivileged port.
 func (c *ActionCase) hasPossiblePortInText() bool {
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
-	return slices.ContainsFunc(leaves, func(l action.PayloadLeaf) bool { return hasFourDigits(l.Text) }) || hasFourDigits(c.resolvedCommandText)
+	return slices.ContainsFunc(leaves, func(l action.PayloadLeaf) bool { return hasFourConsecutiveDigits(l.Text) }) || hasFourConsecutiveDigits(c.resolvedCommandText)
 }
 
-func hasFourDigits(text string) bool {
+func hasFourConsecutiveDigits(text string) bool {
 	run := 0
 	for i := range len(text) {
 		if run++; !isDigit(text[i]) {
@@ -102,11 +103,11 @@ func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bo
 	switch e.KindForPolicies() {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem:
 	case effect.Execute:
-		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return containsHostAndPort(a, host, port) }) || c.containsPageAddress(host, port))
+		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return containsHostAndPort(a, host, port) }) || c.actionTextContainsApprovalPageAddress(host, port))
 	default:
 		return false
 	}
-	if e.Kind != effect.ChangeRemoteSystem && c.containsPageAddress(host, port) { // the address may be a proxy, a header or a setting
+	if e.Kind != effect.ChangeRemoteSystem && c.actionTextContainsApprovalPageAddress(host, port) { // the address may be a proxy, a header or a setting
 		return true
 	}
 	if curlPortRange().MatchString(e.URL) {
@@ -126,7 +127,7 @@ func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bo
 }
 
 // curlPortRange matches a URL on this machine with several ports, in curl's glob syntax.
-var curlPortRange = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
+var curlPortRange = prefilter.LazyRegexp(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
 // containsHostAndPort reports whether a text contains the approval page's port as a whole number
 // and also, in any place, the page's host or a name of this machine. A text that consists of the
@@ -144,9 +145,9 @@ func containsHostAndPort(text, host, port string) bool {
 	return strings.TrimLeft(strings.TrimSpace(text), ":") == port
 }
 
-// containsPageAddress reports whether a text of the action has this machine's name directly followed by the page's
+// actionTextContainsApprovalPageAddress reports whether a text of the action has this machine's name directly followed by the page's
 // port.
-func (c *ActionCase) containsPageAddress(host, port string) bool {
+func (c *ActionCase) actionTextContainsApprovalPageAddress(host, port string) bool {
 	if !c.actionTextContainsPort(port) {
 		return false
 	}

@@ -15,21 +15,21 @@ func TestApprovalPage(t *testing.T) {
 	t.Parallel()
 	waits := false
 	an, err := analysis.New(analysis.Options{
-		Shell: shell.Analyze, CWD: "/home/me/app", Home: "/home/me",
-		ApprovalPage: func() (string, bool) { return "127.0.0.1:40517", waits },
+		ShellAnalyzer: shell.Analyze, CWD: "/home/me/app", Home: "/home/me",
+		ApprovalPageStatus: func() (string, bool) { return "127.0.0.1:40517", waits },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	guards := func(text string) bool {
 		if text[0] != '{' {
-			return found(an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": text}}))
+			return found(an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": text}}))
 		}
 		a, err := action.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found(an.Case(a))
+		return found(an.AnalyzeAction(a))
 	}
 	for _, text := range []string{
 		"curl http://127.0.0.1:40517/", "curl -X POST http://localhost:40517/answer -d x", "curl http://127.1:40517/", "curl http://[::1]:40517/", "curl http://0x7f000001:40517/",

@@ -114,8 +114,8 @@ func containsWholeWord(text, word []byte) bool {
 	}
 }
 
-// IsCommitted reports whether the last commit of its repository has a file of the workspace with the same
-// content.
+// IsCommitted reports whether a file of the workspace is unchanged since the last commit of the
+// repository that contains it.
 func (c *ActionCase) IsCommitted(file string) bool {
 	if c.files == nil {
 		return false
@@ -125,8 +125,8 @@ func (c *ActionCase) IsCommitted(file string) bool {
 	return c.isInLastCommit(r, c.files, file)
 }
 
-// IsTracked reports whether the last commit of its repository has a file of the workspace, with whatever
-// content.
+// IsTracked reports whether a file of the workspace is in the last commit of the repository that
+// contains it. The content may have changed since.
 func (c *ActionCase) IsTracked(file string) bool {
 	if c.files == nil {
 		return false

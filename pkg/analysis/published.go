@@ -19,11 +19,11 @@ import (
 
 // Limits of reading the files that git is told to stage.
 const (
-	maxStagedFiles          = 4096     // files that are read
-	maxStagedBytes          = 16 << 20 // bytes of all files together
-	maxStagedFileBytes      = 64 << 10 // bytes of one file
-	maxStagingFolderEntries = 20_000   // names that are looked at
-	maxIgnorePatterns       = 4096     // patterns in .gitignore files
+	maxStagedFiles                   = 4096     // files that are read
+	maxStagedBytes                   = 16 << 20 // bytes of all files together
+	maxStagedFileBytes               = 64 << 10 // bytes of one file
+	maxEntriesSearchedForStagedFiles = 20_000   // names that are looked at
+	maxIgnorePatterns                = 4096     // patterns in .gitignore files
 )
 
 // addCredentialPublicationEffects adds the credentials that an action publishes: in text for people, in a commit, or in a file
@@ -106,20 +106,20 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 	var below []string
 	for i := range c.Effects {
 		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End && o.Path != "" && !o.PathIsPattern && inside(o.Path) {
-			below = append(below, c.realFolder(o.Path))
+			below = append(below, c.resolveFolderSymlinks(o.Path))
 		}
 	}
 	if len(below) > 0 {
 		folder = path.Dir(below[0])
 	}
-	t, ok := r.ReadWorkTree(c.realFolder(folder))
+	t, ok := r.ReadWorkTree(c.resolveFolderSymlinks(folder))
 	if !ok {
-		if t, ok = r.ReadWorkTree(c.realFolder(c.executionContext.CWD)); !ok {
+		if t, ok = r.ReadWorkTree(c.resolveFolderSymlinks(c.executionContext.CWD)); !ok {
 			return "", true
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
-	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}, folderEntriesLeft: maxStagingFolderEntries}
+	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}, folderEntriesLeft: maxEntriesSearchedForStagedFiles}
 	git := command.ParseGit(e.Args)
 	everything := len(below) == 0 || git.HasOption("A", "--all")
 	within := func(p string) bool {
@@ -198,7 +198,7 @@ func (s *stagedFilesSearch) readFile(file string) (string, error) {
 func (s *stagedFilesSearch) describeCredentialFile(repositoryRoot string) (description string, allFilesSearched bool) {
 	read := 0
 	for _, p := range s.stagedFiles {
-		if HoldsCredential(p, nil) {
+		if IsCredentialFile(p, nil) {
 			return "the file " + strings.TrimPrefix(p, repositoryRoot+"/") + ", which git would add,", true
 		}
 	}
@@ -225,7 +225,7 @@ func (c *ActionCase) addTrackedFileCredentialEffect() {
 	}
 	look := func(p, text string) {
 		kind := redact.ServiceIssuedCredentialKindName(text)
-		if kind == "" || !c.executionContext.IsInsideRoots(p, false, false) || HoldsCredential(p, nil) || !c.wouldGitTrack(p) {
+		if kind == "" || !c.executionContext.IsInsideRoots(p, false, false) || IsCredentialFile(p, nil) || !c.wouldGitTrack(p) {
 			return
 		}
 		if old, err := c.executionContext.ReadScript(p); err == nil && redact.ServiceIssuedCredentialKindName(string(old)) == kind {
@@ -241,13 +241,13 @@ func (c *ActionCase) addTrackedFileCredentialEffect() {
 			}
 		}
 	}
-	for _, w := range c.writtenFiles[:min(len(c.writtenFiles), maxFilesRead)] {
+	for _, w := range c.filesWrittenByCommand[:min(len(c.filesWrittenByCommand), maxFilesRead)] {
 		look(w.Path, w.NewText)
 	}
 }
 
-// isTestOrExample reports whether a path is of tests, examples or documents, where credentials are examples.
-func isTestOrExample(p string) bool {
+// isTestOrExamplePath reports whether a path is of tests, examples or documents, where credentials are examples.
+func isTestOrExamplePath(p string) bool {
 	return slices.ContainsFunc(knowledge.SplitNameWords(p), func(w string) bool {
 		return slices.Contains([]string{"test", "tests", "spec", "specs", "fixture", "fixtures", "testdata", "example", "examples", "mock", "mocks", "md", "rst", "docs"}, w)
 	})
@@ -259,7 +259,7 @@ func (c *ActionCase) wouldGitTrack(p string) bool {
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	r := committed.New(localNoSymlinkDisk{c.files}, inside, inside)
 	defer r.Close()
-	dir := c.realFolder(path.Dir(p))
+	dir := c.resolveFolderSymlinks(path.Dir(p))
 	for dir != "/" && dir != "." {
 		if _, err := (localNoSymlinkDisk{c.files}).Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -271,7 +271,7 @@ func (c *ActionCase) wouldGitTrack(p string) bool {
 		return false
 	}
 	below, under := strings.CutPrefix(p, t.Top+"/")
-	if !under || isTestOrExample(below) {
+	if !under || isTestOrExamplePath(below) {
 		return false
 	}
 	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}}

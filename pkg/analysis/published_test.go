@@ -25,7 +25,7 @@ func TestPublished(t *testing.T) {
 	} {
 		put(t, top+"/"+name, text)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func TestPublished(t *testing.T) {
 		"echo 'x = \"AKIAIOSFODNN7" + "EXAMPLE\"' > src/new.js":   false,
 		"echo 'url = \"postgres://u:pw1234@h/db\"' > src/conf.js": false,
 	} {
-		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
+		c := an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
 		if got := handsOn(c); got != want {
 			t.Errorf("%s: %v, want %v", command, got, want)
 		}
 	}
 	for p, want := range map[string]bool{"src/a.ts": true, "x.local": false, "docs/a.md": false, "../outside.ts": false} {
-		c := an.Case(&action.Action{Type: "write_file", Payload: map[string]any{"path": p, "content": "const t = '" + token + "'\n"}})
+		c := an.AnalyzeAction(&action.Action{Type: "write_file", Payload: map[string]any{"path": p, "content": "const t = '" + token + "'\n"}})
 		if got := handsOn(c); got != want {
 			t.Errorf("write %s: %v, want %v", p, got, want)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-const maxRestorableDeletions = 64 // maximum number of effects of a command
+const maxRestorableDeletions = 64 // maximum number of deletions in a command, and of paths that one deletion matches
 
-// markRestorableDeletions marks deletions that lose nothing: the file is unchanged in the last commit of a repository
-// in the workspace, and nothing in the command changes it or the repository's history before; or the session
-// created it; or it does not exist.
+// markRestorableDeletions marks deletions that lose nothing: of files that the session created, of
+// files that do not exist, and of files that are unchanged in the last commit of a repository in
+// the workspace. It marks none if the command may rewrite the history of a repository.
 func (c *ActionCase) markRestorableDeletions(f *fileAccess) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
@@ -35,9 +35,9 @@ func (c *ActionCase) markRestorableDeletions(f *fileAccess) {
 	for _, i := range deleted {
 		switch e := &c.Effects[i]; {
 		case c.mayActionCreateGlobMatch(e):
-		case c.allDeletedPathsMatch(e, c.madeBySession):
+		case c.allDeletedPathsMatch(e, c.isCreatedBySessionOrMissing):
 			unmissed = append(unmissed, i)
-		case c.allDeletedPathsMatch(e, func(p string) bool { return c.madeBySession(p) || c.isInLastCommit(r, f, p) }):
+		case c.allDeletedPathsMatch(e, func(p string) bool { return c.isCreatedBySessionOrMissing(p) || c.isInLastCommit(r, f, p) }):
 			kept = append(kept, i)
 		}
 	}
@@ -60,14 +60,14 @@ func (c *ActionCase) allDeletedPathsMatch(e *effect.Effect, matchesPath func(pat
 		return matchesPath(e.Path)
 	}
 	x := c.ExpandPathGlob(e)
-	if !x.Complete || len(x.Paths)+len(x.DotFilePaths) > maxRestorableDeletions {
+	if !x.Complete || len(x.Paths)+len(x.DotFilesAmongPaths) > maxRestorableDeletions {
 		return false
 	}
-	return !slices.ContainsFunc(slices.Concat(x.Paths, x.DotFilePaths), func(p string) bool { return !matchesPath(p) })
+	return !slices.ContainsFunc(slices.Concat(x.Paths, x.DotFilesAmongPaths), func(p string) bool { return !matchesPath(p) })
 }
 
-// madeBySession reports whether the session created the file at a path, or the path does not exist.
-func (c *ActionCase) madeBySession(p string) bool {
+// isCreatedBySessionOrMissing reports whether the session created the file at a path, or the path does not exist.
+func (c *ActionCase) isCreatedBySessionOrMissing(p string) bool {
 	return c.executionContext.IsFileCreatedBySession != nil && c.executionContext.IsFileCreatedBySession(p) || c.topmostMissingFolder(p) != ""
 }
 

@@ -68,7 +68,7 @@ func repository(t *testing.T) (top string) {
 func TestRestorable(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestRestorable(t *testing.T) {
 	for command, want := range tests {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			c := an.Case(act("execute_command", map[string]any{"command": command}))
+			c := an.AnalyzeAction(act("execute_command", map[string]any{"command": command}))
 			got, deleted := 0, 0
 			for _, e := range c.Effects {
 				if isDeletion(&e) {
@@ -159,21 +159,21 @@ func TestRestorable(t *testing.T) {
 func TestRestorableTypes(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, typ := range []string{"delete_file", "delete_directory"} {
-		c := an.Case(act(typ, map[string]any{"path": "a.md"}))
+		c := an.AnalyzeAction(act(typ, map[string]any{"path": "a.md"}))
 		if len(c.Effects) == 0 || c.Effects[0].Kind != effect.Kind(typ) || c.Effects[0].IsRestorableWithoutBackup || c.MinTier != 2 {
 			t.Errorf("%s: %+v, least tier %d", typ, c.Effects, c.MinTier)
 		}
 	}
-	without, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}})
+	without, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range without.Case(act("execute_command", map[string]any{"command": "rm a.md"})).Effects {
+	for _, e := range without.AnalyzeAction(act("execute_command", map[string]any{"command": "rm a.md"})).Effects {
 		if e.IsRestorableWithoutBackup {
 			t.Error("files are looked at though they must not be")
 		}
@@ -191,12 +191,12 @@ func TestRestorableLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]bool{"rm out/a.md": false, "rm -rf out/": false, "rm in/c.go": true, "rm -rf in": false} {
-		for _, e := range an.Case(act("execute_command", map[string]any{"command": command})).Effects {
+		for _, e := range an.AnalyzeAction(act("execute_command", map[string]any{"command": command})).Effects {
 			if isDeletion(&e) && strings.HasPrefix(e.Path, outside) && e.IsRestorableWithoutBackup || isDeletion(&e) && want && !e.IsRestorableWithoutBackup {
 				t.Errorf("%s: %+v", command, e)
 			}

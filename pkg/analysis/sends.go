@@ -68,9 +68,9 @@ func isNonEmptyPayloadValue(v any) bool {
 	return true
 }
 
-// addURLCredentials adds an effect for text in the query of a URL that has the form of a credential: proxies
+// addURLQueryCredentialEffects adds an effect for text in the query of a URL that has the form of a credential: proxies
 // and servers log the query.
-func (c *ActionCase) addURLCredentials() {
+func (c *ActionCase) addURLQueryCredentialEffects() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
 		e := c.Effects[i]
 		_, query, ok := strings.Cut(e.URL, "?")
@@ -85,9 +85,9 @@ func (c *ActionCase) addURLCredentials() {
 	}
 }
 
-// presignedParameters are the query parameters of a presigned URL, in lower case, each with the other
+// urlParamPatternBySignatureParam are the query parameters of a presigned URL, in lower case, each with the other
 // parameters of such a signature. The URL holds a signature, not the signing key.
-var presignedParameters = sync.OnceValue(func() map[string]*regexp.Regexp {
+var urlParamPatternBySignatureParam = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
 		"x-goog-signature": regexp.MustCompile(`^x-goog-(?:algorithm|credential|date|expires|signedheaders|signature)$`),
@@ -101,7 +101,7 @@ func withoutSignature(query string) string {
 	parts := strings.Split(query, "&")
 	for _, part := range parts {
 		name, _, _ := strings.Cut(part, "=")
-		if own := presignedParameters()[strings.ToLower(name)]; own != nil {
+		if own := urlParamPatternBySignatureParam()[strings.ToLower(name)]; own != nil {
 			return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool {
 				n, _, _ := strings.Cut(p, "=")
 				return own.MatchString(strings.ToLower(n))

@@ -10,21 +10,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// loginCredentialPatterns match the credentials with which a command signs in: headers for authentication,
-// options that take credentials, and variables set before a program. An expression can match a text
-// only if the text contains one of the strings in pieces.
+// loginCredentialPatterns match the credentials with which a command signs in: headers for
+// authentication, options that take credentials, and variables set before a program. The field
+// pieces holds strings of which a text must contain at least one for the expression to match.
 var loginCredentialPatterns = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp
 }{
-	{[]string{"-H", "-h"}, prefilter.Lazy(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|cookie|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
-	{[]string{"-u", "-U", "-b", "--"}, prefilter.Lazy(`(?i)(?:^|\s)(?:-u|--user|-b|--cookie|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
-	{[]string{"="}, prefilter.Lazy(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
+	{[]string{"-H", "-h"}, prefilter.LazyRegexp(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|cookie|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
+	{[]string{"-u", "-U", "-b", "--"}, prefilter.LazyRegexp(`(?i)(?:^|\s)(?:-u|--user|-b|--cookie|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
+	{[]string{"="}, prefilter.LazyRegexp(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
 	{[]string{"@"}, PasswordURL},
 }
 
 // PasswordURL matches URLs with a user name and a password: its groups are the password and the host.
-var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
+var PasswordURL = prefilter.LazyRegexp(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
 // splitLoginCredentials separates the credentials with which a command signs in from the rest of its text.
 func splitLoginCredentials(text string) (rest string, loginCredentials []string) {
@@ -51,7 +51,7 @@ func splitLoginCredentials(text string) (rest string, loginCredentials []string)
 func (c *ActionCase) loginTargetHosts() (hosts []string) {
 	var text strings.Builder
 	appendTexts(&text, c.Action.Payload)
-	if setsHostVariable(text.String()) {
+	if setsHostNamingVariable(text.String()) {
 		return nil
 	}
 	for i := range c.Effects {
@@ -63,7 +63,7 @@ func (c *ActionCase) loginTargetHosts() (hosts []string) {
 		if command.DatabaseClients[e.Program] {
 			host, _ = command.DatabaseHost(e.Args)
 		} else {
-			host = serviceClientHost(e.Program, e.Args)
+			host = serviceHostContactedBy(e.Program, e.Args)
 		}
 		if host == "" {
 			return nil
@@ -73,11 +73,11 @@ func (c *ActionCase) loginTargetHosts() (hosts []string) {
 	return hosts
 }
 
-// serviceClientHost returns the host of the single service that a program is a client of; "" if there is none or
+// serviceHostContactedBy returns the host of the single service that a program is a client of; "" if there is none or
 // the arguments may name another host.
-func serviceClientHost(program string, args []string) string {
+func serviceHostContactedBy(program string, args []string) string {
 	if slices.ContainsFunc(args, func(arg string) bool {
-		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && mayNameHost(arg)
+		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && nameSuggestsHost(arg)
 	}) {
 		return ""
 	}
@@ -89,19 +89,19 @@ func serviceClientHost(program string, args []string) string {
 	return ""
 }
 
-// setsHostVariable reports whether a variable set in a text may name a host to sign in at.
-func setsHostVariable(text string) bool {
+// setsHostNamingVariable reports whether a variable set in a text may name a host to sign in at.
+func setsHostNamingVariable(text string) bool {
 	for word := range strings.FieldsSeq(text) {
-		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && mayNameHost(name) && !strings.Contains(name, "://") {
+		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && nameSuggestsHost(name) && !strings.Contains(name, "://") {
 			return true
 		}
 	}
 	return false
 }
 
-func mayNameHost(optionOrVariable string) bool {
-	optionOrVariable, _, _ = strings.Cut(strings.ToLower(optionOrVariable), "=")
-	return slices.ContainsFunc(strings.FieldsFunc(optionOrVariable, func(r rune) bool { return r < 'a' || r > 'z' }), func(part string) bool {
+func nameSuggestsHost(optionOrVariableName string) bool {
+	optionOrVariableName, _, _ = strings.Cut(strings.ToLower(optionOrVariableName), "=")
+	return slices.ContainsFunc(strings.FieldsFunc(optionOrVariableName, func(r rune) bool { return r < 'a' || r > 'z' }), func(part string) bool {
 		return command.ElsewhereWords[part] || strings.HasSuffix(part, "host")
 	})
 }

@@ -17,7 +17,7 @@ func decodedForms(text string) (out []string) {
 	rotated, backwards := decode.Rot13AndReversed(text)
 	out = append(out, rotated, backwards)
 	parts := urlPartSeparators.Replace(text)
-	for _, t := range [...]string{text, parts, convertLowercaseBase32Words(parts)} {
+	for _, t := range [...]string{text, parts, uppercaseBase32Words(parts)} {
 		for _, l := range decode.Layers(t) {
 			out = append(out, l.Text)
 		}
@@ -29,8 +29,8 @@ func decodedForms(text string) (out []string) {
 	return out
 }
 
-// convertLowercaseBase32Words returns the words of a text that may be base32 in lower case, converted to upper case.
-func convertLowercaseBase32Words(text string) string {
+// uppercaseBase32Words returns the words of a text that may be base32 in lower case, converted to upper case.
+func uppercaseBase32Words(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
@@ -115,16 +115,17 @@ func joinSplitSecretParts(text string) string {
 		i++
 	}
 	end()
-	writeRareSecretParts(&b, text)
+	writePartsOccurringAtMostTwice(&b, text)
 	return b.String()
 }
 
 // maxCountedSecretParts is the maximum number of parts of a text that are counted.
 const maxCountedSecretParts = 4096
 
-// writeRareSecretParts writes the short parts that occur at most twice in a text: those in which commands or URLs
-// of the same form differ. Twice, because a command may be in the text as written and resolved.
-func writeRareSecretParts(to *strings.Builder, text string) {
+// writePartsOccurringAtMostTwice writes the short parts of a text that occur at most twice, because parts
+// that occur more often do not distinguish commands or URLs of the same form. Two occurrences are
+// allowed because the text may contain a command both as written and as resolved.
+func writePartsOccurringAtMostTwice(to *strings.Builder, text string) {
 	var parts []uint64
 	for i := 0; i < len(text) && len(parts) < maxCountedSecretParts; i++ {
 		start, packed := i, uint64(0)
@@ -138,16 +139,16 @@ func writeRareSecretParts(to *strings.Builder, text string) {
 	}
 	count := secretPartCounter{seed: rand.Uint64() | 1, hashTableSlots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
 	for _, part := range parts {
-		if slot := count.slotOf(part); *slot>>secretPartCountShift < repeatedSecretPartCount {
+		if slot := count.slotOf(part); *slot>>secretPartCountShift < minRepeatedSecretPartOccurrences {
 			*slot += 1 << secretPartCountShift
 		}
 	}
 	for _, part := range parts {
 		slot := count.slotOf(part)
-		if *slot>>secretPartCountShift == repeatedSecretPartCount {
+		if *slot>>secretPartCountShift == minRepeatedSecretPartOccurrences {
 			continue
 		}
-		*slot |= repeatedSecretPartCount << secretPartCountShift
+		*slot |= minRepeatedSecretPartOccurrences << secretPartCountShift
 		var raw [maxSplitSecretPartBytes + 1]byte
 		binary.BigEndian.PutUint64(raw[:], part)
 		to.Write(bytes.TrimLeft(raw[:], "\x00"))
@@ -162,8 +163,8 @@ type secretPartCounter struct {
 }
 
 const (
-	secretPartCountShift    = 8 * maxSplitSecretPartBytes
-	repeatedSecretPartCount = 3 // occurrences from which on a part is dropped; a part that was written also gets this count
+	secretPartCountShift             = 8 * maxSplitSecretPartBytes
+	minRepeatedSecretPartOccurrences = 3 // count of a part that is not written: it occurs at least three times, or is already written to the output
 )
 
 func (c *secretPartCounter) slotOf(part uint64) *uint64 {

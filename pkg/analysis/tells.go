@@ -94,9 +94,9 @@ func (c *ActionCase) addPayloadCredentialSend(destination effect.Effect) {
 	}
 }
 
-// addCredentialSend adds the effect that a credential is sent to the destination that e names;
-// where says where the credential was found. If the case already has an effect that sends data to
-// this destination, that effect gets the credential label instead.
+// addCredentialSend adds an effect that sends a credential to the destination in e.
+// credentialLocation tells where the credential was found. If the case already has an effect that
+// sends data to this destination, that effect gets the credential label instead.
 func (c *ActionCase) addCredentialSend(e effect.Effect, credentialLocation string) {
 	e.Kind, e.DataLabels, e.Reason = effect.SendData, []effect.TaintLabel{effect.LabelCredential}, credentialLocation+" holds a credential"
 	for i := range c.Effects {
@@ -119,7 +119,7 @@ func isLoginField(l action.PayloadLeaf) bool {
 }
 
 // variableAssignment matches the assignment of an environment variable.
-var variableAssignment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
+var variableAssignment = prefilter.LazyRegexp(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
 // holdsCredential reports whether a text, or its decoded form, holds a credential or assigns one to a
 // variable.
@@ -141,7 +141,7 @@ func (c *ActionCase) holdsCredential(fieldOrParameterName, text string) bool {
 // setsCredentialVariable reports whether a text assigns a variable whose name says that it holds a
 // credential.
 func setsCredentialVariable(text string) bool {
-	if !hasAssignment(text) {
+	if !hasVariableAssignment(text) {
 		return false
 	}
 	for _, m := range variableAssignment().FindAllStringSubmatch(text, 16) {
@@ -152,9 +152,9 @@ func setsCredentialVariable(text string) bool {
 	return false
 }
 
-// hasAssignment reports whether a text contains "=" after a character that can end a variable's
+// hasVariableAssignment reports whether a text contains "=" after a character that can end a variable's
 // name. It is a cheap test that is made before a regular expression is run on the text.
-func hasAssignment(text string) bool {
+func hasVariableAssignment(text string) bool {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '=')
 		if i < 0 {
@@ -198,7 +198,7 @@ func (c *ActionCase) addURLEffects(e effect.Effect) {
 		out.Kind, out.Reason = effect.SendData, "the URL contains encoded text, which can hide data"
 		c.Effects = append(c.Effects, out)
 	}
-	c.addURLVerb(e, host, path, values)
+	c.addEffectOfURLVerb(e, host, path, values)
 }
 
 // addChangesByURLVerbs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
@@ -214,17 +214,17 @@ func (c *ActionCase) addChangesByURLVerbs(firstEffectIndex int) {
 		host, at, _ := strings.Cut(at, "/")
 		path, query, _ := strings.Cut(at, "?")
 		if values, err := url.ParseQuery(query); err == nil {
-			c.addURLVerb(e, host, path, values)
+			c.addEffectOfURLVerb(e, host, path, values)
 		}
 	}
 }
 
-// addURLVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
-func (c *ActionCase) addURLVerb(e effect.Effect, host, path string, values url.Values) {
+// addEffectOfURLVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
+func (c *ActionCase) addEffectOfURLVerb(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := destructiveVerbInURLPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
-			if w, d := verbOfQuery(name, value); w != "" {
+			if w, d := verbInQueryParameter(name, value); w != "" {
 				word, destroys = w, d
 			}
 		}
@@ -276,8 +276,8 @@ func destructiveVerbInURLPath(host, urlPath string) (verb string, destroys bool)
 	return "", false
 }
 
-// verbOfQuery returns the verb that a parameter of a URL sends to the server.
-func verbOfQuery(name, value string) (verb string, destroys bool) {
+// verbInQueryParameter returns the verb that a parameter of a URL sends to the server.
+func verbInQueryParameter(name, value string) (verb string, destroys bool) {
 	switch strings.ToLower(name) {
 	case "action", "act", "op", "operation", "cmd", "command", "do", "method", "_method", "mode", "task", "func":
 		words := knowledge.SplitNameWords(value)
@@ -322,10 +322,10 @@ func (c *ActionCase) addBrowserPageCodeEffects() {
 // Patterns that find parts of JavaScript code for a page: string literals, calls and constructors,
 // assignments, and names of the user's data.
 var (
-	jsStrings      = prefilter.Lazy(`'[^'\\\n]*'|"[^"\\\n]*"`)
-	jsCalls        = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
-	jsAssignments  = prefilter.Lazy(`[.\]][\w$]*\s*[-+*/|&?]*=[^=>]|\blocation\b|\bimport\b`)
-	jsSecretAccess = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
+	jsStrings      = prefilter.LazyRegexp(`'[^'\\\n]*'|"[^"\\\n]*"`)
+	jsCalls        = prefilter.LazyRegexp(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
+	jsAssignments  = prefilter.LazyRegexp(`[.\]][\w$]*\s*[-+*/|&?]*=[^=>]|\blocation\b|\bimport\b`)
+	jsSecretAccess = prefilter.LazyRegexp(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
 )
 
 // readOnlyJSFunctions are the functions that code may call to read a page, process text and click.

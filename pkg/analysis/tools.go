@@ -203,7 +203,7 @@ func (c *ActionCase) addFieldEffect(u *payloadFieldUse) {
 	v, ok := c.Action.Payload[u.field]
 	if list, isList := v.([]any); ok && isList && len(list) <= maxPayloadTexts {
 		for _, item := range list {
-			c.addFieldUseEffect(u, item)
+			c.addFieldValueEffect(u, item)
 		}
 		if len(list) > 0 {
 			return
@@ -213,20 +213,20 @@ func (c *ActionCase) addFieldEffect(u *payloadFieldUse) {
 	if !ok || v == nil || v == "" {
 		switch {
 		case u.defaultPath != "":
-			c.addFieldUseEffect(u, u.defaultPath)
+			c.addFieldValueEffect(u, u.defaultPath)
 		case !u.optional:
 			c.addUnknownEffect(effect.CauseInvalidActionField, "the field "+u.field+" is missing")
 		}
 		return
 	}
-	c.addFieldUseEffect(u, v)
+	c.addFieldValueEffect(u, v)
 }
 
-func (c *ActionCase) addFieldUseEffect(u *payloadFieldUse, fieldValue any) {
+func (c *ActionCase) addFieldValueEffect(u *payloadFieldUse, fieldValue any) {
 	text, ok := fieldValue.(string)
 	if !ok {
 		if object, isObject := fieldValue.(map[string]any); isObject && u.field == "attachments" {
-			c.addAttachment(u, object)
+			c.addAttachmentReadEffect(u, object)
 			return
 		}
 		c.addUnknownEffect(effect.CauseInvalidActionField, "the field "+u.field+" is not text")
@@ -288,8 +288,8 @@ func looksLikeFolder(path string) bool {
 	return strings.LastIndexByte(name, '.') <= 0 || strings.HasSuffix(name, ".d")
 }
 
-// addAttachment adds the read of an attached file.
-func (c *ActionCase) addAttachment(u *payloadFieldUse, object map[string]any) {
+// addAttachmentReadEffect adds the read of an attached file.
+func (c *ActionCase) addAttachmentReadEffect(u *payloadFieldUse, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
 			c.addPathEffects(u.kind, text, false)
@@ -311,14 +311,14 @@ func (c *ActionCase) addPathEffects(kind effect.Kind, text string, recursive boo
 	if text != "" && strings.IndexByte("~$%", text[0]) >= 0 && strings.Contains(text, "..") {
 		c.addPathEffect(kind, "./"+text, recursive)
 	}
-	if hasEncodedSeparator(text) {
+	if hasPercentEncodedDotOrSlash(text) {
 		c.addPathEffect(kind, "file:"+text, recursive)
 	}
 }
 
-// hasEncodedSeparator reports whether a path contains a URL-encoded dot, slash or
+// hasPercentEncodedDotOrSlash reports whether a path contains a URL-encoded dot, slash or
 // backslash, which some tools decode.
-func hasEncodedSeparator(text string) bool {
+func hasPercentEncodedDotOrSlash(text string) bool {
 	for i := strings.IndexByte(text, '%'); i >= 0 && i+2 < len(text); {
 		switch strings.ToLower(text[i+1 : i+3]) {
 		case "2e", "2f", "5c":

@@ -50,23 +50,23 @@ type RuleMatch struct {
 // maxRuleMatches is the maximum number of rules that are recorded for one effect.
 const maxRuleMatches = 16
 
-// RecordMatch records that a rule matches the effect with an index, if [ActionCase.MatchedRules] is
+// RecordMatch records that a rule matches the effect with an index, if [ActionCase.MatchedRulesByEffectIndex] is
 // not nil. A negative index is ignored.
 func (c *ActionCase) RecordMatch(effect int, m RuleMatch) {
-	if effect < 0 || effect >= len(c.MatchedRules) || len(c.MatchedRules[effect]) == maxRuleMatches || slices.Contains(c.MatchedRules[effect], m) {
+	if effect < 0 || effect >= len(c.MatchedRulesByEffectIndex) || len(c.MatchedRulesByEffectIndex[effect]) == maxRuleMatches || slices.Contains(c.MatchedRulesByEffectIndex[effect], m) {
 		return
 	}
-	c.MatchedRules[effect] = append(c.MatchedRules[effect], m)
+	c.MatchedRulesByEffectIndex[effect] = append(c.MatchedRulesByEffectIndex[effect], m)
 }
 
 // AllowEvidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
 // is for people and never part of a verdict.
 type AllowEvidence struct {
-	AllowReason       string       // reason to ALLOW that does not depend on the model; "" if none
-	Doubts            []Doubt      // reasons against ALLOW, without duplicates
-	MinTier           int          // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
-	MinSafeConfidence float64      // confidence of the model's SAFE required for this type of action, 0.0–1.0
-	Answer            *ModelAnswer // the model's answer; nil if it was not asked
+	AllowReason       string              // reason to ALLOW that does not depend on the model; "" if none
+	Doubts            []EffectSafetyDoubt // reasons against ALLOW, without duplicates
+	MinTier           int                 // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
+	MinSafeConfidence float64             // confidence of the model's SAFE required for this type of action, 0.0–1.0
+	Answer            *ModelAnswer        // the model's answer; nil if it was not asked
 
 	Findings []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
 
@@ -87,7 +87,7 @@ const maxDoubts = 50
 func (e *AllowEvidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
 
 // AddDoubt records a doubt. It does nothing if e is nil or the doubt is none.
-func (e *AllowEvidence) AddDoubt(d Doubt) {
+func (e *AllowEvidence) AddDoubt(d EffectSafetyDoubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
 		return
 	}
@@ -101,25 +101,25 @@ func (e *AllowEvidence) AddFindings(list ...verdict.Finding) {
 	}
 }
 
-// A tracedEffect is an effect as a trace shows it: with the names that policies use for its kind
+// A traceEffectJSON is an effect as a trace shows it: with the names that policies use for its kind
 // and cause, and with the rules that match it.
-type tracedEffect struct {
-	Kind      effect.Kind `json:"kind"`
-	Possible  bool        `json:"possible,omitempty"`
-	CauseName string      `json:"cause,omitempty"`
+type traceEffectJSON struct {
+	Kind            effect.Kind `json:"kind"`
+	Possible        bool        `json:"possible,omitempty"`
+	CauseOrHarmName string      `json:"cause,omitempty"`
 	*effect.Effect
 	MatchedRules []RuleMatch `json:"rules,omitempty"`
 }
 
 // EffectsJSON returns the effects as a JSON array, for traces, with secrets removed by r. The
-// member "rules" of an effect is its entry of [ActionCase.MatchedRules].
+// member "rules" of an effect is its entry of [ActionCase.MatchedRulesByEffectIndex].
 func (c *ActionCase) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
-	traced := make([]tracedEffect, len(c.Effects))
+	traced := make([]traceEffectJSON, len(c.Effects))
 	for i := range c.Effects {
 		e := Redacted(c.Effects[i], r)
-		traced[i] = tracedEffect{Kind: e.KindForPolicies(), Possible: e.Certainty == effect.Possible, CauseName: e.CauseOrFirstHarm(), Effect: &e}
-		if i < len(c.MatchedRules) {
-			traced[i].MatchedRules = c.MatchedRules[i]
+		traced[i] = traceEffectJSON{Kind: e.KindForPolicies(), Possible: e.Certainty == effect.Possible, CauseOrHarmName: e.CauseOrFirstHarm(), Effect: &e}
+		if i < len(c.MatchedRulesByEffectIndex) {
+			traced[i].MatchedRules = c.MatchedRulesByEffectIndex[i]
 		}
 	}
 	return encodeArray(traced, len(traced))
@@ -134,7 +134,8 @@ func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
 	return e
 }
 
-// TextVariantsJSON returns the views as a JSON array, for traces, with secrets removed by r.
+// TextVariantsJSON returns the text variants of the action as a JSON array, for traces, with
+// secrets redacted by r.
 func (c *ActionCase) TextVariantsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	views := slices.Clone(c.TextVariants())
 	for i := range views {

@@ -9,9 +9,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Trusted lists the places to which data may be sent, and that may be changed, in ordinary work. This machine
+// TrustedDestinations lists the places to which data may be sent, and that may be changed, in ordinary work. This machine
 // is always trusted.
-type Trusted struct {
+type TrustedDestinations struct {
 	Hosts               []string // names, globs or CIDR prefixes; HOST/PATH limits the trust to a path
 	GitRemotes          []string // names of git remotes
 	Recipients          []string // globs of addresses and channels, in which * matches any text
@@ -20,7 +20,7 @@ type Trusted struct {
 
 // A trustMatcher is a Trusted prepared for matching.
 type trustMatcher struct {
-	Trusted
+	TrustedDestinations
 	hosts []trustedHost
 }
 
@@ -29,8 +29,8 @@ type trustedHost struct {
 	path    string // path prefix required of URLs, with a slash at both ends; "" allows all
 }
 
-func (t Trusted) compile() (*trustMatcher, error) {
-	out := &trustMatcher{Trusted: t}
+func (t TrustedDestinations) compile() (*trustMatcher, error) {
+	out := &trustMatcher{TrustedDestinations: t}
 	for _, entry := range t.Hosts {
 		pattern, err := effect.ParseHostPattern(entry)
 		path := ""
@@ -62,9 +62,10 @@ func (t *trustMatcher) markTrustedDestinations(effects []effect.Effect, commandT
 	}
 }
 
-// isTrustedRemoteChange reports whether a remote change without a named place is trusted: it belongs to a program that
-// sends data to trusted places only and deletes nothing there, or that edits issues of the workspace's own
-// repository.
+// isTrustedRemoteChange reports whether a remote change whose host, URL and target are unknown is
+// trusted. The program that makes the change must connect only to trusted places, and must send
+// data there or edit issues of the workspace's own repository. No setting in shellCommand may
+// redirect the program to another host or repository.
 func (t *trustMatcher) isTrustedRemoteChange(effects []effect.Effect, change *effect.Effect, shellCommand string) bool {
 	sends, runs := false, false
 	for i := range effects {
@@ -90,7 +91,7 @@ func (t *trustMatcher) isTrustedRemoteChange(effects []effect.Effect, change *ef
 }
 
 // hostRedirectSettingPattern matches settings that make programs contact another repository or host.
-var hostRedirectSettingPattern = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
+var hostRedirectSettingPattern = prefilter.LazyRegexp(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
 
 // changesWorkspaceRepoIssues reports whether a program creates, comments on or edits issues or pull requests of the
 // workspace's own repository.

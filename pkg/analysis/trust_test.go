@@ -8,7 +8,7 @@ import (
 
 func TestTrusted(t *testing.T) {
 	t.Parallel()
-	settings := Trusted{
+	settings := TrustedDestinations{
 		Hosts:      []string{"git.example.com", "*.corp.example.com", "10.0.0.0/8", "github.com/acme"},
 		GitRemotes: []string{"origin"}, Recipients: []string{"*@example.com"}, RemoteResourceGlobs: []string{"*-dev"},
 	}
@@ -54,7 +54,7 @@ func TestTrusted(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"", "a b", "example.com:443", "ex ample.com/x"} {
-		if _, err := (Trusted{Hosts: []string{host}}).compile(); err == nil {
+		if _, err := (TrustedDestinations{Hosts: []string{host}}).compile(); err == nil {
 			t.Errorf("the host %q is taken", host)
 		}
 	}
@@ -63,7 +63,7 @@ func TestTrusted(t *testing.T) {
 // A message with several recipients is trusted as far as each of them is.
 func TestTrustedRecipients(t *testing.T) {
 	t.Parallel()
-	settings := Trusted{Recipients: []string{"*@example.com"}}
+	settings := TrustedDestinations{Recipients: []string{"*@example.com"}}
 	trust, err := settings.compile()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestTrustedRecipients(t *testing.T) {
 		obj{"a": "eve@evil.test"},
 	} {
 		all := true
-		for _, e := range an.Case(act("send_email", obj{"to": to, "body": "x", "attachments": []any{"report.csv"}})).Effects {
+		for _, e := range an.AnalyzeAction(act("send_email", obj{"to": to, "body": "x", "attachments": []any{"report.csv"}})).Effects {
 			if e.Kind == effect.SendData {
 				all = all && e.IsTargetTrusted
 			}

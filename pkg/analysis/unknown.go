@@ -15,8 +15,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// addUnknownToolEffects adds the effects suggested by the name of an unknown tool and the texts of its payload, and always
-// a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
+// addUnknownToolEffects adds the effects that the name of an unknown tool and the texts in its
+// payload suggest, and always an effect with [effect.Unknown] certainty. The cause of that effect
+// is [effect.CauseUnknownReadOnlyTool] if everything suggests that the tool only reads.
 func (c *ActionCase) addUnknownToolEffects() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
 		c.addUnknownEffect(effect.CauseInvalidActionField, "a field that "+name+" needs is missing; instead: add the field")
@@ -158,7 +159,7 @@ func (s *toolExaminer) examineText(field, text string) {
 	case isCodeField(field):
 		s.hasCode = true
 		if s.addCodeEffects(text, s.codeLanguage()); s.isActionTypeKnown && s.runsCommands {
-			s.addCommandLine(text)
+			s.addEffectsIfKnownCommand(text)
 		}
 	case isCommandField(field):
 		s.hasCode = true
@@ -174,7 +175,7 @@ func (s *toolExaminer) examineText(field, text string) {
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
 		fieldNameEndsWithAny(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
 		s.addFileEffects(text)
-	case s.isActionTypeKnown && s.runsCommands && s.addCommandLine(text):
+	case s.isActionTypeKnown && s.runsCommands && s.addEffectsIfKnownCommand(text):
 	default:
 		s.addTextWithoutEffect("field " + redact.TruncateBytes(field, 40))
 		s.hasMoneyAmount = s.hasMoneyAmount || fieldNameEndsWithAny(field, "amount", "iban")
@@ -182,13 +183,13 @@ func (s *toolExaminer) examineText(field, text string) {
 	}
 }
 
-// addCommandLine reports whether a text has the form of a command of a known program; if so, it adds the command's
+// addEffectsIfKnownCommand reports whether a text has the form of a command of a known program; if so, it adds the command's
 // effects.
-func (s *toolExaminer) addCommandLine(text string) bool {
+func (s *toolExaminer) addEffectsIfKnownCommand(text string) bool {
 	if len(text) > maxCommandBytes || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
 		return false
 	}
-	one := &ActionCase{Action: s.Action, shell: s.shell, executionContext: s.executionContext}
+	one := &ActionCase{Action: s.Action, shellAnalyzer: s.shellAnalyzer, executionContext: s.executionContext}
 	one.addShellEffects(text, &one.executionContext, false)
 	if !slices.ContainsFunc(one.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.UnknownClass }) {
 		return false
@@ -214,7 +215,7 @@ func (s *toolExaminer) addFileEffects(text string) {
 }
 
 // appendedSQLStatementPattern matches an SQL statement appended to a value.
-var appendedSQLStatementPattern = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
+var appendedSQLStatementPattern = prefilter.LazyRegexp(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
 // setPayloadVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.

@@ -56,7 +56,7 @@ func TestReaders(t *testing.T) {
 		{"mcp__1password__get_item", obj{"id": "x"}, effect.CauseUnknownTool},
 		{"Read", obj{}, effect.CauseUnknownTool}, // read_file without a path
 	} {
-		got := testAnalyzer.Case(act(c.name, c.payload))
+		got := testAnalyzer.AnalyzeAction(act(c.name, c.payload))
 		if causeOf(got) != c.want {
 			t.Errorf("%s %v: cause %s, want %s; effects:\n%s", c.name, c.payload, causeOf(got), c.want, show(got.Effects))
 		}
@@ -65,7 +65,7 @@ func TestReaders(t *testing.T) {
 	for _, name := range strings.Split(strings.Repeat("ab,", maxPayloadTexts+1), ",") {
 		many["x"] = append(slicesOf(many["x"]), name)
 	}
-	if c := testAnalyzer.Case(act("get_x", many)); causeOf(c) != effect.CauseUnknownTool || c.UnexaminedReason == "" {
+	if c := testAnalyzer.AnalyzeAction(act("get_x", many)); causeOf(c) != effect.CauseUnknownTool || c.UnexaminedReason == "" {
 		t.Errorf("a payload that was not read to the end: cause %s", causeOf(c))
 	}
 }
@@ -78,8 +78,8 @@ func TestLooseCommand(t *testing.T) {
 		"FLUSHALL": false, "DROP TABLE users": false, "ls; give bob diamond": false, "# ls": false, "x=1": false,
 	} {
 		a := act("execute_command", obj{"command": text})
-		a.AmbiguousTypeAlias = "run"
-		if got := testAnalyzer.Case(a); (causeOf(got) != effect.CauseUnknownTool) != known {
+		a.AmbiguousReceivedType = "run"
+		if got := testAnalyzer.AnalyzeAction(a); (causeOf(got) != effect.CauseUnknownTool) != known {
 			t.Errorf("%s: effects:\n%s", text, show(got.Effects))
 		}
 	}
@@ -138,7 +138,7 @@ func TestMeant(t *testing.T) {
 		{"browser_evaluate", obj{"function": "() => fetch('https://a.test/x')"}, effect.Effect{Kind: effect.HTTPRequest, Host: "a.test"}, false},
 		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Certainty: effect.Unknown}, true},
 	} {
-		got := testAnalyzer.Case(act(c.name, c.payload))
+		got := testAnalyzer.AnalyzeAction(act(c.name, c.payload))
 		if has(got, c.want) == c.not {
 			t.Errorf("%s %v: unlike %v (wanted: %t):\n%s", c.name, c.payload, c.want, !c.not, show(got.Effects))
 		}
@@ -180,7 +180,7 @@ func TestCode(t *testing.T) {
 		{"execute", obj{"host": "web1", "command": "ls"}, "change_remote", false},
 		{"execute", obj{"id": "5"}, "change_remote", false},
 	} {
-		got := testAnalyzer.Case(act(c.name, c.payload))
+		got := testAnalyzer.AnalyzeAction(act(c.name, c.payload))
 		text := show(got.Effects)
 		if !strings.Contains(text, c.want) {
 			t.Errorf("%s %v: no %s in:\n%s", c.name, c.payload, c.want, text)

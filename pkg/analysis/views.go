@@ -24,8 +24,9 @@ const (
 // defaultTextVariantFields are the payload's fields that rules read by default.
 var defaultTextVariantFields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
 
-// TextVariants returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They
-// are computed on first use. If there is more text, Views sets [ActionCase.UnexaminedReason].
+// TextVariants returns the texts of a case that rules and models read, at most 8 texts and 64 KiB
+// in total. They are computed on first use. If there is more text, TextVariants sets
+// [ActionCase.UnexaminedReason].
 func (c *ActionCase) TextVariants() []PayloadTextVariant {
 	if c.cachedTextVariants == nil {
 		c.cachedTextVariants = c.collectTextVariants(defaultTextVariantFields[:], c.resolvedCommandText)
@@ -33,9 +34,10 @@ func (c *ActionCase) TextVariants() []PayloadTextVariant {
 	return c.cachedTextVariants
 }
 
-// FieldTextVariants returns the views of other payload fields, within the same limits. A field that is not text is read as
-// the texts in it, one per line. The new text of edits is the field content, and their diff is the field
-// change, see [diffOfEdits]. The views are computed on first use; the caller must not change fields
+// FieldTextVariants returns the text variants of the named payload fields, within the same limits
+// as [ActionCase.TextVariants]. A field that is not text is read as the texts in it, one per line.
+// The name "content" also covers the new text of edits, and the name "change" means their diff, see
+// [diffOfEdits]. The variants are computed on first use; the caller must not change the payload
 // afterwards.
 func (c *ActionCase) FieldTextVariants(fieldNames ...string) []PayloadTextVariant {
 	for i := range c.cachedFieldTextVariants {
@@ -48,7 +50,7 @@ func (c *ActionCase) FieldTextVariants(fieldNames ...string) []PayloadTextVarian
 	return t.variants
 }
 
-// fieldTextVariants caches the views of some fields.
+// fieldTextVariants caches the text variants of a list of payload fields.
 type fieldTextVariants struct {
 	fields   []string
 	variants []PayloadTextVariant
@@ -56,46 +58,46 @@ type fieldTextVariants struct {
 
 // A decodedText caches the decoded layers of a text.
 type decodedText struct {
-	text   string
-	layers []decode.DecodedLayer
+	sourceText string
+	layers     []decode.DecodedLayer
 }
 
 // A lookalikeFoldedText caches the result of [decode.FoldUnicodeLookalikes].
-type lookalikeFoldedText struct{ text, lookalikesReplaced string }
+type lookalikeFoldedText struct{ sourceText, foldedText string }
 
 // maxCachedDecodedOrFoldedTexts is the maximum number of texts in each cache of decoded or folded texts.
 const maxCachedDecodedOrFoldedTexts = 16
 
 // decodedLayers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
 func (c *ActionCase) decodedLayers(text string) []decode.DecodedLayer {
-	for i := range c.decodedCache {
-		if c.decodedCache[i].text == text {
-			return c.decodedCache[i].layers
+	for i := range c.decodedTextLayersCache {
+		if c.decodedTextLayersCache[i].sourceText == text {
+			return c.decodedTextLayersCache[i].layers
 		}
 	}
 	layers := decode.Layers(text)
-	if len(c.decodedCache) < maxCachedDecodedOrFoldedTexts {
-		c.decodedCache = append(c.decodedCache, decodedText{text, layers})
+	if len(c.decodedTextLayersCache) < maxCachedDecodedOrFoldedTexts {
+		c.decodedTextLayersCache = append(c.decodedTextLayersCache, decodedText{text, layers})
 	}
 	return layers
 }
 
 // foldUnicodeLookalikes returns [decode.FoldUnicodeLookalikes] of a text, cached because several lists of fields may contain it.
 func (c *ActionCase) foldUnicodeLookalikes(text string) string {
-	for i := range c.lookalikeFoldedCache {
-		if c.lookalikeFoldedCache[i].text == text {
-			return c.lookalikeFoldedCache[i].lookalikesReplaced
+	for i := range c.lookalikeFoldedTextCache {
+		if c.lookalikeFoldedTextCache[i].sourceText == text {
+			return c.lookalikeFoldedTextCache[i].foldedText
 		}
 	}
 	folded := decode.FoldUnicodeLookalikes(text)
-	if folded != text && len(c.lookalikeFoldedCache) < maxCachedDecodedOrFoldedTexts {
-		c.lookalikeFoldedCache = append(c.lookalikeFoldedCache, lookalikeFoldedText{text, folded})
+	if folded != text && len(c.lookalikeFoldedTextCache) < maxCachedDecodedOrFoldedTexts {
+		c.lookalikeFoldedTextCache = append(c.lookalikeFoldedTextCache, lookalikeFoldedText{text, folded})
 	}
 	return folded
 }
 
-// collectTextVariants returns the views of some fields: first the raw texts, then the command's words, then the folded and
-// decoded texts.
+// collectTextVariants returns the text variants of payload fields: first the raw texts, then
+// resolvedCommandText, then the texts with Unicode lookalikes replaced, and then the decoded texts.
 func (c *ActionCase) collectTextVariants(fieldNames []string, resolvedCommandText string) []PayloadTextVariant {
 	r := textVariantCollector{c: c, variants: make([]PayloadTextVariant, 0, 4)}
 	for _, field := range fieldNames {
@@ -131,7 +133,7 @@ func (c *ActionCase) collectTextVariants(fieldNames []string, resolvedCommandTex
 	return r.variants
 }
 
-// A textVariantCollector collects views up to the limits.
+// A textVariantCollector collects text variants up to the limits on their number and total size.
 type textVariantCollector struct {
 	c              *ActionCase
 	variants       []PayloadTextVariant
@@ -184,7 +186,7 @@ func joinTexts(v any) string {
 		for name := range v {
 			names = append(names, name)
 		}
-		sorted.Strings(names)
+		sorted.SortStrings(names)
 		lines := make([]any, len(names))
 		for i, name := range names {
 			lines[i] = v[name]

@@ -86,7 +86,7 @@ func (c *ActionCase) markSecurityWeakeningEffects() {
 			c.addUnknownSecurityWeakeningEffect(i, true)
 			continue
 		}
-		if !known && grants.IsCIOrCodeOwnersFile(e.Path) && slices.ContainsFunc(c.writtenFiles, func(w effect.WrittenFileText) bool { return w.Path == e.Path && w.IsTextPositionUnknown }) {
+		if !known && grants.IsCIOrCodeOwnersFile(e.Path) && slices.ContainsFunc(c.filesWrittenByCommand, func(w effect.WrittenFileText) bool { return w.Path == e.Path && w.IsTextPositionUnknown }) {
 			c.addUnknownSecurityWeakeningEffect(i, false)
 			continue
 		}
@@ -131,7 +131,7 @@ func (c *ActionCase) removedAndAddedText(file string) (removed, added string, is
 		removed = oldTextOfEdits(c.Action.Payload)
 		return removed, writtenText(c.Action.Payload), removed == ""
 	}
-	for _, w := range c.writtenFiles {
+	for _, w := range c.filesWrittenByCommand {
 		if w.Path == file {
 			removed, added, isWholeFile = removed+w.OldText+"\n", added+w.NewText+"\n", isWholeFile || w.IsWholeContent
 		}
@@ -148,7 +148,7 @@ func (c *ActionCase) contentAfterAction(file, oldContent string, existedBefore b
 		return text, known
 	}
 	text, known = oldContent, false
-	for _, w := range c.writtenFiles {
+	for _, w := range c.filesWrittenByCommand {
 		if w.Path != file {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestWeaker(t *testing.T) {
 	put(t, top+"/compose.yml", compose)
 	put(t, top+"/long/compose.yml", compose+strings.Repeat("# x\n", 40_000))
 	put(t, top+"/chart/a.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- with .x }} a: [ {{ . }}\n  image: a\n  runAsNonRoot: true\n")
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestWeaker(t *testing.T) {
 		"one of two":               {write("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: .github/workflows/two.yml\n@@\n-      - run: npm test\n+      - run: npm run test\n*** End Patch\n"}), unknown},
 	} {
 		got := nothing
-		for _, e := range an.Case(c.a).Effects {
+		for _, e := range an.AnalyzeAction(c.a).Effects {
 			switch {
 			case e.HasHarm(effect.WeakensSecurityControls):
 				got = weakens
@@ -89,14 +89,14 @@ func TestWeaker(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s: %q, want %q: %+v", name, got, c.want, an.Case(c.a).Effects)
+			t.Errorf("%s: %q, want %q: %+v", name, got, c.want, an.AnalyzeAction(c.a).Effects)
 		}
 	}
 	many := "touch"
 	for i := range 40 {
 		many += " .github/workflows/" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".yml"
 	}
-	if c := an.Case(command(many)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+	if c := an.AnalyzeAction(command(many)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Certainty == effect.Unknown && e.Cause == effect.CauseAnalysisLimitExceeded
 	}) {
 		t.Error("many files are not unknown")

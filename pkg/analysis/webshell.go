@@ -22,30 +22,30 @@ type serverPageLanguage struct {
 
 var pageLanguages = [...]serverPageLanguage{
 	{
-		languageMarkerPattern: prefilter.Lazy(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
-		requestInputPattern:   prefilter.Lazy(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
-		commandCall:           prefilter.Lazy(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
-		assignment:            prefilter.Lazy(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
-		functionDefinition:    prefilter.Lazy(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
+		languageMarkerPattern: prefilter.LazyRegexp(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
+		requestInputPattern:   prefilter.LazyRegexp(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
+		commandCall:           prefilter.LazyRegexp(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
+		assignment:            prefilter.LazyRegexp(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
+		functionDefinition:    prefilter.LazyRegexp(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
 	},
 	{
-		languageMarkerPattern: prefilter.Lazy(`(?i)<%@?\s*page\b|<jsp:`),
-		requestInputPattern:   prefilter.Lazy(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
-		commandCall:           prefilter.Lazy(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
-		assignment:            prefilter.Lazy(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
-		functionDefinition:    prefilter.Lazy(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
+		languageMarkerPattern: prefilter.LazyRegexp(`(?i)<%@?\s*page\b|<jsp:`),
+		requestInputPattern:   prefilter.LazyRegexp(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
+		commandCall:           prefilter.LazyRegexp(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
+		assignment:            prefilter.LazyRegexp(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
+		functionDefinition:    prefilter.LazyRegexp(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
 	},
 	{
-		languageMarkerPattern: prefilter.Lazy(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
-		requestInputPattern:   prefilter.Lazy(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
-		commandCall:           prefilter.Lazy(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
-		assignment:            prefilter.Lazy(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
-		functionDefinition:    prefilter.Lazy(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
+		languageMarkerPattern: prefilter.LazyRegexp(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
+		requestInputPattern:   prefilter.LazyRegexp(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
+		commandCall:           prefilter.LazyRegexp(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
+		assignment:            prefilter.LazyRegexp(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
+		functionDefinition:    prefilter.LazyRegexp(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
 	},
 }
 
 // inputValidation matches code that escapes or validates request input.
-var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
+var inputValidation = prefilter.LazyRegexp(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
 
 // Limits for one file.
 const (
@@ -58,38 +58,38 @@ const (
 // A reverseShellForm describes source code of a compiled language that connects a shell to a socket. The source
 // is checked because the compiled program cannot be analysed.
 type reverseShellForm struct {
-	suffixes         []string
+	fileExtensions   []string
 	requiredText     string                  // a text that a file must contain for requiredPatterns to match, for a cheap test
 	requiredPatterns []func() *regexp.Regexp // expressions for the socket, the shell and their connection
 }
 
 var (
-	shellProgram  = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
+	shellProgram  = prefilter.LazyRegexp(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
 	reverseShells = [...]reverseShellForm{
 		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, "", []func() *regexp.Regexp{
-			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
-			prefilter.Lazy(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.Lazy(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
+			prefilter.LazyRegexp(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
+			prefilter.LazyRegexp(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.LazyRegexp(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
 		}},
 		{[]string{".cs", ".vb", ".fs"}, "TcpClient", []func() *regexp.Regexp{
-			prefilter.Lazy(`\bTcpClient\b`), shellProgram, prefilter.Lazy(`\bStandardInput\b`), prefilter.Lazy(`\bGetStream\b`),
+			prefilter.LazyRegexp(`\bTcpClient\b`), shellProgram, prefilter.LazyRegexp(`\bStandardInput\b`), prefilter.LazyRegexp(`\bGetStream\b`),
 		}},
 		{[]string{".java", ".kt", ".scala", ".groovy", ".jsp", ".jspx"}, "Socket", []func() *regexp.Regexp{
-			prefilter.Lazy(`\bSocket\s*\(`), shellProgram, prefilter.Lazy(`\.exec\s*\(|\bProcessBuilder\b`), prefilter.Lazy(`\bgetOutputStream\b`), prefilter.Lazy(`\bgetInputStream\b`),
+			prefilter.LazyRegexp(`\bSocket\s*\(`), shellProgram, prefilter.LazyRegexp(`\.exec\s*\(|\bProcessBuilder\b`), prefilter.LazyRegexp(`\bgetOutputStream\b`), prefilter.LazyRegexp(`\bgetInputStream\b`),
 		}},
 		{[]string{".go"}, "net.Dial", []func() *regexp.Regexp{
-			prefilter.Lazy(`\bnet\.Dial`), shellProgram, prefilter.Lazy(`\bexec\.Command`), prefilter.Lazy(`\.Std(?:in|out)\s*(?:,[^=\n]*)?=\s*(?:c|conn|connection|s|sock)\b`),
+			prefilter.LazyRegexp(`\bnet\.Dial`), shellProgram, prefilter.LazyRegexp(`\bexec\.Command`), prefilter.LazyRegexp(`\.Std(?:in|out)\s*(?:,[^=\n]*)?=\s*(?:c|conn|connection|s|sock)\b`),
 		}},
 		{[]string{".rs"}, "TcpStream::connect", []func() *regexp.Regexp{
-			prefilter.Lazy(`\bTcpStream::connect`), shellProgram, prefilter.Lazy(`\bfrom_raw_(?:fd|socket)\b`), prefilter.Lazy(`\bCommand::new`),
+			prefilter.LazyRegexp(`\bTcpStream::connect`), shellProgram, prefilter.LazyRegexp(`\bfrom_raw_(?:fd|socket)\b`), prefilter.LazyRegexp(`\bCommand::new`),
 		}},
 		{[]string{".c", ".cc", ".cpp", ".cs", ".vb", ".java", ".kt", ".scala", ".groovy", ".go", ".rs"}, "/dev/", []func() *regexp.Regexp{
-			prefilter.Lazy(`\b(?:ba|z|da|k)?sh\b[^"\n]{0,40}-i\b[^"\n]{0,12}(?:>&|<>|<)\s*/dev/(?:tcp|udp)/`),
+			prefilter.LazyRegexp(`\b(?:ba|z|da|k)?sh\b[^"\n]{0,40}-i\b[^"\n]{0,12}(?:>&|<>|<)\s*/dev/(?:tcp|udp)/`),
 		}},
 	}
 )
 
 func (b *reverseShellForm) isInFile(name, text string) bool {
-	if !slices.Contains(b.suffixes, strings.ToLower(path.Ext(name))) {
+	if !slices.Contains(b.fileExtensions, strings.ToLower(path.Ext(name))) {
 		return false
 	}
 	if !strings.Contains(text, b.requiredText) {
@@ -107,7 +107,7 @@ func (b *reverseShellForm) isInFile(name, text string) bool {
 // a request as a command or code (web shell), or source of a reverse shell. Tests and documents are skipped:
 // they only show such code.
 func remoteShellEffects(name, text string) []effect.Effect {
-	if len(text) > maxServerPageBytes || isTestOrDocument(name) {
+	if len(text) > maxServerPageBytes || isTestOrDocumentPath(name) {
 		return nil
 	}
 	for i := range reverseShells {
@@ -136,13 +136,13 @@ func mayBeServerPage(text string) bool {
 	return false
 }
 
-// isTestOrDocument reports whether a file's name is that of a test or a document.
-func isTestOrDocument(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
+// isTestOrDocumentPath reports whether a file's name is that of a test or a document.
+func isTestOrDocumentPath(filePath string) bool {
+	switch strings.ToLower(path.Ext(filePath)) {
 	case ".md", ".rst", ".adoc", ".txt", ".yaml", ".yml", ".json", ".jsonl", ".csv":
 		return true
 	}
-	for part := range strings.SplitSeq(strings.ToLower(name), "/") {
+	for part := range strings.SplitSeq(strings.ToLower(filePath), "/") {
 		switch part {
 		case "test", "tests", "testdata", "spec", "__tests__", "fixtures", "mocks", "example", "examples":
 			return true
@@ -222,4 +222,4 @@ func hasCallWithMatchingArgument(callRanges [][]int, text string, matchesArgumen
 	return false
 }
 
-var identifier = prefilter.Lazy(`\$?[A-Za-z_][\w.]*`)
+var identifier = prefilter.LazyRegexp(`\$?[A-Za-z_][\w.]*`)

@@ -28,7 +28,8 @@ type ApprovalStateStore interface {
 	Put(ctx context.Context, binding string, value []byte, expires time.Time) error
 }
 
-// Options describe whom to ask, and how. Store and Binding are required if Channels names any.
+// Options describe whom to ask, and how. Store and RememberedAnswerKey are required if the list of
+// channels (Channels) is not empty.
 type Options struct {
 	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
 	NoChannelReason string // why Channels is empty, and the fix; "" means that no channel is configured
@@ -46,10 +47,10 @@ type Options struct {
 	// or no text: the case has no unknown tool.
 	PrepareToolClassQuestion func(c *analysis.ActionCase) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
-	// ParentProgramMayUseTerminal says that another program started this one and may be drawing on the
+	// IsTerminalSharedWithParent says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
-	ParentProgramMayUseTerminal bool
+	IsTerminalSharedWithParent bool
 
 	// HideApprovalPageLink suppresses the page's link, because output does not go to a terminal, and an agent may read
 	// it.
@@ -68,9 +69,9 @@ type Options struct {
 	// could; nil means no.
 	MustShieldAsk func(*analysis.ActionCase) bool
 
-	// DescribeBackedUpFiles returns a line for the page about files that were kept before actions deleted or
+	// DescribeUndoBackups returns a line for the page about files that were kept before actions deleted or
 	// overwrote them, "" if there are none; nil says nothing.
-	DescribeBackedUpFiles func() string
+	DescribeUndoBackups func() string
 
 	// HostCannotAskReason returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
@@ -86,11 +87,11 @@ type Options struct {
 	OnUserInterrupt          func()              // called when the user presses ^C at a question; may be nil
 	ApprovalProgramEnv       []string            // environment of the program of channel "command"
 	Redactor                 *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
-	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if ParentProgramMayUseTerminal; nil discards both
+	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if IsTerminalSharedWithParent; nil discards both
 	Clock                    func() time.Time    // nil: the system's clock
 }
 
-// A Channel is one way to ask a person, such as the terminal or the page.
+// An ApprovalChannel is one way to ask a person, such as the terminal or the page.
 type ApprovalChannel interface {
 	Name() string
 
@@ -120,7 +121,7 @@ const (
 	defaultAnswerTimeout       = 300 * time.Second
 	defaultMaxQuestionsPerHour = 60
 	maxRememberDuration        = time.Hour
-	maxReasonBytes             = 500             // bytes
+	maxAnswerReasonBytes       = 500             // bytes
 	maxTerminalLockWait        = time.Hour       // how long to wait for a terminal that another process uses
 	questionWithdrawTimeout    = 3 * time.Second // how long a channel may take to clean up
 )
@@ -132,10 +133,10 @@ type Approver struct {
 	asksFirstUsableChannelOnly bool        // ask only the first channel that is usable
 	interruptedByUser          atomic.Bool // the user pressed ^C
 
-	// unattendedQuestionWait is how long a question waits on the approval page if no channel can be used; 0
+	// maxWaitWithoutUsableChannel is how long a question waits on the approval page if no channel can be used; 0
 	// denies the question at once.
-	unattendedQuestionWait time.Duration
-	pageChannel            ApprovalChannel
+	maxWaitWithoutUsableChannel time.Duration
+	pageChannel                 ApprovalChannel
 }
 
 // New returns an Approver. An unknown channel is an error.
@@ -157,7 +158,7 @@ func New(o Options) (*Approver, error) {
 	}
 	a := &Approver{options: o, asksFirstUsableChannelOnly: o.Channels.IsChosenByShield()}
 	var err error
-	if a.unattendedQuestionWait, err = o.UnattendedWaitDuration(); err != nil {
+	if a.maxWaitWithoutUsableChannel, err = o.UnattendedWaitDuration(); err != nil {
 		return nil, fmt.Errorf("approval.unattended %w", err)
 	}
 	for _, name := range o.channelNames() {
@@ -182,7 +183,7 @@ func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.IsChosenByShield():
 		return o.Channels
-	case o.ParentProgramMayUseTerminal:
+	case o.IsTerminalSharedWithParent:
 		return []string{HostChannel, "web"}
 	default:
 		return []string{"tty", "web"}
@@ -199,13 +200,13 @@ func (a *Approver) CanAskUser() (bool, string) {
 // and why other channels cannot be asked. If mustShieldAsk is set, shield asks instead of the host.
 func (a *Approver) channelsToAsk(mustShieldAsk bool) (usable []ApprovalChannel, answerTimeout time.Duration, unusableReason string) {
 	usable, unusableReason = a.configuredUsableChannels(mustShieldAsk)
-	if len(usable) > 0 || a.unattendedQuestionWait == 0 || len(a.channels) == 0 {
+	if len(usable) > 0 || a.maxWaitWithoutUsableChannel == 0 || len(a.channels) == 0 {
 		return usable, a.options.Timeout.AsTimeDuration(), unusableReason
 	}
 	if err := a.pageChannel.Usable(); err != nil {
 		return nil, 0, unusableReason + "; " + err.Error()
 	}
-	return []ApprovalChannel{a.pageChannel}, a.unattendedQuestionWait, ""
+	return []ApprovalChannel{a.pageChannel}, a.maxWaitWithoutUsableChannel, ""
 }
 
 // configuredUsableChannels returns the channels that work now, and why the others do not.
@@ -305,7 +306,7 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Req
 	}
 	said := ""
 	if ans.Reason != "" {
-		said = ": " + escapedSingleLineText(ans.Reason, maxReasonBytes)
+		said = ": " + escapedSingleLineText(ans.Reason, maxAnswerReasonBytes)
 	}
 	if !ans.Approve {
 		if ans.WantsNoMoreQuestions {

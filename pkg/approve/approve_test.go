@@ -104,7 +104,7 @@ func silent(ctx context.Context, _ *Request) (Answer, error) {
 }
 
 func testBinding(c *analysis.ActionCase) string {
-	return strings.Join([]string{c.Action.Hash, c.Action.Session, c.ExecutionContext().CWD, c.EffectsDigest()}, " ")
+	return strings.Join([]string{c.Action.TypeAndPayloadHash, c.Action.Session, c.ExecutionContext().CWD, c.EffectsDigest()}, " ")
 }
 
 func newTest(t testing.TB, store *memory, chs ...ApprovalChannel) *Approver {
@@ -131,11 +131,11 @@ func parseCase(record []byte) (*analysis.ActionCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	an, err := analysis.New(analysis.Options{Shell: shellpkg.Analyze, CWD: "/home/me/app", Home: "/home/me"})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shellpkg.Analyze, CWD: "/home/me/app", Home: "/home/me"})
 	if err != nil {
 		return nil, err
 	}
-	c := an.Case(act)
+	c := an.AnalyzeAction(act)
 	c.EarlierTierSteps = []verdict.Step{{Tier: 1, JudgeName: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
 	return c, nil
 }

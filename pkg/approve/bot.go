@@ -30,7 +30,7 @@ type chatBot struct {
 
 // Limits of a bot's requests and answers.
 const (
-	maxBotAnswerBytes         = 1 << 20 // bytes
+	maxBotAPIResponseBytes    = 1 << 20 // bytes
 	chatServiceRequestTimeout = 5 * time.Second
 	maxRetryPause             = 30 * time.Second // between attempts to reach the service
 	messageEditTimeout        = time.Second      // time to update the message of a question
@@ -79,7 +79,7 @@ type chatServiceCall struct {
 	method               string
 	path                 string
 	header               http.Header
-	formBody             url.Values // body that is sent unchanged
+	formBody             url.Values // form fields of the request body; nil: the body is not a form
 	jsonBody             any        // value that is sent as JSON; nil: none
 }
 
@@ -122,12 +122,12 @@ func (b *chatBot) send(ctx context.Context, patience time.Duration, c chatServic
 		return 0, nil, fmt.Errorf("%s: %w", c.operationDescription, withoutURL(err))
 	}
 	defer resp.Body.Close()
-	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAnswerBytes+1))
+	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAPIResponseBytes+1))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", c.operationDescription, withoutURL(err))
-	case len(data) > maxBotAnswerBytes:
-		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.operationDescription, maxBotAnswerBytes)
+	case len(data) > maxBotAPIResponseBytes:
+		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.operationDescription, maxBotAPIResponseBytes)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow; check the proxy and the URL", c.operationDescription)
 	case resp.StatusCode == http.StatusTooManyRequests:
@@ -197,8 +197,9 @@ func choiceOutcomeText(choice string) string {
 	}
 }
 
-// possibleAnswerChoices returns the possible answers to a question, the strongest first. An action that is not shown in
-// full cannot be approved.
+// possibleAnswerChoices returns the answers that a person can choose for a question: first denial,
+// then the approvals from the narrowest to the broadest. An action that is not shown in full can
+// only be denied.
 func possibleAnswerChoices(r *Request, isWholeActionShown bool) []string {
 	list := []string{choiceDeny}
 	if isWholeActionShown {
@@ -213,8 +214,8 @@ func possibleAnswerChoices(r *Request, isWholeActionShown bool) []string {
 	return list
 }
 
-// questionText returns the question as plain text of about most bytes, and whether the action is complete in
-// it.
+// questionText returns the question as plain text, and whether the text shows the whole action. It
+// cuts the text to maxBytes, and then adds a note that the question can only be denied.
 func questionText(r *Request, maxBytes int) (text string, isWholeActionShown bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")

@@ -40,13 +40,13 @@ func TestTelegramService(t *testing.T) {
 		"ok as text":     {text(200, `{"ok":"true","result":{}}`), nil, "status 200"},
 		"ok twice":       {text(200, `{"ok":false,"ok":true,"result":{}}`), nil, "status 200"},
 		"another result": {text(200, `{"ok":true,"result":[1]}`), nil, "does not match the bot API"},
-		"giant":          {text(200, strings.Repeat("x", maxBotAnswerBytes+1)), nil, "longer than"},
+		"giant":          {text(200, strings.Repeat("x", maxBotAPIResponseBytes+1)), nil, "longer than"},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}, nil, "did not answer in time"},
 		"cut off":         {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil, "EOF"},
-		"giant updates":   {text(200, sent), text(200, `{"ok":true,"result":[`+strings.Repeat(" ", maxBotAnswerBytes)+`]}`), "getUpdates: the answer of the chat service is longer than"},
+		"giant updates":   {text(200, sent), text(200, `{"ok":true,"result":[`+strings.Repeat(" ", maxBotAPIResponseBytes)+`]}`), "getUpdates: the answer of the chat service is longer than"},
 		"another reader":  {text(200, sent), text(409, `{"ok":false,"description":"Conflict: terminated by other getUpdates request"}`), "getUpdates: status 409: Conflict"},
 		"odd updates":     {text(200, sent), text(200, `{"ok":true,"result":[{"update_id":1,"callback_query":{"id":"q","from":{"id":"1001"}}}]}`), "does not match the bot API"},
 		"redirected read": {text(200, sent), func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, stolen.URL, http.StatusFound) }, "redirect"},
@@ -117,7 +117,7 @@ func TestTelegramUsable(t *testing.T) {
 			t.Parallel()
 			o := Options{}
 			o.Telegram = config.Telegram{TokenFile: tokenFile(t, tt.mode, tt.token), ChatID: tt.chat, Approvers: tt.approvers}
-			switch err := o.CheckChannel("telegram"); {
+			switch err := o.CheckChannelUsable("telegram"); {
 			case err == nil && tt.want == "":
 			case err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "AAEhBOweik6ad9r"):
 				t.Errorf("got %v, want %q", err, tt.want)

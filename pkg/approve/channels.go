@@ -29,12 +29,12 @@ func ApprovalChannelNames() []string {
 	return names
 }
 
-// CheckChannel returns an error that says why no person can be asked on a channel now, or nil.
-func (o Options) CheckChannel(name string) error {
+// CheckChannelUsable returns an error that says why no person can be asked on a channel now, or nil.
+func (o Options) CheckChannelUsable(channelName string) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	ch, err := channelNamed(name, &o)
+	ch, err := channelNamed(channelName, &o)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (n *chatNotifier) sendWaitingQuestionNotice(o *Options, questionSummary str
 	}
 	n.loadOnce.Do(func() { n.targets, n.err = QuestionNoticeTargets(o.NotificationURLsFile) })
 	fail := func(where string, err error) {
-		if o.NoticeOutput != nil && !o.ParentProgramMayUseTerminal {
+		if o.NoticeOutput != nil && !o.IsTerminalSharedWithParent {
 			fmt.Fprintf(o.NoticeOutput, "shield: %s: %v\n", where, err)
 		}
 	}

@@ -33,7 +33,7 @@ func (c *approvalProgramChannel) Usable() error {
 	if len(c.options.CommandChannelArgv) == 0 {
 		return errors.New("no program is configured; set approval.command")
 	}
-	if c.options.ParentProgramMayUseTerminal && !filepath.IsAbs(c.options.CommandChannelArgv[0]) {
+	if c.options.IsTerminalSharedWithParent && !filepath.IsAbs(c.options.CommandChannelArgv[0]) {
 		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.options.CommandChannelArgv[0])
 	}
 	if _, err := exec.LookPath(c.options.CommandChannelArgv[0]); err != nil {
@@ -111,7 +111,7 @@ func parseApprovalProgramReply(data []byte, requestID string) (Answer, error) {
 		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxApprovalProgramReplyBytes)
 	}
 	var reply approvalProgramReply
-	// Strict, since of two decisions in one object the last would count.
+	// Unmarshal also rejects duplicate keys: of two decisions in one object, the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
 		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w; print %s", jsonErrorWithoutGoTerms(err), approvalProgramAnswerFormat)
 	}

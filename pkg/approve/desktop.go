@@ -30,7 +30,7 @@ var setAppName = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
 // showWaitingQuestionNotice shows that a question waits, and how to open the page.
 func (d *desktopNotifier) showWaitingQuestionNotice(getenv func(string) string, questionSummary, pageAddressAndCode string) {
-	if !hasDesktop(runtime.GOOS, getenv) || !areNotifierProgramsFromSystem(runtime.GOOS) {
+	if !hasDesktop(runtime.GOOS, getenv) || !canOnlyRootReplaceNotifiers(runtime.GOOS) {
 		return
 	}
 	if d.runningNotifications.Add(1) > maxConcurrentNotices {
@@ -50,9 +50,10 @@ func CanShowDesktopNotification(getenv func(string) string) bool {
 	return hasDesktop(runtime.GOOS, getenv)
 }
 
-// areNotifierProgramsFromSystem reports whether the programs that send a notification where the bus does not
-// take it are the system's: PATH may be a project's, and they are given the code of the page.
-func areNotifierProgramsFromSystem(goos string) bool {
+// canOnlyRootReplaceNotifiers reports whether only root can replace notify-send and kdialog, the
+// programs that send a notification if D-Bus does not accept it. PATH can name a folder that an
+// untrusted project controls, and a notification contains the code of the approval page.
+func canOnlyRootReplaceNotifiers(goos string) bool {
 	if goos == "windows" || goos == "darwin" {
 		return true
 	}

@@ -15,7 +15,7 @@ func ExampleApprover_Judge() {
 		fmt.Println(err)
 		return
 	}
-	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
+	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).AnalyzeAction(&action.Action{Type: "delete_file"}))
 	fmt.Println(v.Decision, v.Reasoning, err)
 	// Output: BLOCK the user must decide, but cannot be asked (no approval channel is configured; set approval.channels); tell the user to run 'shield doctor' <nil>
 }

@@ -27,7 +27,7 @@ type keyInterpreter struct {
 	phase              inputPhase
 	lastKeyAt          time.Time // time of the last key; before the first, the time of the question
 	currentLine        string    // keys of the current line, typed after the terminal was quiet for a second
-	keysSinceLastEnter string    // keys since the last Enter, also ignored ones; Enter after ignored keys alone is not an answer
+	keysSinceLastEnter string    // keys since the last Enter, including keys pressed too early to count; Enter after only such keys is not an answer
 	invalidLine        string    // the last line that was not an answer
 	wrongCodes         int       // number of wrong codes
 
@@ -46,8 +46,8 @@ const (
 	phaseAnswered                                // the question is answered
 )
 
-// keyboardQuietPeriod is how long no key may have been pressed before one counts, and after
-// Enter before the question is denied.
+// keyboardQuietPeriod is how long no key must have been pressed before a key counts as part of an
+// answer, and how long no key must be pressed after Enter before a denial becomes final.
 const keyboardQuietPeriod = time.Second
 
 // maxTerminalWrongCodes is how many wrong codes deny, so that no one can go on guessing.
@@ -66,8 +66,8 @@ const (
 // vi; and no y, which looks like v.
 const approvalCodeLetters = "cdmpqrsvxz"
 
-// guessableCodes are the codes that people type: programs, folders, neighbours on a
-// keyboard.
+// guessableCodes are approval codes that a person could type for another purpose: names of programs
+// and folders, and neighbouring keys. They are never used as codes.
 var guessableCodes = []string{
 	"cmd", "cmp", "cms", "csv", "cvs", "cvx", "cxz", "dmz", "mcs", "mpv", "pdm", "pvs", "rcd", "rcp", "rcs", "rpm",
 	"rvm", "scp", "src", "srm", "srv", "svc", "vcs", "vcx", "vpc", "xcv", "zxc",
@@ -235,7 +235,7 @@ func (g *keyInterpreter) enterLine() {
 		if g.invalidLine = typed; g.invalidLine == "" {
 			g.invalidLine = line
 		}
-		if g.wrongCodes += approvalCodeCount(line); g.wrongCodes >= maxTerminalWrongCodes {
+		if g.wrongCodes += countLineIfApprovalCode(line); g.wrongCodes >= maxTerminalWrongCodes {
 			g.phase, g.answer = phaseAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
 		}
 	case g.denyOnly && line != "" && line != denyWord:
@@ -253,8 +253,8 @@ func (g *keyInterpreter) enterLine() {
 	}
 }
 
-// approvalCodeCount returns 1 if a line has the form of a code.
-func approvalCodeCount(line string) int {
+// countLineIfApprovalCode returns 1 if a line has the form of a code.
+func countLineIfApprovalCode(line string) int {
 	if len(line) == 3 && strings.Trim(line, approvalCodeLetters) == "" {
 		return 1
 	}

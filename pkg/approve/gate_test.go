@@ -38,7 +38,7 @@ func TestNewCode(t *testing.T) {
 		t.Error("codes may hold vowels or movements")
 	}
 	for _, code := range guessableCodes {
-		if approvalCodeCount(code) != 1 {
+		if countLineIfApprovalCode(code) != 1 {
 			t.Errorf("%q could never be drawn", code)
 		}
 	}

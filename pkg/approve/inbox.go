@@ -19,17 +19,17 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An inbox holds the questions that all processes of this user have put to one
-// channel. For each question there are, by its id:
+// A questionInbox holds the questions that all processes of this user have put to one channel. For
+// each question it has three files, named by the question's ID:
 //
-//	ID.lock     locked by the process that asks, as long as it lives
-//	ID.request  the question, written by that process
-//	ID.answer   the answer, written by the process that takes answers
+//	ID.lock     locked by the asking process as long as that process lives
+//	ID.request  the question, written by the asking process
+//	ID.answer   the answer, written by the process that collects answers
 //
-// "order.lock" is held while a question is added or the files of a dead process
-// are removed, and "number" is that of the last question. One process takes answers:
-// for the page it holds "serve.lock", "page" says where, and "history"
-// what was answered last; for Telegram "read.lock".
+// A process locks "order.lock" while it adds a question or removes the files of a dead process.
+// "number" contains the number of the last question. One process collects answers. For the approval
+// page, that process locks "serve.lock"; "page" contains the page's address, and "history" the
+// questions answered last. For Telegram, that process locks "read.lock".
 type questionInbox struct {
 	*sealedFolder
 	cachedQuestionsByID map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
@@ -69,11 +69,11 @@ func groupSameQuestions(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 
 // A pageAnswer is the page's answer to one question.
 type pageAnswer struct {
-	ID     string    `json:"id"`
-	Choice string    `json:"choice"`
-	Reason string    `json:"reason,omitempty"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
+	QuestionID string    `json:"id"`
+	Choice     string    `json:"choice"`
+	Reason     string    `json:"reason,omitempty"`
+	By         string    `json:"by"`
+	At         time.Time `json:"at"`
 }
 
 // Limits of the inbox.
@@ -116,7 +116,7 @@ func (b *questionInbox) withQuestionListLock(ctx context.Context, f func() error
 }
 
 // addQuestion puts a question into the inbox. The question stays there until the returned lock is
-// passed to [inbox.removeQuestion], or this process exits.
+// passed to [questionInbox.removeQuestion], or this process exits.
 func (b *questionInbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
 	err = b.withQuestionListLock(ctx, func() error {
 		others, err := b.waitingQuestions()
@@ -214,7 +214,7 @@ func (b *questionInbox) waitingQuestions() ([]*inboxQuestion, error) {
 			delete(b.cachedQuestionsByID, id)
 		}
 	}
-	sorted.By(list, func(x, y *inboxQuestion) int {
+	sorted.SortStableBy(list, func(x, y *inboxQuestion) int {
 		return cmp.Or(x.AskedAt.Compare(y.AskedAt), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
 	})
 	return list[:min(len(list), maxWaitingQuestions)], nil
@@ -262,7 +262,7 @@ func (b *questionInbox) removeFilesOfDeadAskers(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return b.withQuestionListLock(ctx, func() error { // no one is between making a lock and taking it
+	return b.withQuestionListLock(ctx, func() error { // addQuestion creates and locks ID.lock under this lock too
 		for id := range ids {
 			if !b.isAskerAlive(id) {
 				b.removeFiles(id)
@@ -282,7 +282,7 @@ func (b *questionInbox) readAnswer(id string) (g pageAnswer, ok bool, err error)
 		return pageAnswer{}, false, nil
 	case err != nil:
 		return pageAnswer{}, false, fmt.Errorf("the answer cannot be read: %w", err)
-	case g.ID != id:
+	case g.QuestionID != id:
 		return pageAnswer{}, false, errors.New("the answer has the ID of another question, so it does not count; answer again")
 	}
 	return g, true, nil
@@ -303,18 +303,18 @@ func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 	if classOfChoice(g.Choice) != "" && e.Request.UnknownToolDescription == "" {
 		return errors.New("the action uses no unknown tool, so there is no tool to classify; choose Approve once")
 	}
-	if !g.At.Before(e.DeniedAt) || !b.isAskerAlive(g.ID) {
+	if !g.At.Before(e.DeniedAt) || !b.isAskerAlive(g.QuestionID) {
 		return errNotWaiting
 	}
-	if _, err := os.Lstat(b.path(g.ID + ".answer")); err == nil {
+	if _, err := os.Lstat(b.path(g.QuestionID + ".answer")); err == nil {
 		return errNotWaiting
 	}
-	return b.write(g.ID+".answer", g)
+	return b.write(g.QuestionID+".answer", g)
 }
 
 // answer converts the choice of a page answer.
 func (g *pageAnswer) answer() (Answer, error) {
-	a := Answer{RequestID: g.ID, AnsweringPersonName: g.By}
+	a := Answer{RequestID: g.QuestionID, AnsweringPersonName: g.By}
 	switch g.Choice {
 	case choiceDeny:
 		a.Reason = strings.TrimSpace(g.Reason)

@@ -13,12 +13,12 @@ const idlePageServerPollInterval = time.Second
 // gone, if the page is served permanently.
 const pageCodeLifetimeAfterLastQuestion = 10 * time.Second
 
-// ServeApprovalPage serves the approval page until ctx ends, whether or not a question waits, so that the page
-// is there before the first question and between questions. If another process serves the page,
-// ServeApprovalPage serves it once that process ends. failed receives the error that keeps the page from being
-// served, once until it is served again. Clock is required.
+// ServeApprovalPage serves the approval page until ctx ends, even while no question waits. If
+// another process serves the page, ServeApprovalPage serves it after that process ends. If the page
+// cannot be served, it calls onServeFailure with the error, once until the page is served again.
+// The option Clock is required.
 func ServeApprovalPage(ctx context.Context, o Options, onServeFailure func(error)) error {
-	w := &webChannel{options: &o, servesWithoutQuestions: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
+	w := &webChannel{options: &o, servesWithoutWaitingQuestion: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 	if err := w.Usable(); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (w *webChannel) pollPause() time.Duration {
 	if s != nil && s.hasNeitherBrowsersNorQuestions() {
 		return idlePageServerPollInterval
 	}
-	return webPollInterval
+	return answerPollInterval
 }
 
 // hasNeitherBrowsersNorQuestions reports whether no one looks at the page and nothing waits there.
@@ -59,9 +59,9 @@ func (s *pageServer) hasNeitherBrowsersNorQuestions() bool {
 	return len(s.browsers) == 0 && len(s.waiting) == 0
 }
 
-// renewUnusedCode replaces the code some time after the last question is gone, as happens when the
-// serving process ends: someone who finds the old code must not see or answer the next question. Open
-// pages keep working. The caller holds s.mu.
+// renewUnusedCode replaces the page's code some time after the last question is gone: someone who
+// finds the old code must not see or answer the next question. A new serving process also replaces
+// the code if no question waits. Open pages keep working. The caller holds s.mu.
 func (s *pageServer) renewUnusedCode() error {
 	now := s.clock()
 	switch {

@@ -94,7 +94,7 @@ func TestKeptLink(t *testing.T) {
 	dir := t.TempDir()
 	p := pageIn(t, dir)
 	clock := &hand{now: time.Now()}
-	kept := &webChannel{options: &Options{StateDir: dir, AnsweringPersonName: "ann", Clock: clock.time}, servesWithoutQuestions: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
+	kept := &webChannel{options: &Options{StateDir: dir, AnsweringPersonName: "ann", Clock: clock.time}, servesWithoutWaitingQuestion: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
 	if err := kept.openInboxOnce(); err != nil {
 		t.Fatal(err)
 	}

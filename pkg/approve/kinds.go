@@ -31,13 +31,13 @@ type AdvanceApproval struct {
 	Kind                        facts.ActionKind `json:"kind"`
 	By                          string           `json:"by"`
 	ApprovedActionText          string           `json:"what"`              // the approved action, redacted
-	Until                       time.Time        `json:"until,omitzero"`    // end of a session's answer
+	Until                       time.Time        `json:"until,omitzero"`    // time at which an approval for one session expires
 	SpaceSeparatedSessionLabels string           `json:"labels,omitempty"`  // labels of the session when the person answered
 	Session                     string           `json:"session,omitempty"` // ID of the session; "" for an approval in the approvals file
 	Project                     string           `json:"project,omitempty"` // folder of the project; "": everywhere
 }
 
-// Bounds of standing answers.
+// Limits of advance approvals.
 const (
 	advanceApprovalLifetime       = 12 * time.Hour
 	maxSessionAdvanceApprovals    = 256 // answers in one session
@@ -45,15 +45,16 @@ const (
 	maxApprovalsFileBytes         = 1 << 20 // bytes of the file
 )
 
-// answerScopeHashHex returns the name of the group in the store that contains the approvals of one
+// sha256HexBytes returns the name of the group in the store that contains the approvals of one
 // session: the SHA-256 of answerScope in hexadecimal. answerScope identifies the session, its user,
 // host and roots, and the policy, rules and model that judge it.
-func answerScopeHashHex(answerScope string) []byte {
-	sum := sha256.Sum256([]byte(answerScope))
+func sha256HexBytes(sessionOrToolKey string) []byte {
+	sum := sha256.Sum256([]byte(sessionOrToolKey))
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
-// AddAdvanceApproval stores an answer for a kind in a session. Several processes can do so at once.
+// AddAdvanceApproval stores a person's approval of all actions of one kind in a session. Several
+// processes can call it at the same time.
 func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, sessionKey string, a AdvanceApproval) error {
 	a.Until = s.Clock().Add(advanceApprovalLifetime)
 	a.Name = a.Kind.Key()[:approvalIDLength]
@@ -65,7 +66,7 @@ func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, sessionKey strin
 		return ErrTooLarge
 	}
 	return s.Store.UpdateNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
-		count, group := 0, answerScopeHashHex(sessionKey)
+		count, group := 0, sha256HexBytes(sessionKey)
 		var old [][2][]byte
 		err := sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error {
 			return sh.Each(name, func(key, value []byte) error {
@@ -93,8 +94,9 @@ func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, sessionKey strin
 	})
 }
 
-// AdvanceApprovals returns the answers of a session; for "" those of all sessions.
-func (s *DecisionStore) AdvanceApprovals(ctx context.Context, binding string) ([]AdvanceApproval, error) {
+// AdvanceApprovals returns the unexpired advance approvals of the session that binding identifies;
+// if binding is "", those of all sessions.
+func (s *DecisionStore) AdvanceApprovals(ctx context.Context, sessionKey string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
 	err := s.Store.ViewNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
@@ -105,12 +107,12 @@ func (s *DecisionStore) AdvanceApprovals(ctx context.Context, binding string) ([
 			}
 			return nil
 		}
-		if binding != "" {
-			return sh.Each(answerScopeHashHex(binding), each)
+		if sessionKey != "" {
+			return sh.Each(sha256HexBytes(sessionKey), each)
 		}
 		return sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error { return sh.Each(name, each) })
 	})
-	sorted.By(list, func(a, b AdvanceApproval) int {
+	sorted.SortStableBy(list, func(a, b AdvanceApproval) int {
 		return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.Name, b.Name))
 	})
 	return list, err
@@ -140,11 +142,11 @@ func (s *DecisionStore) RemoveAdvanceApprovals(ctx context.Context, approvalName
 	return removedCount, err
 }
 
-// advanceApprovalYAMLKeys are the keys of an answer in a person's file.
+// advanceApprovalYAMLKeys are the keys of one advance approval in the user's approvals file.
 var advanceApprovalYAMLKeys = []string{"name", "by", "what", "project", "facts", "findings"}
 
-// ReadAdvanceApprovals returns the standing answers of a person's file; none if there is no such file.
-// With an error it returns none.
+// ReadAdvanceApprovals returns the advance approvals in the user's approvals file; none if there is
+// no such file. If it returns an error, it returns no approvals.
 func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 	data, info, err := owner.ReadRegularFile(file, maxApprovalsFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,11 +164,11 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 	}
 	fields, err := yamlfile.Fields(top, []string{"answers"})
 	if err != nil || len(fields) == 0 {
-		return nil, yamlfile.WithFile("answers", file, err)
+		return nil, yamlfile.AnnotateErrorsWithFile("answers", file, err)
 	}
 	nodes, err := yamlfile.Elements(fields[0].Value)
 	if err != nil {
-		return nil, yamlfile.WithFile("answers", file, err)
+		return nil, yamlfile.AnnotateErrorsWithFile("answers", file, err)
 	}
 	var list []AdvanceApproval
 	for _, n := range nodes {
@@ -184,9 +186,9 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 					err = yamlfile.PositionOf(f.Value).Errorf("project must be an absolute path; write it in full")
 				}
 			case "facts":
-				a.Kind.ActionFactTexts, err = yamlfile.List(f.Value, yamlfile.Text)
+				a.Kind.ActionFactTexts, err = yamlfile.ConvertElements(f.Value, yamlfile.Text)
 			case "findings":
-				a.Kind.MatchedRuleAndClassifierIDs, err = yamlfile.List(f.Value, yamlfile.Text)
+				a.Kind.MatchedRuleAndClassifierIDs, err = yamlfile.ConvertElements(f.Value, yamlfile.Text)
 			}
 			return err
 		})
@@ -194,7 +196,7 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 			err = yamlfile.PositionOf(n).Errorf("a remembered answer needs the keys \"name\" and \"facts\"; add the missing key, or remove the answer")
 		}
 		if err != nil {
-			return nil, yamlfile.WithFile("answers", file, err)
+			return nil, yamlfile.AnnotateErrorsWithFile("answers", file, err)
 		}
 		list = append(list, a)
 	}

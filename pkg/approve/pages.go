@@ -22,11 +22,11 @@ var appJS string
 //go:embed web/style.css
 var styleCSS string
 
-// pageHandler serves the page. Every other page that the person has open, and every
-// name that an attacker makes resolve to this machine, can send requests here;
-// so each request needs the right Host, each post the right Origin, and all but
-// the empty page the cookie and the token of a browser that knows the page's secret. decided
-// is called after an answer was taken and shown.
+// pageHandler serves the approval page. Any web page that the person has open, and any host name
+// that an attacker resolves to this machine, can send requests here. So each request needs the
+// right Host header, each POST the right Origin header, and all requests but those for the empty
+// page need the cookie and the token of a browser that knows the page's secret. onAnswerTaken is
+// called after each request with an answer is handled.
 func (s *pageServer) pageHandler(onAnswerTaken func()) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.handleIndex)
@@ -126,7 +126,7 @@ func (s *pageServer) handleWaitingQuestionsStream(rw http.ResponseWriter, r *htt
 	rw.Header().Set("Content-Type", "text/event-stream")
 	b, cancel := s.subscribe()
 	defer cancel()
-	beat := time.NewTicker(eventHeartbeat)
+	beat := time.NewTicker(pageEventsHeartbeatInterval)
 	defer beat.Stop()
 	for {
 		var err error
@@ -208,7 +208,7 @@ func decodeJSON(rw http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// sendJSON sends a value at once.
+// sendJSON sends a value as JSON and flushes it, so that the browser receives it immediately.
 func sendJSON(rw http.ResponseWriter, value any) {
 	rw.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(rw).Encode(value) // a write fails if the browser is gone

@@ -17,8 +17,8 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// A lineModeQuestion is a request in lines of text, for terminals that cannot be
-// drawn on and for screen readers. The keys come last.
+// A lineModeQuestion shows a request as lines of text, for screen readers and for terminals that
+// cannot be drawn on. The list of keys that the person can press is printed after the request.
 type lineModeQuestion struct {
 	request      *Request
 	interpreter  *keyInterpreter
@@ -170,7 +170,7 @@ func (q *lineModeQuestion) handleKeyReturningEcho(k rune) string {
 			q.denialReason = q.denialReason[:n-1]
 			return strings.Repeat("\b", width) + strings.Repeat(" ", width) + strings.Repeat("\b", width)
 		}
-	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.denialReason) < maxReasonBytes:
+	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.denialReason) < maxAnswerReasonBytes:
 		q.denialReason = append(q.denialReason, k)
 		return term.EscapeControlAndInvisible(string(k))
 	}

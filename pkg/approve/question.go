@@ -17,15 +17,15 @@ import (
 // first and the window gets the remaining lines, so that no text of the request can push the choice
 // off the screen.
 type fullScreenQuestion struct {
-	request          *Request
-	interpreter      *keyInterpreter
-	denialReason     string     // the reason of a denial
-	input            *huh.Input // the input line for the reason; nil if none is typed
-	columns, rows    int
-	summaryLines     []string // the summary, folded to columns
-	requestLines     []string // the request, folded to columns
-	firstVisibleLine int      // index of the first line in the window
-	bold             bool
+	request           *Request
+	interpreter       *keyInterpreter
+	denialReason      string     // the reason of a denial
+	denialReasonInput *huh.Input // the input line for the reason; nil if none is typed
+	columns, rows     int
+	summaryLines      []string // the summary, folded to columns
+	requestLines      []string // the request, folded to columns
+	firstVisibleLine  int      // index of the first line in the window
+	bold              bool
 }
 
 func newFullScreenQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *fullScreenQuestion {
@@ -113,21 +113,21 @@ func (q *fullScreenQuestion) handleKey(msg tea.KeyMsg) tea.Cmd {
 // openDenialReasonInput opens the input line for the reason of a denial.
 func (q *fullScreenQuestion) openDenialReasonInput() tea.Cmd {
 	q.denialReason = ""
-	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReasonBytes).Value(&q.denialReason)
-	q.input.WithTheme(huh.ThemeBase()).WithWidth(q.columns - 1)
-	return q.input.Focus()
+	q.denialReasonInput = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxAnswerReasonBytes).Value(&q.denialReason)
+	q.denialReasonInput.WithTheme(huh.ThemeBase()).WithWidth(q.columns - 1)
+	return q.denialReasonInput.Focus()
 }
 
 // closeUnneededReasonInput discards the reason for a denial once the question no longer accepts a reason.
 func (q *fullScreenQuestion) closeUnneededReasonInput() {
 	if q.interpreter.phase != phaseTypingReason && q.interpreter.phase != phaseConfirmingDenial && q.interpreter.phase != phaseAnswered {
-		q.input, q.denialReason = nil, ""
+		q.denialReasonInput, q.denialReason = nil, ""
 	}
 }
 
 // editReason passes a message to the input line for the reason.
 func (q *fullScreenQuestion) editReason(msg tea.Msg) tea.Cmd {
-	if q.input == nil || q.interpreter.phase != phaseTypingReason {
+	if q.denialReasonInput == nil || q.interpreter.phase != phaseTypingReason {
 		return nil
 	}
 	if key, ok := msg.(tea.KeyMsg); ok {
@@ -140,14 +140,14 @@ func (q *fullScreenQuestion) editReason(msg tea.Msg) tea.Cmd {
 		default:
 		}
 	}
-	_, cmd := q.input.Update(msg)
+	_, cmd := q.denialReasonInput.Update(msg)
 	return cmd
 }
 
 // handleScroll moves the window and reports whether the key is a scroll key.
 func (q *fullScreenQuestion) handleScroll(msg tea.KeyMsg) bool {
 	k := msg.Type
-	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
+	if msg.Alt || q.denialReasonInput != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
 		return false
 	}
 	switch k {
@@ -180,15 +180,16 @@ func (q *fullScreenQuestion) resize(columns, lines int) {
 	var whole bool
 	q.requestLines, whole = requestLines(q.request, q.columns-1)
 	q.interpreter.denyOnly = q.interpreter.denyOnly || !whole
-	if q.input != nil {
-		q.input.WithWidth(q.columns - 1)
+	if q.denialReasonInput != nil {
+		q.denialReasonInput.WithWidth(q.columns - 1)
 	}
 	q.clampScroll()
 }
 
-// minRowsForOptionalLines is how many lines a screen needs for more than the summary, one line of the request, the
-// choice and the keys.
-const minRowsForOptionalLines = 8
+// minScreenRowsForFullQuestion is the number of screen rows from which the optional lines are shown: the
+// scroll hint, and more than one line of key help. On a smaller screen, the request gets these
+// lines.
+const minScreenRowsForFullQuestion = 8
 
 // visibleSummaryLines returns the summary, in at most a quarter of the screen.
 func (q *fullScreenQuestion) visibleSummaryLines() []string {
@@ -207,7 +208,7 @@ func (q *fullScreenQuestion) visibleSummaryLines() []string {
 // keyHelpLines returns the keys that the person may press, in as many lines as fit.
 func (q *fullScreenQuestion) keyHelpLines() []string {
 	most := 1
-	if q.rows >= minRowsForOptionalLines {
+	if q.rows >= minScreenRowsForFullQuestion {
 		most = min(q.rows/5+1, 4)
 	}
 	room := q.columns - 1
@@ -229,9 +230,9 @@ func (q *fullScreenQuestion) keyHelpLines() []string {
 
 // currentAnswerLine returns the line that shows the current answer.
 func (q *fullScreenQuestion) currentAnswerLine() string {
-	if q.input != nil {
+	if q.denialReasonInput != nil {
 		if q.interpreter.phase == phaseTypingReason {
-			return strings.SplitN(q.input.View(), "\n", 2)[0]
+			return strings.SplitN(q.denialReasonInput.View(), "\n", 2)[0]
 		}
 		return term.TruncateWithEllipsis(fmt.Sprintf("> Deny in one second; press a key to cancel. Reason: %s", q.denialReason), q.columns-1)
 	}
@@ -246,8 +247,8 @@ func timeLeftToAnswerText(r *Request) string {
 // visibleRequestLineCount returns how many lines of the request are visible.
 func (q *fullScreenQuestion) visibleRequestLineCount() int {
 	used := len(q.visibleSummaryLines()) + 1 + len(q.keyHelpLines())
-	if q.rows >= minRowsForOptionalLines {
-		used++ // the lines below the window
+	if q.rows >= minScreenRowsForFullQuestion {
+		used++ // the scroll hint below the request
 	}
 	return max(q.rows-used, 0)
 }
@@ -262,7 +263,7 @@ func (q *fullScreenQuestion) View() string {
 	}
 	end := min(q.firstVisibleLine+q.visibleRequestLineCount(), len(q.requestLines))
 	out := append(head, q.requestLines[q.firstVisibleLine:end]...)
-	if q.rows >= minRowsForOptionalLines {
+	if q.rows >= minScreenRowsForFullQuestion {
 		more := ""
 		switch {
 		case end < len(q.requestLines):
@@ -284,7 +285,7 @@ func (q *fullScreenQuestion) answer() (Answer, error) {
 		return Answer{}, errUnanswered
 	}
 	a := q.interpreter.answer
-	if q.input != nil && !a.WantsNoMoreQuestions {
+	if q.denialReasonInput != nil && !a.WantsNoMoreQuestions {
 		a.Reason = strings.TrimSpace(q.denialReason)
 	}
 	return a, nil

@@ -34,11 +34,11 @@ type chatServiceClient interface {
 	// directChatID returns the chat with a user.
 	directChatID(ctx context.Context, user string) (string, error)
 
-	// post posts text, without markup, in a chat, and below it word, a text of shield such as how
-	// to answer.
+	// post posts text, without markup, in a chat. word is a footer that shield adds below the text,
+	// such as how to answer.
 	post(ctx context.Context, chat, text, word string) (postedMessage, error)
 
-	// edit replaces the word below a message of this bot.
+	// edit replaces the footer below the text of a message of this bot; word is the new footer.
 	edit(ctx context.Context, p postedMessage, text, word string) error
 
 	// addReaction adds the reaction for a choice, so that a person can click it.
@@ -197,7 +197,7 @@ func (c *reactionChannel) answerInstructions(r *Request, allowedChoices []string
 func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient, p postedMessage, self, id string, can []string) (pageAnswer, error) {
 	for _, choice := range can {
 		if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choice) }); err != nil && ctx.Err() == nil {
-			c.reportFailure(err) // a person can still add the reaction
+			c.printChannelFailureOnce(err) // a person can still add the reaction
 		}
 	}
 	usual := c.pollInterval
@@ -214,12 +214,12 @@ func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient
 			usual = min(2*usual, maxRetryPause)
 			wait = max(usual, limit.retryAfter)
 		case err != nil:
-			c.reportFailure(err)
+			c.printChannelFailureOnce(err)
 			wait = min(2*wait, maxRetryPause)
 		default:
 			wait = usual
 			if choice, by, ok := c.firstApproverChoice(marks, self, can); ok {
-				return pageAnswer{ID: id, Choice: choice, By: by, At: c.options.Clock()}, nil
+				return pageAnswer{QuestionID: id, Choice: choice, By: by, At: c.options.Clock()}, nil
 			}
 		}
 	}
@@ -244,10 +244,10 @@ func (c *reactionChannel) firstApproverChoice(reactingUsersByChoice map[string][
 	return "", "", false
 }
 
-// reportFailure reports once why no answer can come from this service.
-func (c *reactionChannel) reportFailure(err error) {
+// printChannelFailureOnce reports once why no answer can come from this service.
+func (c *reactionChannel) printChannelFailureOnce(err error) {
 	c.failureReported.Do(func() {
-		if c.options.NoticeOutput != nil && !c.options.ParentProgramMayUseTerminal {
+		if c.options.NoticeOutput != nil && !c.options.IsTerminalSharedWithParent {
 			fmt.Fprintf(c.options.NoticeOutput, "shield: %s: %v\n", c.chatService.title, err)
 		}
 	})

@@ -256,7 +256,7 @@ func TestReactionsService(t *testing.T) {
 				"redirects": {func(rw http.ResponseWriter, r *http.Request) {
 					http.Redirect(rw, r, stolen.URL+r.URL.Path, http.StatusTemporaryRedirect)
 				}, "redirect"},
-				"is giant":               {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(make([]byte, maxBotAnswerBytes+1)) }, "longer than"},
+				"is giant":               {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(make([]byte, maxBotAPIResponseBytes+1)) }, "longer than"},
 				"says what is no answer": {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("<html>")) }, "does not match"},
 				"says nothing":           {func(http.ResponseWriter, *http.Request) {}, "does not match"},
 				"is cut off":             {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
@@ -371,7 +371,7 @@ func TestReactionsUsable(t *testing.T) {
 				o := Options{}
 				tt.set.TokenFile = tokenFile(t, tt.mode, tt.token)
 				*k.service.settings(&o.Approval) = tt.set
-				switch err := o.CheckChannel(k.service.name); {
+				switch err := o.CheckChannelUsable(k.service.name); {
 				case err == nil && tt.want == "":
 				case err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), k.token):
 					t.Errorf("got %v, want %q", err, tt.want)

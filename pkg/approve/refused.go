@@ -49,7 +49,7 @@ type Refusal struct {
 	IsAllowedOrExpired bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
-// A Grant is a person's permission to do a refused action once.
+// An AllowOnceGrant is a person's permission to do a refused action once.
 type AllowOnceGrant struct {
 	RefusalRef string    `json:"ref"`
 	By         string    `json:"by"`
@@ -159,7 +159,7 @@ func (s *DecisionStore) evictOldRefusalRefs(sh *state.NamespaceTx, now time.Time
 	if err != nil || refOfSameAction != "" {
 		return refOfSameAction, err
 	}
-	sorted.By(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
+	sorted.SortStableBy(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
 	if over := len(kept) - maxRefusals + 1; over > 0 {
 		drop = append(drop, kept[:over]...)
 	}
@@ -184,7 +184,7 @@ func (s *DecisionStore) ListAllowableRefusals(ctx context.Context, user string) 
 			return nil
 		})
 	})
-	sorted.By(list, func(a, b Refusal) int {
+	sorted.SortStableBy(list, func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(b.RefusedAtUnixSeconds, a.RefusedAtUnixSeconds), cmp.Compare(a.Ref, b.Ref))
 	})
 	return list, err
@@ -193,13 +193,13 @@ func (s *DecisionStore) ListAllowableRefusals(ctx context.Context, user string) 
 // FindAllowableRefusal returns the refusal with a reference, or an error that says why it cannot be allowed.
 func (s *DecisionStore) FindAllowableRefusal(ctx context.Context, user, ref string) (r *Refusal, err error) {
 	err = s.Store.ViewNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) (err error) {
-		r, err = s.find(sh, user, ref)
+		r, err = s.findAllowableRefusalInTx(sh, user, ref)
 		return err
 	})
 	return r, err
 }
 
-func (s *DecisionStore) find(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
+func (s *DecisionStore) findAllowableRefusalInTx(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
 	value := sh.Get(refusalStoreGroupName, []byte(ref))
 	r, err := s.unsealRefusal(value)
 	switch {
@@ -224,7 +224,7 @@ func (s *DecisionStore) isExpired(r *Refusal) bool {
 func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (AllowOnceGrant, error) {
 	g := AllowOnceGrant{RefusalRef: r.Ref, By: by, Until: s.Clock().Add(GrantLifetime), ActionKey: r.ActionKey}
 	err := s.Store.UpdateNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) error {
-		now, err := s.find(sh, r.User, r.Ref)
+		now, err := s.findAllowableRefusalInTx(sh, r.User, r.Ref)
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (Allow
 	return g, s.Store.Put(ctx, unusedGrantStoreKey(r.ActionKey), value, g.Until)
 }
 
-// TakeGrant removes and returns the grant for a binding.
+// TakeGrant removes and returns the grant with an action key, if it has not expired.
 func (s *DecisionStore) TakeGrant(ctx context.Context, actionKey string) (AllowOnceGrant, bool) {
 	var g AllowOnceGrant
 	value, ok, err := s.Store.GetAndRemove(ctx, unusedGrantStoreKey(actionKey))
@@ -259,8 +259,8 @@ func (s *DecisionStore) TakeGrant(ctx context.Context, actionKey string) (AllowO
 	return g, true
 }
 
-// RecentlyUsedGrant returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
-// call.
+// RecentlyUsedGrant returns a grant that was used less than a minute ago, by its action key: an
+// agent's host can call two hooks for the same tool call, and both must allow it.
 func (s *DecisionStore) RecentlyUsedGrant(ctx context.Context, actionKey string) (AllowOnceGrant, bool) {
 	var g AllowOnceGrant
 	value, ok, err := s.Store.Get(ctx, usedGrantStoreKey(actionKey))

@@ -56,7 +56,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		}
 		list = append(list, Approval{e.KeyHashHex[:approvalIDLength], escapedSingleLineText(r.ActionText, maxShownStoredTextBytes), escapedSingleLineText(r.ApprovedBy, maxShownStoredTextBytes), r.Until.UTC()})
 	}
-	sorted.By(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
+	sorted.SortStableBy(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
 }
 
@@ -116,8 +116,8 @@ var workspaceCodeRunners = []string{
 	"docker", "docker-compose", "podman", "vagrant", "ansible-playbook", "terraform", "tofu", "pulumi", "pre-commit",
 }
 
-// hasShellExpansion reports whether a word contains something that only the shell that
-// runs it can resolve, such as $(cat target). A quoted one counts too.
+// hasShellExpansion reports whether a word contains an expansion that only the shell that runs it
+// can resolve, such as $(cat target). An expansion in quotes counts too.
 func hasShellExpansion(word string) bool { return strings.ContainsAny(word, "$`…") }
 
 // recallApproval returns the verdict of an approval that has not expired.

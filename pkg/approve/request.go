@@ -25,7 +25,7 @@ type Request struct {
 	ID                       string         `json:"id"`      // 128 random bits in hex; an answer must carry it
 	Summary                  string         `json:"summary"` // one sentence: what would happen, and why shield asks
 	ActionType               string         `json:"type"`
-	Payload                  []PayloadField `json:"payload"`       // fields without secrets, in full unless Truncated; deciding fields first, long ones last
+	Payload                  []PayloadField `json:"payload"`       // fields without secrets, in full unless IsPayloadTruncated; deciding fields first, long ones last
 	IsPayloadTruncated       bool           `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
 	CWD                      string         `json:"cwd,omitempty"`
 	Session                  string         `json:"session,omitempty"`
@@ -33,7 +33,7 @@ type Request struct {
 	Effects                  []string       `json:"effects"`
 	TierResultTexts          []string       `json:"tiers"`          // what each tier said so far, with its confidence
 	OffersTimedApproval      bool           `json:"remember"`       // can be approved for some minutes
-	AdvanceApprovalText      string         `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
+	AdvanceApprovalText      string         `json:"kind,omitempty"` // the actions of this kind that an advance approval for this session would cover; "" if none is offered
 	UnknownToolDescription   string         `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
 	SecondsToAnswer          int            `json:"seconds"`        // seconds to answer, from when the request is shown
 
@@ -47,13 +47,13 @@ type Request struct {
 	rememberedAnswerKey  string // [Options.RememberedAnswerKey] of the action; "" if it has none
 	timeToAnswer         time.Duration
 	clock                func() time.Time
-	startOnce            sync.Once
+	startTimerOnce       sync.Once
 	timerStarted         chan struct{}
 	mu                   sync.Mutex
 	deadline             time.Time
 }
 
-// A Field is one value of a payload.
+// A PayloadField is one value of an action's payload.
 type PayloadField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -65,7 +65,7 @@ const (
 	maxPayloadBytes        = 4 << 20  // bytes of all fields
 	maxPayloadFields       = 1000
 	maxEffects             = 100
-	maxTierSteps           = 16
+	maxTierResultLines     = 16
 	maxTierResultLineChars = 2000 // bytes
 )
 
@@ -104,7 +104,7 @@ func tierResultTexts(trail []verdict.Step, clean func(string) string) (out []str
 	if s := mostInformativeStep(trail); s != nil {
 		said[reasoningWithoutTierPrefix(s)] = true
 	}
-	for i := max(len(trail)-maxTierSteps, 0); i < len(trail); i++ {
+	for i := max(len(trail)-maxTierResultLines, 0); i < len(trail); i++ {
 		s := &trail[i]
 		line := fmt.Sprintf("%d %s: %s, confidence %.2f", s.Tier, s.JudgeName, s.Decision, s.Confidence)
 		if text := reasoningWithoutTierPrefix(s); text != "" && !said[text] {
@@ -118,7 +118,7 @@ func tierResultTexts(trail []verdict.Step, clean func(string) string) (out []str
 
 // StartTimer starts the time to answer, on the first call.
 func (r *Request) StartTimer() {
-	r.startOnce.Do(func() {
+	r.startTimerOnce.Do(func() {
 		r.mu.Lock()
 		r.deadline = r.clock().Add(r.timeToAnswer)
 		r.mu.Unlock()
@@ -175,7 +175,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	for name := range payload {
 		names = append(names, name)
 	}
-	sorted.By(names, func(a, b string) int {
+	sorted.SortStableBy(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(fieldDisplayPosition(a), fieldDisplayPosition(b)), strings.Compare(a, b))
 	})
 	room := maxPayloadBytes
@@ -201,8 +201,8 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	return out, cut
 }
 
-// truncatePayloadFields returns a copy of a request in which each payload field has at most as many bytes as
-// the parameter most.
+// truncatePayloadFields returns a copy of a request in which each payload field is cut to
+// maxBytesPerField.
 func (r *Request) truncatePayloadFields(maxBytesPerField int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, ActionType: r.ActionType, IsPayloadTruncated: r.IsPayloadTruncated, CWD: r.CWD, Session: r.Session, AskingProgramDescription: r.AskingProgramDescription,

@@ -58,7 +58,7 @@ func gravestCommand(c *analysis.ActionCase) (commandText string, commandCount in
 	if commandCount < 2 || at < 0 {
 		return "", commandCount
 	}
-	// The command that contains the effect: the widest one that does not begin after it.
+	// Widen the span to the outermost command that contains the effect.
 	from := c.Effects[at].Span
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Span.Start <= from.Start && from.End <= e.Span.End {
@@ -275,8 +275,9 @@ func LowerFirst(s string) string {
 	return string(unicode.ToLower(first)) + s[n:]
 }
 
-// ActionPartCausingEffect returns the part of an action that an effect comes from, on one line and not escaped: a
-// part of its command, or the verb and object of its tool. nil means the whole action.
+// ActionPartCausingEffect returns the part of an action that an effect comes from, on one line and
+// not escaped: a part of its command, or the verb and object of its tool. If e is nil, it returns
+// the whole action.
 func ActionPartCausingEffect(c *analysis.ActionCase, e *effect.Effect) string {
 	command := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || command == "" {

@@ -17,9 +17,9 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// telegramChannel asks in a Telegram chat, with buttons. Each process posts its own questions. The service
-// reports button presses to one reader at a time, so one of the asking processes reads them and puts
-// the answers into an [inbox].
+// telegramChannel asks in a Telegram chat, with buttons. Each process posts its own questions.
+// Telegram reports button presses to one reader at a time, so one of the asking processes reads
+// them and puts the answers into a [questionInbox].
 type telegramChannel struct {
 	options         *Options
 	client          *http.Client
@@ -32,7 +32,8 @@ type telegramChannel struct {
 // telegramInboxFolder is the folder of the inbox.
 const telegramInboxFolder = "telegram"
 
-// maxTelegramQuestionBytes is the size of a question, in bytes; a message has 4,096 characters.
+// maxTelegramQuestionBytes is the maximum size of a question in bytes. Telegram allows 4,096
+// characters per message.
 const maxTelegramQuestionBytes = 3800
 
 func newTelegramChannel(o *Options) ApprovalChannel {
@@ -84,7 +85,7 @@ func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	defer box.removeQuestion(r.ID, alive)
 	text, whole := questionText(r, maxTelegramQuestionBytes)
-	number, err := b.post(ctx, t.chatID(), text, box.buttons(r, whole))
+	number, err := b.post(ctx, t.chatID(), text, box.answerButtonRows(r, whole))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -93,7 +94,7 @@ func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	defer stop()
-	reader.Go(func() { t.readPresses(reading, b) })
+	reader.Go(func() { t.recordButtonPressAnswers(reading, b) })
 	g, err := box.awaitAnswer(ctx, r.ID)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.editTimeout)
 	defer cancel()
@@ -102,9 +103,9 @@ func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return a, err
 }
 
-// buttons returns the buttons of a question.
-func (b *questionInbox) buttons(r *Request, whole bool) (rows [][]button) {
-	for _, choice := range possibleAnswerChoices(r, whole) {
+// answerButtonRows returns the buttons of a question.
+func (b *questionInbox) answerButtonRows(r *Request, isWholeActionShown bool) (rows [][]button) {
+	for _, choice := range possibleAnswerChoices(r, isWholeActionShown) {
 		rows = append(rows, []button{{buttonLabel(choice), b.buttonData(choice, r.ID)}})
 	}
 	return rows
@@ -134,7 +135,7 @@ func (b *questionInbox) parseButtonData(data string) (choice, id string, ok bool
 
 // awaitAnswer waits for the answer to a question of this process.
 func (b *questionInbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) {
-	beat := time.NewTicker(webPollInterval)
+	beat := time.NewTicker(answerPollInterval)
 	defer beat.Stop()
 	for {
 		select {
@@ -148,21 +149,21 @@ func (b *questionInbox) awaitAnswer(ctx context.Context, id string) (pageAnswer,
 	}
 }
 
-// readPresses reads button presses until ctx ends. It first waits for a file lock, since only one
-// process, and only one question in it, can read them at a time.
-func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
+// recordButtonPressAnswers reads button presses until ctx ends. Telegram reports them to one reader at a time,
+// so recordButtonPressAnswers first waits for a file lock that one goroutine of one process can hold.
+func (t *telegramChannel) recordButtonPressAnswers(ctx context.Context, b *telegramBot) {
 	box, err := openInbox(t.options.StateDir, telegramInboxFolder)
 	if err != nil {
-		t.reportFailure(err)
+		t.printChannelFailureOnce(err)
 		return
 	}
 	lock, err := flock.New(box.path("read.lock"))
 	if err != nil {
-		t.reportFailure(err)
+		t.printChannelFailureOnce(err)
 		return
 	}
 	defer lock.Close()
-	for taken := false; !taken; sleepContext(ctx, webPollInterval) {
+	for taken := false; !taken; sleepContext(ctx, answerPollInterval) {
 		if taken, err = lock.TryLock(); err != nil || ctx.Err() != nil {
 			return
 		}
@@ -174,7 +175,7 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			t.reportFailure(err)
+			t.printChannelFailureOnce(err)
 			sleepContext(ctx, wait)
 			wait = min(2*wait, maxRetryPause)
 			continue
@@ -186,7 +187,7 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 			}
 		}
 		wait = time.Second
-		sleepContext(ctx, webPollInterval) // avoid a busy loop if the service answers at once
+		sleepContext(ctx, answerPollInterval) // avoid a busy loop if the service answers at once
 	}
 }
 
@@ -213,16 +214,16 @@ func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *
 	if chatUsernamePattern().MatchString(p.From.Username) {
 		by += " @" + p.From.Username
 	}
-	if err := box.writeAnswer(waiting[i], pageAnswer{ID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
+	if err := box.writeAnswer(waiting[i], pageAnswer{QuestionID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
 		return "Your answer was not recorded: " + cmp.Or(err.Error(), "the inbox cannot be written") + ". Answer on the approval page."
 	}
 	return choiceOutcomeText(choice) + "."
 }
 
-// reportFailure reports once why no answer can come from this service.
-func (t *telegramChannel) reportFailure(err error) {
+// printChannelFailureOnce reports once why no answer can come from this service.
+func (t *telegramChannel) printChannelFailureOnce(err error) {
 	t.failureReported.Do(func() {
-		if t.options.NoticeOutput != nil && !t.options.ParentProgramMayUseTerminal {
+		if t.options.NoticeOutput != nil && !t.options.IsTerminalSharedWithParent {
 			fmt.Fprintf(t.options.NoticeOutput, "shield: Telegram: %v\n", err)
 		}
 	})

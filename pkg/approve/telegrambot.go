@@ -78,7 +78,8 @@ func (b *telegramBot) showNotice(ctx context.Context, p *buttonPress, text strin
 	return b.call(ctx, b.requestTimeout, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
 }
 
-// awaitButtonPresses waits for button presses from update number next on.
+// awaitButtonPresses waits for button presses, and returns those whose update ID is firstUpdateID
+// or higher.
 func (b *telegramBot) awaitButtonPresses(ctx context.Context, firstUpdateID int) (list []botUpdate, err error) {
 	in := map[string]any{"offset": firstUpdateID, "limit": maxButtonPressesPerRead, "timeout": int(buttonPressLongPollDuration.Seconds()), "allowed_updates": []string{"callback_query"}}
 	err = b.call(ctx, buttonPressLongPollDuration+b.requestTimeout, "getUpdates", in, &list)

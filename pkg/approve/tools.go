@@ -14,19 +14,19 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// A Tool is a tool whose type shield does not know, with the data that identifies it.
+// An UnknownTool is a tool whose type shield does not know, with the data that identifies it.
 type UnknownTool struct {
-	IdentityHash     string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
-	Server           string // how the server is started or reached, for people; "" if unknown
-	Description      string // the server's description of the tool; "" if unknown
-	RemoteHost       string // the host of a server on another machine; "" for a local one
-	BuiltInToolClass analysis.ToolClass
+	IdentityHash            string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
+	Server                  string // how the server is started or reached, for people; "" if unknown
+	Description             string // the server's description of the tool; "" if unknown
+	RemoteHost              string // the host of a server on another machine; "" for a local one
+	PackagedServerToolClass analysis.ToolClass
 }
 
 // A ToolClassAnswer is a person's answer about what a tool does.
 type ToolClassAnswer struct {
 	ID      string             `json:"id"`   // ID of the answer
-	Tool    string             `json:"tool"` // the action type
+	Tool    string             `json:"tool"` // name of the tool, which is the type of its actions
 	Server  string             `json:"server,omitempty"`
 	Class   analysis.ToolClass `json:"class"`
 	By      string             `json:"by"`
@@ -44,11 +44,11 @@ const (
 
 // SetToolClass stores the class that a person has chosen for a tool. binding identifies the tool
 // and, for a class that ends with the session, the session. Several processes may call it at once.
-func (s *DecisionStore) SetToolClass(ctx context.Context, binding string, t ToolClassAnswer) error {
+func (s *DecisionStore) SetToolClass(ctx context.Context, toolKey string, t ToolClassAnswer) error {
 	if !slices.Contains(analysis.ToolClasses, t.Class) {
 		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
 	}
-	t.ID, t.At = ToolClassAnswerID(binding), s.Clock()
+	t.ID, t.At = ToolClassAnswerID(toolKey), s.Clock()
 	if t.Session != "" {
 		t.Until = t.At.Add(advanceApprovalLifetime)
 	}
@@ -82,7 +82,7 @@ func (s *DecisionStore) SetToolClass(ctx context.Context, binding string, t Tool
 				return err
 			}
 		}
-		return sh.Put(toolClassStoreGroupName, answerScopeHashHex(binding), value)
+		return sh.Put(toolClassStoreGroupName, sha256HexBytes(toolKey), value)
 	})
 }
 
@@ -90,18 +90,18 @@ var toolClassStoreGroupName = []byte("classes")
 
 // ToolClassAnswerID returns the ID of the answer about a tool.
 func ToolClassAnswerID(answerKey string) string {
-	return string(answerScopeHashHex(answerKey)[:approvalIDLength])
+	return string(sha256HexBytes(answerKey)[:approvalIDLength])
 }
 
-// isExpired reports whether a class has ended.
+// isExpired reports whether the tool class that the person chose has expired.
 func (t *ToolClassAnswer) isExpired(now time.Time) bool {
 	return !t.Until.IsZero() && !now.Before(t.Until)
 }
 
 // FindToolClass returns the class that a person gave a tool; ok is false if there is none.
-func (s *DecisionStore) FindToolClass(ctx context.Context, binding string) (t ToolClassAnswer, ok bool, err error) {
-	value, err := s.toolClasses.lookUp(ctx, s.Store, answerScopeHashHex(binding))
-	ok = value != nil && s.unsealRecord(value, &t) == nil && t.ID == ToolClassAnswerID(binding) && !t.isExpired(s.Clock())
+func (s *DecisionStore) FindToolClass(ctx context.Context, toolKey string) (t ToolClassAnswer, ok bool, err error) {
+	value, err := s.toolClasses.lookUp(ctx, s.Store, sha256HexBytes(toolKey))
+	ok = value != nil && s.unsealRecord(value, &t) == nil && t.ID == ToolClassAnswerID(toolKey) && !t.isExpired(s.Clock())
 	return t, ok, err
 }
 
@@ -136,8 +136,8 @@ func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []b
 	return value, nil
 }
 
-// ToolClasses returns all stored classes of tools.
-func (s *DecisionStore) ToolClasses(ctx context.Context) (list []ToolClassAnswer, err error) {
+// ToolClassAnswers returns all stored classes of tools.
+func (s *DecisionStore) ToolClassAnswers(ctx context.Context) (list []ToolClassAnswer, err error) {
 	err = s.Store.ViewNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
 		return sh.Each(toolClassStoreGroupName, func(_, value []byte) error {
@@ -148,7 +148,7 @@ func (s *DecisionStore) ToolClasses(ctx context.Context) (list []ToolClassAnswer
 			return nil
 		})
 	})
-	sorted.By(list, func(a, b ToolClassAnswer) int {
+	sorted.SortStableBy(list, func(a, b ToolClassAnswer) int {
 		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.ID, b.ID))
 	})
 	return list, err

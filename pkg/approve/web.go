@@ -15,24 +15,24 @@ import (
 )
 
 // webChannel shows requests on a local page, one for all processes of the user. Each process puts its
-// questions into the [inbox] and waits for sealed answers there. One of the waiting processes serves
+// questions into the [questionInbox] and waits for sealed answers there. One of the waiting processes serves
 // the page; when it ends, another serves it at the same address.
 type webChannel struct {
-	options                *Options
-	servesWithoutQuestions bool // serve the page even without a waiting question
+	options                      *Options
+	servesWithoutWaitingQuestion bool // serve the page even without a waiting question
 
-	mu                      sync.Mutex
-	inbox                   *questionInbox              // nil until a question is asked
-	pendingByID             map[string]*pendingQuestion // by request ID
-	isQuestionLoopRunning   bool                        // a goroutine runs runQuestionLoop
-	closed                  bool
-	server                  *pageServer // nil unless this process serves the page
-	serveLock               *flock.Lock // held by the process that serves the page, or is about to
-	listenAttempts          int         // attempts to listen at the remembered address
-	lastPrintedInstructions string      // last printed text
-	wakeSignal              chan struct{}
-	desktop                 desktopNotifier
-	chatNotifier            chatNotifier
+	mu                        sync.Mutex
+	inbox                     *questionInbox              // nil until a question is asked
+	pendingByID               map[string]*pendingQuestion // by request ID
+	isQuestionLoopRunning     bool                        // a goroutine runs runQuestionLoop
+	closed                    bool
+	server                    *pageServer // nil unless this process serves the page
+	serveLock                 *flock.Lock // held by the process that serves the page, or is about to
+	listenAttempts            int         // attempts to listen at the remembered address
+	lastPrintedAddressAndCode string      // last printed text
+	wakeSignal                chan struct{}
+	desktop                   desktopNotifier
+	chatNotifier              chatNotifier
 }
 
 // A pendingQuestion is a question of this process without an answer.
@@ -47,9 +47,9 @@ type answerResult struct {
 	err    error
 }
 
-// webPollInterval is the interval at which a process looks for answers, and checks whether it must serve the
+// answerPollInterval is the interval at which a process looks for answers, and checks whether it must serve the
 // page.
-const webPollInterval = 100 * time.Millisecond
+const answerPollInterval = 100 * time.Millisecond
 
 func newWebChannel(o *Options) ApprovalChannel {
 	return &webChannel{options: o, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
@@ -121,7 +121,7 @@ func (w *webChannel) ServedPageLink(ctx context.Context) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(webPollInterval):
+		case <-time.After(answerPollInterval):
 		}
 	}
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
@@ -140,8 +140,9 @@ func printedPageAddressAndCode(ctx context.Context, channels []ApprovalChannel) 
 	return ""
 }
 
-// maxPageAddressTries bounds the wait for the page's address: longer than the attempts to listen at the
-// remembered one.
+// maxPageAddressTries is how often a process checks whether the page has an address. It is more
+// than [maxListenTries], after which the serving process stops trying the remembered address and
+// takes another.
 const maxPageAddressTries = 2 * maxListenTries
 
 // openInboxOnce opens the inbox on the first call.
@@ -201,7 +202,7 @@ func (w *webChannel) wakeQuestionLoop() {
 // runQuestionLoop handles the questions of this process until there are none, and the page as long as this process
 // serves it.
 func (w *webChannel) runQuestionLoop() {
-	beat := time.NewTicker(webPollInterval)
+	beat := time.NewTicker(answerPollInterval)
 	defer beat.Stop()
 	for {
 		_, err := w.servePageAndDeliverAnswers()
@@ -266,8 +267,8 @@ func (w *webChannel) servePageAndDeliverAnswers() (link string, err error) {
 		p.deliverResult(a, err)
 	}
 	where := w.servedPage()
-	if told := where.pageAddressAndCode(); told != "" && told != w.lastPrintedInstructions {
-		w.lastPrintedInstructions = told
+	if told := where.pageAddressAndCode(); told != "" && told != w.lastPrintedAddressAndCode {
+		w.lastPrintedAddressAndCode = told
 		w.printPageAddressAndCode(where)
 	}
 	link = where.link()
@@ -292,7 +293,7 @@ func (w *webChannel) servedPage() pageRecord {
 // printPageAddressAndCode prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
 func (w *webChannel) printPageAddressAndCode(p pageRecord) {
-	if w.options.NoticeOutput == nil || w.options.ParentProgramMayUseTerminal || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
+	if w.options.NoticeOutput == nil || w.options.IsTerminalSharedWithParent || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
 		return
 	}
 	if p.PreviousAddress != "" {

@@ -177,10 +177,10 @@ func (p *opened) enter(c *http.Client, kind, secret string) (status int, key str
 	if kind == "code" {
 		secret = secretOf(p.t, secret, theirs.Salt)
 	}
-	if theirs.Proof != computeProof(secret, "shield server", p.link.Host, mine, theirs.Nonce) {
+	if theirs.Proof != computeSecretKnowledgeProof(secret, "shield server", p.link.Host, mine, theirs.Nonce) {
 		return http.StatusTeapot, ""
 	}
-	status, body = p.send(c, "/session", toJSON(p.t, handshakeMessage{Kind: kind, Nonce: theirs.Nonce, Proof: computeProof(secret, "shield page", p.link.Host, mine, theirs.Nonce)}), nil)
+	status, body = p.send(c, "/session", toJSON(p.t, handshakeMessage{Kind: kind, Nonce: theirs.Nonce, Proof: computeSecretKnowledgeProof(secret, "shield page", p.link.Host, mine, theirs.Nonce)}), nil)
 	var out struct{ Key, Token string }
 	if status == http.StatusOK && json.Unmarshal(body, &out) != nil {
 		p.t.Fatalf("session: %s", body)
@@ -523,7 +523,7 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 		"": true, "127.0.0.1:0": true, "[::1]:0": true, "127.0.0.9:80": true,
 		"0.0.0.0:0": false, ":8080": false, "192.168.1.2:80": false, "[::]:0": false, "localhost:0": false, "x": false,
 	} {
-		if err := newWebChannel(&Options{Approval: config.Approval{Web: config.Web{Listen: addr}}}).Usable(); (err == nil) != want {
+		if err := newWebChannel(&Options{Approval: config.Approval{Web: config.WebApprovalPage{Listen: addr}}}).Usable(); (err == nil) != want {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}
@@ -541,7 +541,7 @@ func TestProofsAreGoodOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := secretOf(t, p.link.Fragment, theirs.Salt)
-	proof := handshakeMessage{Kind: "code", Nonce: theirs.Nonce, Proof: computeProof(secret, "shield page", p.link.Host, mine, theirs.Nonce)}
+	proof := handshakeMessage{Kind: "code", Nonce: theirs.Nonce, Proof: computeSecretKnowledgeProof(secret, "shield page", p.link.Host, mine, theirs.Nonce)}
 	for _, tt := range []struct {
 		handshakeMessage
 		want int
@@ -557,15 +557,15 @@ func TestProofsAreGoodOnce(t *testing.T) {
 	for _, forge := range []func(theirs handshakeMessage) handshakeMessage{
 		func(g handshakeMessage) handshakeMessage { return g },
 		func(g handshakeMessage) handshakeMessage {
-			g.Kind, g.Proof = "key", computeProof(secret, "shield page", p.link.Host, mine, g.Nonce)
+			g.Kind, g.Proof = "key", computeSecretKnowledgeProof(secret, "shield page", p.link.Host, mine, g.Nonce)
 			return g
 		},
 		func(g handshakeMessage) handshakeMessage {
-			g.Proof = computeProof(secret, "shield page", "127.0.0.1:1", mine, g.Nonce)
+			g.Proof = computeSecretKnowledgeProof(secret, "shield page", "127.0.0.1:1", mine, g.Nonce)
 			return g
 		},
 		func(g handshakeMessage) handshakeMessage {
-			g.Proof = computeProof(secret, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
+			g.Proof = computeSecretKnowledgeProof(secret, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
 			return g
 		},
 	} {
@@ -607,12 +607,12 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 func TestPageKept(t *testing.T) {
 	t.Parallel()
 	p := newPage(t)
-	p.a.options.DescribeBackedUpFiles = func() string { return "shield kept 2 files, as u1" }
+	p.a.options.DescribeUndoBackups = func() string { return "shield kept 2 files, as u1" }
 	var n notices
 	p.a.options.NoticeOutput = &n
 	p.ask("rm a b")
 	p.link = n.link(t)
-	if got := p.lists(p.client())(); got.BackedUpFilesText != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
+	if got := p.lists(p.client())(); got.UndoBackupsText != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
 		t.Errorf("%+v", got)
 	}
 }

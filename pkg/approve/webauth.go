@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// Page and server prove to each other that they know the same secret, and
-// neither sends it: while no process serves the page, any program can listen at
-// its address, and what a browser sends there must be useless to it. The
-// secret is the code that a person types into the page or, from then on, the key.
-// A code is short, so [hashPageCode] makes the secret of it: anyone who asks the server for
-// its proof can try codes against that.
+// The page and the server prove to each other that they know the same secret, and neither sends it:
+// while no process serves the page, any program can listen at its address, and must not learn the
+// secret from a browser. At first, the secret is derived from the code that a person types into the
+// page; afterwards it is the key that the server sends to the page. A code is short, so
+// [hashPageCode] derives the secret with a slow hash: a program that asks the server for its proof
+// could otherwise try all codes against that proof.
 //
-//	page:    kind, its nonce
-//	server:  its nonce, the salt, HMAC("shield server", host, both nonces)
-//	page:    kind, the server's nonce, HMAC("shield page", host, both nonces)
-//	server:  a cookie and a token, good together and with this process alone, and the key
+//	page:    kind of secret, the page's nonce
+//	server:  the server's nonce, the salt, HMAC("shield server", host, both nonces)
+//	page:    kind of secret, the server's nonce, HMAC("shield page", host, both nonces)
+//	server:  a cookie and a token, valid only together and only for this process, and the key
 //
-// A browser sends a cookie to every port of this machine, so also to a program of an agent's
-// that the person opens. The token is kept where only pages of this port can read it.
+// A browser sends a cookie to every port of this machine, also to a server that an agent started
+// and the person opens. The token is stored where only pages from this port can read it.
 
 // nonceHexDigits is the length of a nonce, in hex digits.
 const nonceHexDigits = 64
@@ -69,8 +69,8 @@ func (s *pageServer) pageCodeHash() string {
 	return s.codeHash
 }
 
-// hasTooManyWrongCodes reports whether so many wrong codes were tried within a minute that codes are refused
-// for now. failed counts one more.
+// hasTooManyWrongCodes reports whether so many wrong codes were tried within a minute that codes
+// are refused for now. If countOneMore is true, it first counts one more wrong code.
 func (s *pageServer) hasTooManyWrongCodes(countOneMore bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +83,9 @@ func (s *pageServer) hasTooManyWrongCodes(countOneMore bool) bool {
 	return s.wrongCodes >= maxWrongCodesPerMinute
 }
 
-// computeProof returns the proof that who (server or page) knows the secret, for this host.
-func computeProof(secret, proverName, host, pageNonce, serverNonce string) string {
+// computeSecretKnowledgeProof returns the proof that the prover (server or page) knows the secret. The proof is
+// valid for this host and these nonces.
+func computeSecretKnowledgeProof(secret, proverName, host, pageNonce, serverNonce string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(strings.Join([]string{proverName, host, pageNonce, serverNonce}, "\n")))
 	return hex.EncodeToString(mac.Sum(nil))
@@ -114,7 +115,7 @@ func (s *pageServer) handleHandshakeHello(rw http.ResponseWriter, r *http.Reques
 		s.serverNoncesOldestFirst = s.serverNoncesOldestFirst[1:]
 	}
 	s.mu.Unlock()
-	out := handshakeMessage{Kind: in.Kind, Nonce: nonce, Proof: computeProof(secret, "shield server", r.Host, in.Nonce, nonce)}
+	out := handshakeMessage{Kind: in.Kind, Nonce: nonce, Proof: computeSecretKnowledgeProof(secret, "shield server", r.Host, in.Nonce, nonce)}
 	if in.Kind == "code" {
 		out.Salt = s.currentPage().Salt
 	}
@@ -136,7 +137,7 @@ func (s *pageServer) handleBrowserLogin(rw http.ResponseWriter, r *http.Request)
 		return
 	}
 	secret := s.handshakeSecret(in.Kind)
-	if !sent || secret == "" || !equalSecrets(in.Proof, computeProof(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
+	if !sent || secret == "" || !equalSecrets(in.Proof, computeSecretKnowledgeProof(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
 		s.hasTooManyWrongCodes(in.Kind == "code")
 		http.Error(rw, "wrong code; type the code that 'shield approvals' prints", http.StatusForbidden)
 		return

@@ -85,13 +85,13 @@ func (p *pageRecord) renewCode() error {
 // A pageServer serves the approval page. See [pageServer.pageHandler] for who may see and answer
 // questions.
 type pageServer struct {
-	page                   pageRecord // its address and key do not change
-	answeringPersonName    string     // name of the user at the page
-	servesWithoutQuestions bool       // serve even without a waiting question
-	clock                  func() time.Time
-	describeBackedUpFiles  func() string  // returns a line about kept files; may be nil
-	inbox                  *questionInbox // shared with no one
-	http                   *http.Server
+	page                         pageRecord // its Address and PageSecret do not change while the page is served
+	answeringPersonName          string     // name of the user at the page
+	servesWithoutWaitingQuestion bool       // serve even without a waiting question
+	clock                        func() time.Time
+	describeUndoBackups          func() string  // returns a line about the files that shield backed up; may be nil
+	inbox                        *questionInbox // shared with no one
+	http                         *http.Server
 
 	answerDeliveryLock sync.RWMutex // held for reading while an answer is written and shown
 
@@ -100,8 +100,8 @@ type pageServer struct {
 	codeHash                     string // PBKDF2 hash of the code, see pageCodeHash
 	wrongCodes                   int    // wrong proofs of the code since wrongCodesSince
 	wrongCodesSince              time.Time
-	browserNonceByServerNonce    map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
-	serverNoncesOldestFirst      []string          // keys of challenges, oldest first
+	browserNonceByServerNonce    map[string]string // open handshakes: the browser's nonce, by the server's nonce
+	serverNoncesOldestFirst      []string          // keys of browserNonceByServerNonce, oldest first
 	waiting                      []*inboxQuestion
 	answeredQuestions            []answeredQuestion
 	pageStateVersion             int       // number of the state that the page shows
@@ -130,15 +130,15 @@ type answeredQuestion struct {
 
 // Limits of the server.
 const (
-	maxBrowsers            = 32
-	maxOpenHandshakes      = 64
-	maxAnsweredQuestions   = 50
-	maxConnections         = 128
-	maxPostBytes           = 16 << 10 // bytes
-	eventHeartbeat         = 15 * time.Second
-	maxWrongCodesPerMinute = 10 // wrong proofs of the code per minute
-	maxListenTries         = 20 // attempts to listen at the remembered address, which a killed process frees a little later
-	browserUpdateTimeout   = 500 * time.Millisecond
+	maxBrowsers                 = 32
+	maxOpenHandshakes           = 64
+	maxAnsweredQuestions        = 50
+	maxConnections              = 128
+	maxPostBytes                = 16 << 10 // bytes
+	pageEventsHeartbeatInterval = 15 * time.Second
+	maxWrongCodesPerMinute      = 10 // wrong proofs of the code per minute
+	maxListenTries              = 20 // attempts to listen at the remembered address, which a killed process frees a little later
+	browserUpdateTimeout        = 500 * time.Millisecond
 )
 
 // serveUnlessOtherProcessServes serves the page unless another process does. The caller holds w.mu.
@@ -202,7 +202,7 @@ func (w *webChannel) serve() (*pageServer, error) {
 		l.Close()
 		return nil, err
 	}
-	s := &pageServer{page: p, servesWithoutQuestions: w.servesWithoutQuestions, answeringPersonName: w.options.AnsweringPersonName, clock: w.options.Clock, describeBackedUpFiles: w.options.DescribeBackedUpFiles, inbox: own, browserNonceByServerNonce: map[string]string{}}
+	s := &pageServer{page: p, servesWithoutWaitingQuestion: w.servesWithoutWaitingQuestion, answeringPersonName: w.options.AnsweringPersonName, clock: w.options.Clock, describeUndoBackups: w.options.DescribeUndoBackups, inbox: own, browserNonceByServerNonce: map[string]string{}}
 	if err := own.read(answeredQuestionsFile, &s.answeredQuestions); err != nil {
 		s.answeredQuestions = nil // none yet, or no trustworthy ones
 	}
@@ -295,7 +295,7 @@ func (s *pageServer) reloadWaitingQuestions() {
 		s.waiting = waiting
 		s.notifyBrowsers()
 	}
-	if s.servesWithoutQuestions {
+	if s.servesWithoutWaitingQuestion {
 		_ = s.renewUnusedCode() // retried soon
 	}
 }
@@ -365,9 +365,9 @@ func (s *pageServer) recordSentPageStateVersion(b *subscriber, version int) {
 
 // A pageStateJSON is the state sent to the page.
 type pageStateJSON struct {
-	Waiting           []pageApprovalRequestJSON `json:"waiting"` // oldest first
-	Answered          []answeredQuestion        `json:"receipts"`
-	BackedUpFilesText string                    `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
+	Waiting         []pageApprovalRequestJSON `json:"waiting"` // oldest first
+	Answered        []answeredQuestion        `json:"receipts"`
+	UndoBackupsText string                    `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
 }
 
 // A pageApprovalRequestJSON is a request as sent to the page, with the seconds left.
@@ -383,12 +383,12 @@ type pageApprovalRequestJSON struct {
 // pageState returns the current state of the page.
 func (s *pageServer) pageState() (p pageStateJSON, version int) {
 	kept := ""
-	if s.describeBackedUpFiles != nil {
-		kept = s.describeBackedUpFiles()
+	if s.describeUndoBackups != nil {
+		kept = s.describeUndoBackups()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = pageStateJSON{Waiting: []pageApprovalRequestJSON{}, Answered: slices.Clone(s.answeredQuestions), BackedUpFilesText: kept}
+	p = pageStateJSON{Waiting: []pageApprovalRequestJSON{}, Answered: slices.Clone(s.answeredQuestions), UndoBackupsText: kept}
 	now := s.clock()
 	for _, group := range groupSameQuestions(s.waiting) {
 		e := group[0]
@@ -405,8 +405,8 @@ func (s *pageServer) pageState() (p pageStateJSON, version int) {
 // maxShownFieldBytes is how many bytes of a field the page gets before it requests more.
 const maxShownFieldBytes = 16 << 10
 
-// shortenRequest returns a shortened request for the list of waiting questions. more means that
-// fields are cut; [pageServer.uncutQuestionFields] returns them in full.
+// shortenRequest returns a shortened request for the list of waiting questions, and whether fields
+// were cut. [pageServer.uncutQuestionFields] returns the fields in full.
 func shortenRequest(r *Request) (short *Request, fieldsCut bool) {
 	if !slices.ContainsFunc(r.Payload, func(f PayloadField) bool { return len(f.Value) > maxShownFieldBytes }) {
 		return r, false
@@ -436,9 +436,9 @@ func (s *pageServer) waitingQuestion(id string) *inboxQuestion {
 
 var errNotWaiting = errors.New("this question is no longer waiting; let the agent try again")
 
-// storeFirstAnswer stores the first answer to a question where the asking process reads it. also are the
-// identical questions that the page showed together with it: one that came later is a separate
-// question.
+// storeFirstAnswer stores the first answer to a question where the asking process reads it. It also
+// answers the questions in identicalIDs: the identical questions that the page showed together with
+// this one. An identical question that came later needs its own answer.
 func (s *pageServer) storeFirstAnswer(questionID string, identicalIDs []string, choice, reason string) (answeredQuestion, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -460,15 +460,15 @@ func (s *pageServer) storeFirstAnswer(questionID string, identicalIDs []string, 
 	if choice != choiceDeny {
 		reason = ""
 	}
-	g := pageAnswer{ID: e.Request.ID, Choice: choice, Reason: escapedSingleLineText(reason, maxReasonBytes), By: s.answererNameForAuditLog(), At: s.clock()}
+	g := pageAnswer{QuestionID: e.Request.ID, Choice: choice, Reason: escapedSingleLineText(reason, maxAnswerReasonBytes), By: s.answererNameForAuditLog(), At: s.clock()}
 	if err := s.inbox.writeAnswer(e, g); err != nil {
 		return answeredQuestion{}, err
 	}
-	r := answeredQuestion{ID: g.ID, Number: e.Number, ActionText: e.ActionText, Choice: choice, Reason: g.Reason, By: s.answeringPersonName, At: g.At}
+	r := answeredQuestion{ID: g.QuestionID, Number: e.Number, ActionText: e.ActionText, Choice: choice, Reason: g.Reason, By: s.answeringPersonName, At: g.At}
 	for _, o := range others {
-		g.ID = o.Request.ID
+		g.QuestionID = o.Request.ID
 		if s.inbox.writeAnswer(o, g) == nil { // otherwise the question keeps waiting, or is gone
-			r.IdenticalIDs = append(r.IdenticalIDs, g.ID)
+			r.IdenticalIDs = append(r.IdenticalIDs, g.QuestionID)
 		}
 	}
 	s.answeredQuestions = append(s.answeredQuestions, r)

@@ -74,7 +74,7 @@ func (e *Error) Error() string {
 	return text + "; see 'shield audit verify', then run '" + RepairCommand + "'"
 }
 
-// Unwrap gives both the kind and the cause.
+// Unwrap returns the fault and its cause.
 func (e *Error) Unwrap() []error { return []error{e.Fault, e.Err} }
 
 // Options are the settings of a [Log].
@@ -82,8 +82,8 @@ type Options struct {
 	Clock        func() time.Time // required
 	HeadStore    HeadStore        // where the last entry is recorded; nil: the end of the log is not guarded
 	Redactor     *redact.Redactor // redacts configured secrets; nil redacts only text in the format of a credential
-	MaxFileBytes int64            // size at which the log continues in a new file; 0 means [MaxBytes]
-	LockWait     time.Duration    // how long to wait for other processes; 0 means [LockWait]
+	MaxFileBytes int64            // size at which the log continues in a new file; 0 means [DefaultMaxFileBytes]
+	LockWait     time.Duration    // how long to wait for other processes; 0 means [DefaultLockWait]
 }
 
 // Default limits.
@@ -211,12 +211,13 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 // EncodeAndQueue queues entries to be written in the order of the calls, without blocking. A stream shares one
 // sync between many verdicts by waiting for the [PendingEntries] only before it outputs them.
 func (l *Log) EncodeAndQueue(entries ...Entry) *PendingEntries {
-	return l.Queue(l.RedactAndEncode(entries...))
+	return l.Queue(l.EncodeWithoutQueueing(entries...))
 }
 
-// RedactAndEncode redacts and encodes entries, the part of Submit that does not depend on the order of
-// entries. Goroutines can call Prepare in parallel; each result must then be passed to Queue once.
-func (l *Log) RedactAndEncode(entries ...Entry) *PendingEntries {
+// EncodeWithoutQueueing redacts and encodes entries. The order of entries does not matter here, so
+// goroutines can call EncodeWithoutQueueing in parallel; each result must then be passed to [Log.Queue]
+// once.
+func (l *Log) EncodeWithoutQueueing(entries ...Entry) *PendingEntries {
 	t := &PendingEntries{written: make(chan struct{})}
 	for i := range entries {
 		t.encodedEntries = append(t.encodedEntries, entries[i].encodeRedacted(l.opts.Clock(), l.opts.Redactor))

@@ -387,7 +387,7 @@ func TestRedacts(t *testing.T) {
 				"long":    strings.Repeat("x", 70<<10) + " " + secret,
 			},
 			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, ErrorCode: secret, Effects: []byte(`"` + secret + `"`), JudgedActionTextVariants: []byte(`"` + secret + `"`)}},
-			Fingerprints: Fingerprints{Policy: secret, Rules: secret, Model: secret, Config: secret, Prompt: secret},
+			Fingerprints: PolicyAndModelFingerprints{Policy: secret, Rules: secret, Model: secret, Config: secret, Prompt: secret},
 			Caller:       Caller{ShieldSubcommand: secret, User: secret},
 		}
 		path := filepath.Join(t.TempDir(), "audit.jsonl")

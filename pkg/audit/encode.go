@@ -54,7 +54,7 @@ func (e *Entry) encodeJSON() []byte {
 	}
 	b = appendNonEmptyText(b, `,"channel":`, e.AnswerChannel)
 	b = appendNonEmptyText(b, `,"by":`, e.AnsweredBy)
-	if f := &e.Fingerprints; *f != (Fingerprints{}) {
+	if f := &e.Fingerprints; *f != (PolicyAndModelFingerprints{}) {
 		b = appendObject(b, `,"fingerprints":`, func(b []byte) []byte {
 			b = appendNonEmptyText(b, `,"policy":`, f.Policy)
 			b = appendNonEmptyText(b, `,"rules":`, f.Rules)
@@ -101,7 +101,7 @@ func appendStep(b []byte, s *verdict.Step) []byte {
 	b = appendText(append(b, `,"decision":`...), s.Decision.String())
 	b = appendConfidence(append(b, `,"confidence":`...), s.Confidence)
 	b = appendNonEmptyText(b, `,"rule":`, s.Rule)
-	b = appendJSONMemberIf(b, `,"allows":true`, s.TierWouldAllow)
+	b = appendJSONMemberIf(b, `,"allows":true`, s.AllowedPendingHigherTier)
 	b = appendNonEmptyText(b, `,"reasoning":`, s.Reasoning)
 	b = appendNonEmptyText(b, `,"error":`, s.ErrorCode)
 	return append(appendNumber(b, `,"latency_us":`, s.LatencyMicroseconds), '}')
@@ -181,7 +181,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		for name := range v {
 			names = append(names, name)
 		}
-		sorted.Strings(names)
+		sorted.SortStrings(names)
 		b = append(b, '{')
 		for i, name := range names {
 			if i > 0 {

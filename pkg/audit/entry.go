@@ -23,12 +23,13 @@ const (
 	EntryKindToolResultFindings      = "result"   // findings in the result of a tool
 	EntryKindRefusalAllowed          = "allow"    // a person allowed a refused action once
 	EntryKindEvaluatorModelTest      = "exam"     // the evaluator's model was examined, or its ALLOW no longer counts
-	EntryKindContainment             = "contain"  // an access that a contained program was refused, or why a program ran without containment
+	EntryKindProgramContainment      = "contain"  // an access that a contained program was refused, or why a program ran without containment
 	EntryKindFilesRestored           = "undo"     // a person restored files that an action deleted or overwrote
 )
 
-// An Entry is one line of the log. Writing sets Seq and Prev, and Time and Kind if they are zero. All
-// its strings are redacted and truncated (see MaxEntryStringBytes).
+// An Entry is one line of the log. Writing an entry sets Seq and PreviousLineHash, and also Time
+// and Kind if they are zero. All strings in the entry are redacted and truncated (see
+// [MaxEntryStringBytes]).
 type Entry struct {
 	Seq              uint64    `json:"seq"`  // counted from 1
 	PreviousLineHash string    `json:"prev"` // SHA-256 of the line before, in hex
@@ -54,16 +55,16 @@ type Entry struct {
 	AnswerChannel           string           `json:"channel,omitempty"` // the approval channel by which a person decided
 	AnsweredBy              string           `json:"by,omitempty"`      // the person who decided
 
-	Fingerprints               Fingerprints `json:"fingerprints,omitzero"`
-	VerdictLatencyMicroseconds int64        `json:"latency_us"` // microseconds
-	Caller                     Caller       `json:"caller,omitzero"`
-	Recovery                   *LogRecovery `json:"recovery,omitempty"`
+	Fingerprints               PolicyAndModelFingerprints `json:"fingerprints,omitzero"`
+	VerdictLatencyMicroseconds int64                      `json:"latency_us"` // microseconds
+	Caller                     Caller                     `json:"caller,omitzero"`
+	Recovery                   *LogRecovery               `json:"recovery,omitempty"`
 
 	HasRedactedPayloadAndReasonings bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxEntryStringBytes
 }
 
-// Fingerprints identify the policy, rules, model and settings of a verdict.
-type Fingerprints struct {
+// PolicyAndModelFingerprints identify the policy, rules, model and settings of a verdict.
+type PolicyAndModelFingerprints struct {
 	Policy string `json:"policy,omitempty"`
 	Rules  string `json:"rules,omitempty"`
 	Model  string `json:"model,omitempty"`
@@ -80,7 +81,7 @@ type Caller struct {
 	ParentPID        int    `json:"parent,omitempty"`
 }
 
-// A Recovery describes a fault of the log and its repair.
+// A LogRecovery describes a fault of the log and its repair.
 type LogRecovery struct {
 	Reason            string `json:"reason"`
 	RemovedBytes      int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
@@ -109,7 +110,7 @@ func (e *Entry) encodeRedacted(now time.Time, r *redact.Redactor) []byte {
 	b := c.encodeJSON()
 	if len(b) > maxEntryBytes { // too long: drop payload and trail, and truncate the other texts
 		c.Payload, c.Trail = nil, nil
-		for _, s := range c.untrustedFields() {
+		for _, s := range c.fieldsToRedactAndTruncate() {
 			*s = redact.TruncateBytes(*s, 256)
 		}
 		b = c.encodeJSON()
@@ -127,7 +128,7 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	if c.Kind == "" {
 		c.Kind = EntryKindVerdict
 	}
-	for _, s := range c.untrustedFields() {
+	for _, s := range c.fieldsToRedactAndTruncate() {
 		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.HasRedactedPayloadAndReasonings && len(*s) <= MaxEntryStringBytes {
 			continue
 		}
@@ -163,8 +164,8 @@ func isDigest(s string) bool {
 	return ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// untrustedFields returns the fields that contain untrusted text.
-func (e *Entry) untrustedFields() []*string {
+// fieldsToRedactAndTruncate returns the fields that contain untrusted text.
+func (e *Entry) fieldsToRedactAndTruncate() []*string {
 	return []*string{
 		&e.Kind, &e.ActionID, &e.Session, &e.ActionType, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.AnswerChannel, &e.AnsweredBy,
 		&e.Caller.ShieldSubcommand, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
@@ -197,7 +198,8 @@ func escapeNonprinting(line []byte) []byte {
 	return line
 }
 
-// isNonprinting reports whether a character of n bytes must not be printed.
+// isNonprinting reports whether a character must not be printed; encodedLen is its length in UTF-8
+// bytes.
 func isNonprinting(r rune, encodedLen int) bool {
 	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && encodedLen == 1
 }

@@ -8,6 +8,6 @@ const noFollow = 0
 
 func syncFolder(string) error { return nil }
 
-// othersMayRead reports false: mode bits have no meaning here; the profile folder is private by its
-// access control list.
+// othersMayRead returns false: on systems other than Unix, such as Windows, mode bits do not say
+// who can read a file. The access control list of the user's profile folder keeps other users out.
 func othersMayRead(os.FileInfo) bool { return false }

@@ -35,7 +35,7 @@ func openAll(dir string) (*state.Store, *audit.Log, error) {
 	path := filepath.Join(dir, "audit.jsonl")
 	st, err := state.Open(dir, state.Options{
 		Clock: time.Now, BootIDAndUptime: state.BootIDAndUptime,
-		EvidenceOfEarlierUse: func() (string, error) {
+		EvidenceOfEarlierStateFile: func() (string, error) {
 			has, err := audit.HasEntries(path)
 			if has {
 				return "the audit log shows that a state file existed", err
@@ -226,7 +226,7 @@ var typical = audit.Entry{
 	Reasoning:                  "harmless by analysis: reads inside the workspace",
 	ActionHash:                 "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 	Payload:                    map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context"},
-	Fingerprints:               audit.Fingerprints{Policy: "sha256:9f86d081884c7d65", Rules: "sha256:2feaa0c55ad015a3"},
+	Fingerprints:               audit.PolicyAndModelFingerprints{Policy: "sha256:9f86d081884c7d65", Rules: "sha256:2feaa0c55ad015a3"},
 	VerdictLatencyMicroseconds: 31, Caller: audit.Caller{ShieldSubcommand: "run", User: "me", PID: 4242},
 }
 

@@ -20,8 +20,8 @@ const (
 
 // A QueryError describes an invalid jq program of a query.
 type QueryError struct {
-	Program string
-	Err     error
+	JQProgram string
+	Err       error
 }
 
 func (e *QueryError) Error() string { return fmt.Sprintf("query: %v", e.Err) }

@@ -76,10 +76,13 @@ func CheckLogMatchesStoredHead(logPath string, storedHead Head) error {
 // damagedSuffix separates a log's name from the time at which it was moved aside.
 const damagedSuffix = ".damaged-"
 
-// Repair moves a damaged log aside and starts a new one. The new log's first entry continues from the
-// stored head, and records the fault and the name of the old log. Repair returns the old log's new
-// name; path itself if a recovery entry in the log was enough; "" if the log is not damaged, so that
-// it cannot be used to empty a log.
+// Repair moves a damaged log aside and starts a new one. The new log's first entry continues from
+// the stored head, and records the fault and the name of the old log. Repair returns the old log's
+// new name.
+//
+// If adding a recovery entry to the log is enough, Repair moves nothing and returns path. If the
+// log is not damaged, Repair changes nothing and returns "", so that Repair cannot be used to empty
+// a log.
 func Repair(ctx context.Context, path string, opts Options) (movedLogPath string, err error) {
 	if opts.HeadStore == nil {
 		return "", errors.New("repair audit log: the state file does not know the last entry; run 'shield doctor --repair-state' first")

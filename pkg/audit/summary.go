@@ -26,7 +26,7 @@ type Summary struct {
 	FirstVerdictTime, LastVerdictTime time.Time
 	Total                             VerdictCounts
 	Days                              []NamedCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules                             []NamedCounts // by the rule that decided or first asked, most verdicts other than allowed first; "" if no rule did
+	Rules                             []NamedCounts // by the rule that decided or first asked ("" if no rule did); the rule that stopped most actions first
 	Callers                           []NamedCounts // shield commands and hooks that asked for verdicts
 	Sessions                          []NamedCounts
 	NonVerdictCountByKind             map[string]int  // entries that are not verdicts, by kind
@@ -73,11 +73,11 @@ func (c *VerdictCounts) countEntry(e *Entry) {
 
 // StoppedAction is an action that was not allowed.
 type StoppedAction struct {
-	Time                                 time.Time
-	Decision                             verdict.Decision
-	Rule, Type, Caller                   string
-	Payload, Reasoning                   string
-	Session, Channel, DecidingPersonName string
+	Time                                       time.Time
+	Decision                                   verdict.Decision
+	Rule, Type, Caller                         string
+	Payload, Reasoning                         string
+	Session, AnswerChannel, DecidingPersonName string
 }
 
 // OtherRulesCallersSessionsName is the name for the rules, callers and sessions that are counted together.
@@ -104,7 +104,7 @@ func (t countsByName) sortedCounts(order func(a, b NamedCounts) int) []NamedCoun
 	for name, c := range t {
 		out = append(out, NamedCounts{name, *c})
 	}
-	sorted.By(out, order)
+	sorted.SortStableBy(out, order)
 	return out
 }
 
@@ -168,7 +168,7 @@ func (e *Entry) decidingRule() string {
 func newStoppedAction(e *Entry) StoppedAction {
 	return StoppedAction{
 		Time: e.Time, Decision: e.Decision, Rule: e.decidingRule(), Type: e.actionTypeOrEntryKind(), Caller: e.Caller.ShieldSubcommand,
-		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.AnswerChannel, DecidingPersonName: e.AnsweredBy,
+		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, AnswerChannel: e.AnswerChannel, DecidingPersonName: e.AnsweredBy,
 	}
 }
 

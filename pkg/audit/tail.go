@@ -88,14 +88,15 @@ func writeRotatedFilesTail(w io.Writer, path string, current *os.File, lineCount
 	return nil
 }
 
-// copyRotatedFilesBetween writes the full files between the files last and now.
+// copyRotatedFilesBetween writes the full log files that are newer than previousFile and older than
+// currentFile.
 func copyRotatedFilesBetween(w io.Writer, path string, previousFile, currentFile *os.File) error {
 	full, err := listRotatedFiles(path)
 	if err != nil {
 		return err
 	}
 	older := rotatedFilesBefore(full, previousFile)
-	if len(older) == len(full) { // last is not a full file that was renamed: another program replaced the log file
+	if len(older) == len(full) { // previousFile is not a renamed full file: another program replaced the log
 		return nil
 	}
 	for _, name := range rotatedFilesBefore(full, currentFile)[len(older)+1:] {
@@ -126,7 +127,7 @@ func rotatedFilesBefore(rotatedPaths []string, f *os.File) []string {
 	return rotatedPaths
 }
 
-// openIfReplaced opens the file at path if it is no longer f; otherwise it returns nil.
+// openIfReplaced opens the file at path if it is not previousFile; otherwise it returns nil.
 func openIfReplaced(path string, previousFile *os.File) *os.File {
 	named, err := os.Lstat(path)
 	info, ferr := previousFile.Stat()
@@ -140,8 +141,9 @@ func openIfReplaced(path string, previousFile *os.File) *os.File {
 	return g
 }
 
-// lastLinesOffset returns the offset at which the last n lines of a file begin, reading the file from its
-// end. missing is the number of lines that the file lacks if it has fewer than n.
+// lastLinesOffset returns the offset at which the last n lines of a file begin, reading the file
+// from its end. If the file has fewer than n lines, missingLineCount is the number of lines that
+// are missing.
 func lastLinesOffset(f *os.File, n int) (offset int64, missingLineCount int, err error) {
 	info, err := f.Stat()
 	if err != nil {

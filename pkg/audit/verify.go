@@ -36,7 +36,7 @@ func (b *Damage) String() string {
 	return fmt.Sprintf("line %d: %s: %s", b.Line, b.Kind, b.Explanation)
 }
 
-// A Report is what [Verify] found.
+// A VerificationReport is the result of [Verify] or [VerifyFile].
 type VerificationReport struct {
 	CompleteLineCount      int     `json:"lines"` // complete lines that were read
 	Files                  int     `json:"files"` // number of files of the log
@@ -56,12 +56,13 @@ type VerificationReport struct {
 // OK reports whether the log is intact.
 func (r *VerificationReport) OK() bool { return r.Damage == nil }
 
-// VerifyFile is [Verify] for a log with all its files. A missing log is an error, unless kept has
-// entries: then they count as cut off.
+// VerifyFile is [Verify] for a log with all its files. A missing log is an error, unless storedHead
+// has a sequence number over 0: then all entries count as removed.
 //
-// A damaged log that was moved aside continues in a new file with a recovery entry. The recovery entry
-// is accepted only if gaps contains its sequence number and hash, if kept is the entry before it, or
-// if the file that it names exists and continues from the entry before the gap.
+// A damaged log that was moved aside continues in a new file with a recovery entry. The recovery
+// entry is accepted only if recoveryEntryHashBySeq contains its sequence number and hash, if
+// storedHead is the entry before it, or if the file that it names exists and continues from the
+// entry before the gap.
 func VerifyFile(path string, storedHead *Head, recoveryEntryHashBySeq map[uint64]string) (VerificationReport, error) {
 	s, err := openLogFiles(path)
 	if errors.Is(err, fs.ErrNotExist) && storedHead != nil && storedHead.Seq > 0 {
@@ -199,7 +200,7 @@ func (v *verifier) verifyChain() error {
 		if cur.line == 1 && cur.follows(v.report.Head) && v.isFileMisnamed() {
 			return nil
 		}
-		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.isDamagedLogMoveProven(cur) {
+		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.hasEvidenceOfDamagedLogMove(cur) {
 			// A damaged log that was moved aside continues in a new file.
 			if v.isFileMisnamed() || v.hasMovedLogHashMismatch(cur) {
 				return nil
@@ -237,7 +238,7 @@ func (v *verifier) verifyChain() error {
 	}
 	v.report.LastLineIncomplete = v.currentLineReader != nil && v.currentLineReader.lastIncomplete
 	if v.storedHead == nil {
-		v.report.UnverifiedWithoutStoredHeadNote = v.describeUnverifiable()
+		v.report.UnverifiedWithoutStoredHeadNote = v.describeUnverifiableEntries()
 	}
 	if v.storedHead != nil && v.storedHead.Seq > 0 && !v.foundStoredHead {
 		if v.storedHead.Seq > v.report.Head.Seq {
@@ -249,9 +250,9 @@ func (v *verifier) verifyChain() error {
 	return nil
 }
 
-// isDamagedLogMoveProven reports whether evidence besides the recovery entry itself shows that the entries before it
+// hasEvidenceOfDamagedLogMove reports whether evidence besides the recovery entry itself shows that the entries before it
 // were moved aside.
-func (v *verifier) isDamagedLogMoveProven(cur chainLine) bool {
+func (v *verifier) hasEvidenceOfDamagedLogMove(cur chainLine) bool {
 	switch {
 	case cur.recovery.MovedLogPath == "", cur.recovery.LastIntactSeq != nil && *cur.recovery.LastIntactSeq != v.report.Head.Seq:
 		return false
@@ -300,8 +301,8 @@ func (v *verifier) isFileMisnamed() bool {
 	return true
 }
 
-// describeUnverifiable returns what cannot be verified from the log alone.
-func (v *verifier) describeUnverifiable() string {
+// describeUnverifiableEntries returns what cannot be verified from the log alone.
+func (v *verifier) describeUnverifiableEntries() string {
 	if v.report.Head.Seq == 0 {
 		return "whether there were entries"
 	}
@@ -324,12 +325,12 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	follows := after.follows(head)
 	switch {
 	case cur.isValid && cur.seq > want:
-		return v.classifyHigherSequence(cur, after, want)
+		return v.reportTooHighSequenceNumber(cur, after, want)
 	case follows:
 		v.setDamage(n, want, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case head.Seq > 0 && cur.follows(v.previousHead):
 		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
-	case cur.isValid && cur.seq == want && v.isConfirmedByNextLineOrHead(cur, after):
+	case cur.isValid && cur.seq == want && v.isLineHashConfirmed(cur, after):
 		// The line after the replaced line is intact and contains the hash of the original line.
 		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageChanged, "this line was replaced: the line after it has the hash of another line")
 	case !cur.isValid, cur.seq == want, after.isValid && after.seq == want+1, cur.prev == head.Hash:
@@ -340,26 +341,26 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	return nil
 }
 
-// isConfirmedByNextLineOrHead reports whether cur, whose previous hash does not match the line before, is itself unchanged;
+// isLineHashConfirmed reports whether cur, whose previous hash does not match the line before, is itself unchanged;
 // then the line before was changed.
-func (v *verifier) isConfirmedByNextLineOrHead(cur, nextLine chainLine) bool {
+func (v *verifier) isLineHashConfirmed(line, nextLine chainLine) bool {
 	head := v.report.Head
 	switch {
 	case head.Seq == 0, v.foundStoredHead && v.storedHead.Seq == head.Seq: // the line before is known to be unchanged
 		return false
 	case nextLine.isEndOfLogMarker:
-		return v.storedHead == nil || v.storedHead.Seq != cur.seq || v.storedHead.Hash == cur.hash
+		return v.storedHead == nil || v.storedHead.Seq != line.seq || v.storedHead.Hash == line.hash
 	}
-	return nextLine.follows(Head{cur.seq, cur.hash})
+	return nextLine.follows(Head{line.seq, line.hash})
 }
 
-// classifyHigherSequence determines why an entry has a higher sequence number than its position: moved, inserted,
+// reportTooHighSequenceNumber determines why an entry has a higher sequence number than its position: moved, inserted,
 // changed, or after removed lines. It reads the rest of the log to decide.
-func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) error {
-	line, follows := cur.linePlace, after.follows(v.report.Head)
-	var here, itself, next bool // whether the rest of the log has an entry with the number want, cur.seq or cur.seq+1
-	for l := after; !l.isEndOfLogMarker; {
-		here = here || l.isValid && l.seq == want
+func (v *verifier) reportTooHighSequenceNumber(cur, nextLine chainLine, expectedSeq uint64) error {
+	line, follows := cur.linePlace, nextLine.follows(v.report.Head)
+	var here, itself, next bool // whether the rest of the log has entry want (here), cur.seq (itself) or cur.seq+1 (next)
+	for l := nextLine; !l.isEndOfLogMarker; {
+		here = here || l.isValid && l.seq == expectedSeq
 		itself = itself || l.isValid && l.seq == cur.seq
 		next = next || l.isValid && l.seq == cur.seq+1
 		var err error
@@ -370,17 +371,17 @@ func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) err
 	moved := here && !itself && (next || v.storedHead == nil || v.storedHead.Seq >= cur.seq)
 	switch {
 	case moved:
-		v.setDamage(line, want, DamageReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, want))
+		v.setDamage(line, expectedSeq, DamageReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, expectedSeq))
 	case follows:
-		v.setDamage(line, want, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
+		v.setDamage(line, expectedSeq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case here:
-		v.setDamage(line, want, DamageReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, want))
-	case after.isValid && after.seq == want+1:
-		v.setDamage(line, want, DamageChanged, "the line was changed after it was written")
-	case cur.seq-1 == want:
-		v.setDamage(line, want, DamageRemoved, fmt.Sprintf("entry %d is missing", want))
+		v.setDamage(line, expectedSeq, DamageReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, expectedSeq))
+	case nextLine.isValid && nextLine.seq == expectedSeq+1:
+		v.setDamage(line, expectedSeq, DamageChanged, "the line was changed after it was written")
+	case cur.seq-1 == expectedSeq:
+		v.setDamage(line, expectedSeq, DamageRemoved, fmt.Sprintf("entry %d is missing", expectedSeq))
 	default:
-		v.setDamage(line, want, DamageRemoved, fmt.Sprintf("entries %d to %d are missing", want, cur.seq-1))
+		v.setDamage(line, expectedSeq, DamageRemoved, fmt.Sprintf("entries %d to %d are missing", expectedSeq, cur.seq-1))
 	}
 	return nil
 }

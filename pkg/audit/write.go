@@ -200,8 +200,9 @@ func (l *Log) isLastWrittenLineIntact() bool {
 	return err == nil && hashLine(line) == l.lastHead.Hash
 }
 
-// checkAgainstStoredHead returns an error if the log lost or changed the entry of the stored head. A process killed
-// between writing and advancing the head leaves entries after it; lines are the last lines of the log.
+// checkAgainstStoredHead returns an error if the log lost or changed the entry of the stored head.
+// If a process was killed between writing entries and advancing the head, the log has entries after
+// the stored head. tailLines are the last lines of the log.
 func (l *Log) checkAgainstStoredHead(storedHead Head, tailLines [][]byte) error {
 	switch {
 	case storedHead.Seq == 0: // no entry is recorded

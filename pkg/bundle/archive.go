@@ -110,7 +110,7 @@ func packFiles(files map[string][]byte) ([]byte, error) {
 	first := func(name string) int {
 		return slices.Index([]string{signatureFile, manifestFile}, name)
 	}
-	sorted.By(names, func(a, b string) int { return first(b) - first(a) })
+	sorted.SortStableBy(names, func(a, b string) int { return first(b) - first(a) })
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {

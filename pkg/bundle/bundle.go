@@ -151,8 +151,8 @@ func checkPortableFileName(name string) error {
 	return nil
 }
 
-// CheckExpiry returns an error if the bundle cannot be used at a time. expired reports that it has expired; it
-// can be used for the time grace after that.
+// CheckExpiry reports whether the bundle has expired at the time now. An expired bundle can be used
+// for the duration grace after its expiry; after that, CheckExpiry returns an error.
 func (b *Bundle) CheckExpiry(now time.Time, grace time.Duration) (expired bool, err error) {
 	if now.Before(b.Expires) {
 		return false, nil

@@ -44,7 +44,8 @@ func (k *StoredBundle) Read() ([]byte, error) {
 	return data, owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits)
 }
 
-// Load returns the stored bundle, if it can be used at a time.
+// Load returns the stored bundle. It returns an error if the bundle is missing or invalid, or if it
+// expired longer than the grace period before now.
 func (k *StoredBundle) Load(now time.Time) (*Bundle, error) {
 	fail := func(err error) (*Bundle, error) {
 		return nil, fmt.Errorf("policy bundle %s: %w", RedactSourceURL(k.SourcePathOrURL), err)

@@ -31,7 +31,7 @@ func TestEveryAlternative(t *testing.T) {
 			t.Parallel()
 			match, pass := exampleCases(t, r.MatchingExamples), exampleCases(t, r.NonMatchingExamples)
 			for _, m := range mutants(r) {
-				eng := newEngine([]Rule{m.rule}, exampleHome, []string{exampleRoot})
+				eng := newEngine([]Rule{m.rule}, exampleHome, []string{exampleWorkspaceRoot})
 				s := newRunBuffers(eng)
 				hits := func(c *analysis.ActionCase) bool {
 					eng.run(s, c, scopeAllRules)

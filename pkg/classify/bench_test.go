@@ -43,7 +43,7 @@ func BenchmarkHeuristic(b *testing.B) {
 		c.TextVariants()
 		cases = append(cases, c)
 	}
-	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
+	eng := newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
 	s := newRunBuffers(eng)
 	for _, c := range cases {
 		eng.run(s, c, scopeAllRules)
@@ -71,7 +71,7 @@ func BenchmarkJudge(b *testing.B) {
 func BenchmarkNewEngine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
+		newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
 	}
 }
 
@@ -90,7 +90,7 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 	text := words.String()
-	text = strings.Repeat(text, 1+maxLineBytes/len(text))[:maxLineBytes-100]
+	text = strings.Repeat(text, 1+maxAllCommandLinesBytes/len(text))[:maxAllCommandLinesBytes-100]
 	c := &analysis.ActionCase{
 		Action:  &action.Action{Type: "execute_command", Payload: map[string]any{"command": text}},
 		Effects: []effect.Effect{{Kind: effect.Execute, Program: "x", Args: []string{text}}},

@@ -27,7 +27,8 @@ import (
 
 const classifierErrorCode = "classifier"
 
-// A Scorer is a model. Goroutines share it.
+// An InjectionScorer is a model that judges whether a text contains an injection. Goroutines share
+// it.
 type InjectionScorer interface {
 	// Score judges a text of the form "type: payload", with the payload as canonical JSON. An error never
 	// counts as "safe": [ErrTooLong] makes the action ESCALATE, any other error is a failure of the
@@ -38,9 +39,9 @@ type InjectionScorer interface {
 // ErrTooLong means that a text is longer than the model reads.
 var ErrTooLong = errors.New("the text is too long for the classifier model; split the action into smaller steps")
 
-// A Score is a model's answer.
+// An InjectionScore is a model's answer.
 type InjectionScore struct {
-	HasInjectionLabel bool    // the label: INJECTION or SAFE
+	HasInjectionLabel bool    // true: the label is INJECTION; false: the label is SAFE
 	LabelConfidence   float64 // confidence of the model in the label, 0.0–1.0
 }
 
@@ -51,7 +52,7 @@ type Options struct {
 	BlockThreshold               float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
 	BlockThresholdByActionType   map[string]float64 // overrides BlockThreshold, by type of action
 	SafeThresholdByActionType    map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	SafeThresholdByDoubtCause    map[string]float64 // by [analysis.Doubt.DangerName]: least confidence at which the model's SAFE removes the doubt; it removes no others; nil: the values of policies/dangers.yaml
+	SafeThresholdByDangerName    map[string]float64 // by [analysis.Doubt.DangerName]: least confidence at which the model's SAFE removes a doubt; SAFE removes no doubt whose name is absent; a nil map means the values of policies/dangers.yaml
 	OrdinaryEffectsOverrideModel bool               // the model has no influence if every effect is known and ordinary and no rule matches
 	ModelSkippedActionTypes      []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home                         string             // the canonical home folder; "~" in rules means it and the usual home folders
@@ -79,9 +80,9 @@ func New(opts Options) *Classifier {
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *ruleEngine { return newEngine(ruleTable[:], opts.Home, opts.WorkspaceRoots) })}
 }
 
-// Warm builds the tables for the first action, which takes about a millisecond.
-func (k *Classifier) Warm() {
-	stack.Grow()
+// PrebuildRuleTables builds the tables for the first action, which takes about a millisecond.
+func (k *Classifier) PrebuildRuleTables() {
+	stack.GrowToReservedBytes()
 	k.engine()
 }
 
@@ -100,7 +101,7 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.ActionCase) (verdict
 			}
 		}
 		if w.needsHigherTier || k.opts.Model == nil || w.hasOnlyHarmlessEffects || w.modelSkipsType || w.noRuleMatched() {
-			k.recordEvidence(c, &w, nil)
+			k.recordTier1Evidence(c, &w, nil)
 			return w.verdict(c, nil), nil
 		}
 	}
@@ -157,9 +158,9 @@ func (k *Classifier) runRulesAndModelInParallel(ctx context.Context, c *analysis
 		m = k.askModelAgainWithoutFreeTextArgs(ctx, c, w, m)
 	}
 	if r, _ := w.selectDecidingResult(&m); r.decision() == verdict.Allow && k.opts.OrdinaryEffectsOverrideModel {
-		m = k.judgeExecutedFileContents(ctx, c, m)
+		m = k.judgeExecutedFilesByRulesAndModel(ctx, c, m)
 	}
-	k.recordEvidence(c, w, &m)
+	k.recordTier1Evidence(c, w, &m)
 	return w.verdict(c, &m)
 }
 
@@ -192,10 +193,10 @@ func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *an
 	return firstAnswer
 }
 
-// judgeExecutedFileContents judges the code in the files that an action runs, by the rules and the
+// judgeExecutedFilesByRulesAndModel judges the code in the files that an action runs, by the rules and the
 // model, as if the action wrote these files. It returns earlierModelAnswer unless a rule matches or
 // the model suspects one of the files.
-func (k *Classifier) judgeExecutedFileContents(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer classifierResult) classifierResult {
+func (k *Classifier) judgeExecutedFilesByRulesAndModel(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer classifierResult) classifierResult {
 	if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 		return r
 	}
@@ -212,7 +213,7 @@ func (k *Classifier) judgeExecutedFileContents(ctx context.Context, c *analysis.
 		switch {
 		case said.err != nil:
 			return said
-		case !said.isModelLabelSafe && !said.tooLong:
+		case !said.isModelLabelSafe && !said.isTextTooLongForModel:
 			said.RequiredAuthority = verdict.AuthorityEvaluator
 			said.Reasoning = "model: the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said
@@ -241,10 +242,10 @@ func newFileWriteAction(f effect.WrittenFileText) *action.Action {
 
 // estimateModelAnswerBounds returns the lowest, the most likely and the most severe answer that the model could give. ok is
 // false if the model has to be run.
-func (k *Classifier) estimateModelAnswerBounds(ctx context.Context, actionType, text string) (answerBounds [3]classifierResult, ok bool) {
+func (k *Classifier) estimateModelAnswerBounds(ctx context.Context, actionType, modelInputText string) (lowestLikelySeverest [3]classifierResult, ok bool) {
 	m, isEstimator := k.opts.Model.(InjectionScoreEstimator)
 	if !isEstimator {
-		return answerBounds, false
+		return lowestLikelySeverest, false
 	}
 	var r classifierResult
 	stop := k.startTimer(&r)
@@ -253,14 +254,14 @@ func (k *Classifier) estimateModelAnswerBounds(ctx context.Context, actionType, 
 			ok = false // the error is reported when the model is asked
 		}
 	}()
-	e, ok := m.Estimate(ctx, text)
+	e, ok := m.Estimate(ctx, modelInputText)
 	stop()
 	for i, s := range [...]InjectionScore{e.Low, e.Likely, e.High} {
 		ok = ok && s.LabelConfidence >= 0 && s.LabelConfidence <= 1
-		answerBounds[i] = s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
-		answerBounds[i].latency = r.latency
+		lowestLikelySeverest[i] = s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
+		lowestLikelySeverest[i].latency = r.latency
 	}
-	return answerBounds, ok
+	return lowestLikelySeverest, ok
 }
 
 // verdict returns the verdict of Tier 1 with its trail.
@@ -305,7 +306,7 @@ func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r classifie
 		return failureResult("heuristic", err, false)
 	}
 	found := s.findings(eng)
-	r = classifierResult{matchedRuleFindings: found, Finding: found[verdict.DecidingIndex(found...)]}
+	r = classifierResult{matchedRuleFindings: found, Finding: found[verdict.DecidingFindingIndex(found...)]}
 	return r
 }
 
@@ -316,7 +317,7 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 	var list []verdict.Finding
 	for _, h := range s.hits {
 		rule := &eng.rules[h.rule]
-		list = append(list, verdict.Finding{RequiredAuthority: h.requiredApprovalAuthority(rule), JudgeName: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationText == ""})
+		list = append(list, verdict.Finding{RequiredAuthority: h.requiredApprovalAuthority(rule), JudgeName: "heuristic", Confidence: rule.Severity.RuleMatchConfidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationDescription == ""})
 	}
 	if s.budgetExceeded {
 		return append(list, verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "heuristic", Confidence: errorConfidence,
@@ -349,8 +350,8 @@ func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.
 // they would show how to evade them.
 func reasoning(r *Rule, h ruleHit) string {
 	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
-	if h.matchLocationText != "" {
-		text += "; in " + redact.TruncateAndReplaceControlChars(h.matchLocationText, 80)
+	if h.matchLocationDescription != "" {
+		text += "; in " + redact.TruncateAndReplaceControlChars(h.matchLocationDescription, 80)
 	}
 	if r.Advice != "" {
 		text += "; instead: " + r.Advice
@@ -368,7 +369,7 @@ func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r c
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return classifierResult{tooLong: true, Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "model", Confidence: errorConfidence,
+		return classifierResult{isTextTooLongForModel: true, Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "model", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the model; split the action into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.LabelConfidence) || s.LabelConfidence < 0 || s.LabelConfidence > 1) {

@@ -11,11 +11,11 @@ import (
 // if neither ran.
 type classifierResult struct {
 	verdict.Finding
-	matchedRuleFindings []verdict.Finding // from the rules: all that matched, in the order of their IDs
-	isModelLabelSafe    bool              // the model's label is SAFE, at whatever confidence
-	tooLong             bool              // the text was too long for the model
-	err                 error
-	latency             time.Duration
+	matchedRuleFindings   []verdict.Finding // from the rules: all that matched, in the order of their IDs
+	isModelLabelSafe      bool              // the model's label is SAFE, at whatever confidence
+	isTextTooLongForModel bool              // the text was too long for the model
+	err                   error
+	latency               time.Duration
 }
 
 // decision returns the decision of Tier 1 on this result alone.

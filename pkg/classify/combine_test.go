@@ -88,7 +88,7 @@ func TestCombine(t *testing.T) {
 func TestConfidence(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[Severity]float64{Critical: 0.95, High: 0.85, Medium: 0.70, Low: 0.50} {
-		if got := s.Confidence(); got != want {
+		if got := s.RuleMatchConfidence(); got != want {
 			t.Errorf("%s: confidence %v, want %v", s, got, want)
 		}
 	}
@@ -233,7 +233,7 @@ func TestReasoningShowsNoPattern(t *testing.T) {
 	t.Parallel()
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		text := reasoning(r, ruleHit{rule: i, matchLocationText: "git\x1b[31m\u202e"})
+		text := reasoning(r, ruleHit{rule: i, matchLocationDescription: "git\x1b[31m\u202e"})
 		if !strings.HasPrefix(text, "heuristic ["+r.Name+", "+string(r.Severity)+"]: ") || strings.HasSuffix(text, "; instead: "+r.Advice) != (r.Advice != "") {
 			t.Errorf("%s: reasoning %q", r.ID, text)
 		}

@@ -18,9 +18,9 @@ type decisionInputs struct {
 	hasOnlyHarmlessEffects       bool                      // every effect is known, and none changes anything
 	isAllowedByPolicyRule        bool                      // a rule of the policy allows the case
 	knownEffectsAllowReason      string                    // why the case is ordinary; "" if it is not
-	ordinaryEffectsOverrideModel bool                      // decided by its effects: the model has no influence
+	ordinaryEffectsOverrideModel bool                      // the effects alone decide, and the model has no influence
 	modelCannotBlock             bool                      // the case is ordinary, and the model alone cannot block it
-	worstDoubt                   analysis.Doubt
+	worstDoubt                   analysis.EffectSafetyDoubt
 
 	rulesOff, failOpen bool
 	missingModelNote   string // note about a missing model
@@ -35,7 +35,7 @@ func (w *decisionInputs) selectDecidingResult(modelAnswer *classifierResult) (de
 	for i := range candidates {
 		list[i] = candidates[i].Finding
 	}
-	deciding = candidates[verdict.DecidingIndex(list...)]
+	deciding = candidates[verdict.DecidingFindingIndex(list...)]
 	if len(list) == 2 && deciding.JudgeName == list[0].JudgeName && deciding.RequiredAuthority == list[1].RequiredAuthority && deciding.RequiredAuthority == verdict.AuthorityNotNeeded {
 		deciding.Reasoning += "; " + list[1].Reasoning // "no rule matched" is no reason by itself
 	}
@@ -45,9 +45,10 @@ func (w *decisionInputs) selectDecidingResult(modelAnswer *classifierResult) (de
 	return deciding, candidates
 }
 
-// candidateResults returns the findings that Tier 1 weighs. If a higher tier must decide, these are only findings
-// that block. Otherwise they are the rules' finding with the model's answer or, if the model was not asked
-// and no rule matched, the finding of the effects.
+// candidateResults returns the findings that Tier 1 weighs. If a higher tier must decide, these are
+// only findings that block, or the finding that a higher tier must decide. Otherwise they are the
+// rules' finding and the model's answer. If the model was not asked and no rule matched, the only
+// finding is the one derived from the effects.
 func (w *decisionInputs) candidateResults(modelAnswer *classifierResult) []classifierResult {
 	switch {
 	case w.needsHigherTier && w.rulesResult.RequiredAuthority < verdict.AuthorityNeverAllowed && w.rulesResult.err == nil:
@@ -63,7 +64,7 @@ func (w *decisionInputs) candidateResults(modelAnswer *classifierResult) []class
 	return []classifierResult{w.rulesResult}
 }
 
-// higherTierResult returns the finding that a higher tier must decide.
+// higherTierResult returns a finding which says that a higher tier must decide.
 func (w *decisionInputs) higherTierResult() classifierResult {
 	out := w.rulesResult
 	out.Finding = verdict.Finding{RequiredAuthority: w.minAuthorityRequiredToDecide, JudgeName: out.JudgeName, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.higherTierReason}
@@ -79,7 +80,7 @@ func (w *decisionInputs) effectsBasedResult() classifierResult {
 	known := w.worstDoubt.Reason == "" || w.worstDoubt.IsEffectUnusual
 	switch {
 	case w.hasOnlyHarmlessEffects:
-		out.Confidence, out.Reasoning = harmlessConfidence, harmlessReason
+		out.Confidence, out.Reasoning = harmlessConfidence, harmlessEffectsAllowReason
 		return out
 	case w.isAllowedByPolicyRule:
 		out.Confidence, out.Reasoning = knownEffectsAllowConfidence, policyRuleAllowReason
@@ -92,7 +93,7 @@ func (w *decisionInputs) effectsBasedResult() classifierResult {
 	case known && !w.modelSkipsType && w.knownEffectsAllowReason != "":
 		out.Confidence, out.Reasoning = knownEffectsAllowConfidence, w.knownEffectsAllowReason
 	default:
-		out.RequiredAuthority, out.ReasoningCannotLeakActionText = max(verdict.AuthorityEvaluator, w.worstDoubt.MinAuthority), known && w.modelSkipsType
+		out.RequiredAuthority, out.ReasoningCannotLeakActionText = max(verdict.AuthorityEvaluator, w.worstDoubt.MinApprovingAuthority), known && w.modelSkipsType
 		out.Reasoning = cmp.Or(w.worstDoubt.Reason, "no rule matched, and nothing shows that this is ordinary work")
 		if out.ReasoningCannotLeakActionText {
 			out.Reasoning = "the classifier model does not judge this type of action; ask the user"
@@ -122,8 +123,8 @@ func (w *decisionInputs) scopeOfRulesToRun() ruleScope {
 func (w *decisionInputs) restrictModelAnswerByDoubt(answer classifierResult) classifierResult {
 	switch {
 	case answer.err != nil:
-	case answer.RequiredAuthority == verdict.AuthorityNotNeeded && !w.isAllowedByPolicyRule && (w.worstDoubt.NeedsMoreThanModel() || answer.Confidence < w.worstDoubt.MinModelConfidence):
-		answer.RequiredAuthority, answer.Reasoning = max(verdict.AuthorityEvaluator, w.worstDoubt.MinAuthority), w.worstDoubt.Reason
+	case answer.RequiredAuthority == verdict.AuthorityNotNeeded && !w.isAllowedByPolicyRule && (w.worstDoubt.NeedsAuthorityAboveClassifier() || answer.Confidence < w.worstDoubt.MinModelSafeConfidence):
+		answer.RequiredAuthority, answer.Reasoning = max(verdict.AuthorityEvaluator, w.worstDoubt.MinApprovingAuthority), w.worstDoubt.Reason
 	case answer.isModelLabelSafe && w.noRuleMatched() && w.isAllowedByPolicyRule:
 		answer.RequiredAuthority, answer.Confidence, answer.Reasoning = verdict.AuthorityNotNeeded, knownEffectsAllowConfidence, policyRuleAllowReason
 	case answer.RequiredAuthority == verdict.AuthorityNeverAllowed && w.noRuleMatched() && w.modelCannotBlock:

@@ -23,15 +23,15 @@ type ruleEngine struct {
 	requiredClausesByRule  [][]compiledClause // by rule
 	forbiddenClausesByRule [][]compiledClause // by rule
 
-	firstClauseNodeByProgram  map[string]uint16        // by program name: 1 + the index in programClauseNodes of the program's first clause
-	programClauseNodes        []programClauseListNode  // linked lists of the clauses of each program
-	programPrefixClauses      []programPrefixClause    // clauses that name programs by prefix
-	clauseIndexesByEffectKind map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
-	clauseIndexesByHarm       map[effect.Harm][]uint16 // clauses with harms
-	argLiterals               *prefilter.LiteralSet    // literals of the clauses' args
-	argsOnlyClauseBits        []uint64                 // clauses of execute effects that are selected only by their args
-	textLiterals              *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
-	patternsWithoutLiterals   []int                    // patterns without literals
+	firstClauseNodeByProgram      map[string]uint16        // by program name: 1 + the index in programClauseNodes of the program's first clause
+	programClauseNodes            []programClauseListNode  // linked lists of the clauses of each program
+	programPrefixClauses          []programPrefixClause    // clauses that name programs by prefix
+	clauseIndexesByEffectKind     map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
+	clauseIndexesByHarm           map[effect.Harm][]uint16 // clauses with harms
+	argLiterals                   *prefilter.LiteralSet    // literals of the clauses' args
+	bitsetOfClausesSelectedByArgs []uint64                 // clauses of execute effects that are selected only by their args
+	textLiterals                  *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
+	patternsWithoutLiterals       []int                    // patterns without literals
 
 	runBuffersPool sync.Pool // of *scratch
 }
@@ -261,10 +261,10 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	}
 	eng.argLiterals, _ = prefilter.TryNewLiteralSet(lineLits) // cannot fail: a test checks every literal
 	eng.textLiterals, _ = prefilter.TryNewLiteralSet(append(textLits, further...))
-	eng.argsOnlyClauseBits = make([]uint64, eng.argLiterals.ExpressionBitsetWords())
+	eng.bitsetOfClausesSelectedByArgs = make([]uint64, eng.argLiterals.ExpressionBitsetWords())
 	for i := range eng.clauses {
 		if c := eng.clauses[i].clause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
-			eng.argsOnlyClauseBits[i/64] |= 1 << (i % 64)
+			eng.bitsetOfClausesSelectedByArgs[i/64] |= 1 << (i % 64)
 		}
 	}
 	eng.runBuffersPool.New = func() any { return newRunBuffers(eng) }
@@ -309,7 +309,7 @@ func (eng *ruleEngine) addClause(rule int, c *clause) {
 			eng.programClauseNodes = append(eng.programClauseNodes, programClauseListNode{id, eng.firstClauseNodeByProgram[p]})
 			eng.firstClauseNodeByProgram[p] = uint16(len(eng.programClauseNodes))
 		}
-	case len(c.args.lits) > 0: // selected by its literals, see argsOnlyClauseBits
+	case len(c.args.lits) > 0: // selected by its literals, see bitsetOfClausesSelectedByArgs
 	case len(c.kinds) == 0:
 		eng.clauseIndexesByEffectKind[effect.Execute] = append(eng.clauseIndexesByEffectKind[effect.Execute], id)
 	default:
@@ -330,8 +330,8 @@ func normalizeProgramName(program string) string {
 	return program
 }
 
-// yieldCandidateClauses calls yield for each clause that could hold for an execute effect.
-// Clauses with literals are included only if one of them is in found.
+// yieldCandidateClauses calls yield for each clause that could hold for an execute effect. It skips
+// a clause with literals if none of the clause's literals is in foundArgLiterals.
 func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals []uint64, yield func(*compiledClause)) {
 	key := normalizeProgramName(e.Program)
 	for _, h := range e.Harms {
@@ -352,7 +352,7 @@ func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals 
 			try(eng.programPrefixClauses[i].clauseIndex)
 		}
 	}
-	for w, mask := range eng.argsOnlyClauseBits {
+	for w, mask := range eng.bitsetOfClausesSelectedByArgs {
 		for set := mask & foundArgLiterals[w]; set != 0; set &= set - 1 {
 			yield(&eng.clauses[64*w+bits.TrailingZeros64(set)])
 		}
@@ -379,7 +379,7 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.mustBeNonRecursive && e.Recursive || b.mustBeUnrestorable && (e.IsRestorableWithoutBackup || e.IsBackedUpByShield || e.Cause == effect.CauseInContainer) {
 		return false
 	}
-	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return underHost(e.Host, h) }) {
+	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return isDomainOrSubdomain(e.Host, h) }) {
 		return false
 	}
 	if b.args.expr != "" && !s.match(&b.args, args) || b.excludedArgsRegexp.expr != "" && s.match(&b.excludedArgsRegexp, args) {
@@ -407,8 +407,8 @@ func listsProgram(list []string, program string) bool {
 	return false
 }
 
-// underHost reports whether host is domain or a host below it.
-func underHost(host, domain string) bool {
+// isDomainOrSubdomain reports whether host is domain or a host below it.
+func isDomainOrSubdomain(host, domain string) bool {
 	rest, ok := strings.CutSuffix(host, domain)
 	return ok && (rest == "" || rest[len(rest)-1] == '.')
 }

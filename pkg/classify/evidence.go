@@ -8,37 +8,37 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-const ordinaryReason = "ordinary: every effect is known, and none needs approval"
+const noApprovalNeededAllowReason = "ordinary: every effect is known, and none needs approval"
 
 // ordinaryEffectsAllowReason returns the reason why an ordinary case is allowed.
 func ordinaryEffectsAllowReason(c *analysis.ActionCase) string {
-	if c.Class() != "" {
+	if c.UserDeclaredToolClass() != "" {
 		return toolClassAllowReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseInContainer }) {
 		return "ordinary: every effect is known, and changes outside the workspace stay in the container"
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.IsRestorableWithoutBackup }) {
-		return ordinaryReason + "; every deleted file is in the last commit, or does not exist"
+		return noApprovalNeededAllowReason + "; every deleted file is in the last commit, or does not exist"
 	}
-	return ordinaryReason
+	return noApprovalNeededAllowReason
 }
 
 const toolClassAllowReason = "ordinary: this call does only what the tool is approved for"
 
-const harmlessReason = "harmless: every effect is known, and none changes anything"
+const harmlessEffectsAllowReason = "harmless: every effect is known, and none changes anything"
 
 const policyRuleAllowReason = "no rule matched, and a rule of the policy allows this"
 
 // policyAllows reports whether a rule of the policy allows a case that Tier 1 must still judge.
 func policyAllows(c *analysis.ActionCase) bool {
-	return slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return s.Tier == 0 && s.TierWouldAllow })
+	return slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return s.Tier == 0 && s.AllowedPendingHigherTier })
 }
 
-// recordEvidence records, for people, the reasons for and against a case and the model's answer; m is nil if
-// the model was not asked.
-func (k *Classifier) recordEvidence(c *analysis.ActionCase, w *decisionInputs, modelAnswer *classifierResult) {
-	e := c.Tier1Evidence
+// recordTier1Evidence records the reasons for and against a case and the model's answer, to be shown to
+// people. modelAnswer is nil if the model was not asked.
+func (k *Classifier) recordTier1Evidence(c *analysis.ActionCase, w *decisionInputs, modelAnswer *classifierResult) {
+	e := c.EvidenceFromTier1
 	if e == nil {
 		return
 	}
@@ -46,11 +46,11 @@ func (k *Classifier) recordEvidence(c *analysis.ActionCase, w *decisionInputs, m
 	e.AddFindings(w.rulesResult.matchedRuleFindings...)
 	switch {
 	case w.hasOnlyHarmlessEffects:
-		e.AllowReason = harmlessReason
+		e.AllowReason = harmlessEffectsAllowReason
 	case w.isAllowedByPolicyRule:
 		e.AllowReason = policyRuleAllowReason
 	case w.knownEffectsAllowReason != "":
-		e.AllowReason = ordinaryReason
+		e.AllowReason = noApprovalNeededAllowReason
 	}
 	if c.Action != nil {
 		e.MinSafeConfidence = k.opts.SafeThresholdByActionType[c.Action.Type]
@@ -63,7 +63,7 @@ func (k *Classifier) recordEvidence(c *analysis.ActionCase, w *decisionInputs, m
 // gatherInputs returns the inputs of Tier 1's decision, without the findings of the rules.
 func (k *Classifier) gatherInputs(c *analysis.ActionCase) decisionInputs {
 	w := decisionInputs{
-		needsHigherTier: c.MinTier >= 2, minAuthorityRequiredToDecide: verdict.AuthorityOfTier(max(2, c.MinTier)), hasOnlyHarmlessEffects: c.HasOnlyHarmlessEffects(), isAllowedByPolicyRule: policyAllows(c), worstDoubt: c.WorstDoubt(k.opts.SafeThresholdByDoubtCause),
+		needsHigherTier: c.MinTier >= 2, minAuthorityRequiredToDecide: verdict.AuthorityOfTier(max(2, c.MinTier)), hasOnlyHarmlessEffects: c.HasOnlyHarmlessEffects(), isAllowedByPolicyRule: policyAllows(c), worstDoubt: c.WorstDoubt(k.opts.SafeThresholdByDangerName),
 		rulesOff: k.opts.RunsOnlyAlwaysBlockRules, failOpen: k.opts.FailOpen, missingModelNote: k.opts.MissingModelNote,
 		modelSkipsType: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.ModelSkippedActionTypes, c.Action.Type),
 	}
@@ -73,7 +73,7 @@ func (k *Classifier) gatherInputs(c *analysis.ActionCase) decisionInputs {
 	}
 	if w.needsHigherTier {
 		at := slices.IndexFunc(c.EarlierTierSteps, func(s verdict.Step) bool {
-			return s.Tier == 0 && s.Decision == verdict.Escalate && !s.TierWouldAllow && s.Rule != ""
+			return s.Tier == 0 && s.Decision == verdict.Escalate && !s.AllowedPendingHigherTier && s.Rule != ""
 		})
 		if at >= 0 {
 			w.policyEscalationStep = &c.EarlierTierSteps[at]

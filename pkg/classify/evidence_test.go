@@ -20,7 +20,7 @@ import (
 // by its word alone.
 func TestNoModelClears(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,21 +43,21 @@ func TestNoModelClears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := an.Case(a).WorstDoubt(nil)
-			without, err := alone.Judge(t.Context(), an.Case(a))
+			d := an.AnalyzeAction(a).WorstDoubt(nil)
+			without, err := alone.Judge(t.Context(), an.AnalyzeAction(a))
 			if err != nil {
 				t.Fatal(err)
 			}
-			with, err := sure.Judge(t.Context(), an.Case(a))
+			with, err := sure.Judge(t.Context(), an.AnalyzeAction(a))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.NeedsMoreThanModel() {
+			if d.NeedsAuthorityAboveClassifier() {
 				final++
 			}
 			switch {
 			case with.Decision != verdict.Allow:
-			case d.NeedsMoreThanModel():
+			case d.NeedsAuthorityAboveClassifier():
 				t.Errorf("%.200s: allowed though %s", raw, d.Reason)
 			case without.Rule != "":
 				t.Errorf("%.200s: allowed though the rule %s matches", raw, without.Rule)
@@ -76,7 +76,7 @@ func TestNoModelClears(t *testing.T) {
 // not traced records nothing.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,25 +85,25 @@ func TestEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: 0.8}}, SafeThresholdByActionType: map[string]float64{"execute_command": 0.6}})
-	c := an.Case(a)
-	if _, err := k.Judge(t.Context(), c); err != nil || c.Tier1Evidence != nil {
-		t.Errorf("evidence %v, error %v", c.Tier1Evidence, err)
+	c := an.AnalyzeAction(a)
+	if _, err := k.Judge(t.Context(), c); err != nil || c.EvidenceFromTier1 != nil {
+		t.Errorf("evidence %v, error %v", c.EvidenceFromTier1, err)
 	}
-	c = an.Case(a)
-	c.Tier1Evidence = &analysis.AllowEvidence{}
+	c = an.AnalyzeAction(a)
+	c.EvidenceFromTier1 = &analysis.AllowEvidence{}
 	v, err := k.Judge(t.Context(), c)
 	if err != nil || v.Decision != verdict.Escalate {
 		t.Errorf("decision %s, error %v", v.Decision, err)
 	}
-	got := c.Tier1Evidence
+	got := c.EvidenceFromTier1
 	if got.AllowReason != "" || got.MinSafeConfidence != 0.6 || got.MinTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
 		t.Errorf("got %+v", got)
 	}
 	var causes []string
 	for _, d := range got.Doubts {
 		causes = append(causes, d.DangerName)
-		if d.NeedsMoreThanModel() != (d.DangerName == "send_data") {
-			t.Errorf("%s: final is %v", d.DangerName, d.NeedsMoreThanModel())
+		if d.NeedsAuthorityAboveClassifier() != (d.DangerName == "send_data") {
+			t.Errorf("%s: final is %v", d.DangerName, d.NeedsAuthorityAboveClassifier())
 		}
 	}
 	if !slices.Equal(causes, []string{"variable", "contact", "remote", "send_data"}) {
@@ -115,7 +115,7 @@ func TestEvidence(t *testing.T) {
 // the model is of SAFE.
 func TestOrdinaryIsTheReason(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +124,8 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, confidence := range []float64{0.51, 0.8, 1} {
-		v, err := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: confidence}}}).Judge(t.Context(), an.Case(a))
-		if err != nil || v.Decision != verdict.Allow || v.Confidence != knownEffectsAllowConfidence || v.Reasoning != ordinaryReason {
+		v, err := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: confidence}}}).Judge(t.Context(), an.AnalyzeAction(a))
+		if err != nil || v.Decision != verdict.Allow || v.Confidence != knownEffectsAllowConfidence || v.Reasoning != noApprovalNeededAllowReason {
 			t.Errorf("SAFE %v: %s %v %q, error %v", confidence, v.Decision, v.Confidence, v.Reasoning, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 // with its own settings, and one where more is done.
 func TestOwnSettings(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestOwnSettings(t *testing.T) {
 		}
 		for _, confidence := range [...]float64{0.6, 0.95} {
 			k := New(Options{OrdinaryEffectsOverrideModel: true, Model: scorer{score: InjectionScore{HasInjectionLabel: true, LabelConfidence: confidence}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
-			v, err := k.Judge(t.Context(), an.Case(a))
+			v, err := k.Judge(t.Context(), an.AnalyzeAction(a))
 			if err != nil || (v.Decision == verdict.Allow) != (want == verdict.Allow) {
 				t.Errorf("%s, suspicion %.2f: %s (%s), want %s; error %v", text, confidence, v.Decision, v.Reasoning, want, err)
 			}
@@ -170,7 +170,7 @@ func TestOwnSettings(t *testing.T) {
 // certain and local, however sure it is, and that it has where one is not.
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestFacts(t *testing.T) {
 		{"write_file", "path", "/home/dev/notes.md", false},
 		{"memory_write", "path", "x", false},
 	} {
-		c := an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}})
+		c := an.AnalyzeAction(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}})
 		for facts, want := range map[bool]bool{true: test.allowed, false: false} {
 			opts.OrdinaryEffectsOverrideModel = facts
 			v, err := New(opts).Judge(t.Context(), c)

@@ -29,18 +29,18 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matc
 	for _, h := range s.hits {
 		matchedRuleIDs = append(matchedRuleIDs, eng.rules[h.rule].ID)
 	}
-	before := c.Tier1Evidence
-	c.Tier1Evidence = &analysis.AllowEvidence{}
-	c.WorstDoubt(k.opts.SafeThresholdByDoubtCause)
-	if c.Tier1Evidence.HasMaxDoubts() {
+	before := c.EvidenceFromTier1
+	c.EvidenceFromTier1 = &analysis.AllowEvidence{}
+	c.WorstDoubt(k.opts.SafeThresholdByDangerName)
+	if c.EvidenceFromTier1.HasMaxDoubts() {
 		matchedRuleIDs = append(matchedRuleIDs, "more unknown effects than shield lists")
 	}
-	for _, d := range c.Tier1Evidence.Doubts {
+	for _, d := range c.EvidenceFromTier1.Doubts {
 		doubtCauses = append(doubtCauses, d.DangerName)
 	}
-	c.Tier1Evidence = before
-	sorted.Strings(matchedRuleIDs)
-	sorted.Strings(doubtCauses)
+	c.EvidenceFromTier1 = before
+	sorted.SortStrings(matchedRuleIDs)
+	sorted.SortStrings(doubtCauses)
 	matchedRuleIDs, doubtCauses = slices.Compact(matchedRuleIDs), slices.Compact(doubtCauses)
 	if k.opts.Model == nil || slices.Contains(k.opts.ModelSkippedActionTypes, c.Action.Type) || c.HasOnlyHarmlessEffects() {
 		return matchedRuleIDs, doubtCauses, false, nil

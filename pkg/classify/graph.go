@@ -21,8 +21,8 @@ const (
 	elemInt64 = 7
 )
 
-// A graph holds the inputs and outputs of a model.onnx, read before the runtime loads it. Reading also checks
-// that the file refers to no other file.
+// An onnxGraph holds the inputs and outputs of a model.onnx file, which are read before ONNX
+// Runtime loads the file. Reading also checks that the file refers to no other file.
 type onnxGraph struct {
 	inputs, outputs []tensorInfo
 }

@@ -40,9 +40,9 @@ func (sc ruleScope) covers(o Outcome) bool {
 
 // A ruleHit is a rule that matched.
 type ruleHit struct {
-	rule              int
-	matchLocationText string // for people: the program, or the field and view of the matching text; "" for other effects
-	isUncertainMatch  bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
+	rule                     int
+	matchLocationDescription string // for people: the program, or the field and view of the matching text; "" for other effects
+	isUncertainMatch         bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
 }
 
 // requiredApprovalAuthority returns who may allow an action that a rule matches.
@@ -55,8 +55,8 @@ func (h ruleHit) requiredApprovalAuthority(r *Rule) verdict.ApprovalAuthority {
 
 // A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
 type runBuffers struct {
-	commandLineText     []byte // text of all commands in lines
-	lines               []commandLine
+	commandLineText     []byte // text of all commands; each entry of the field lines is a part of it
+	lines               []commandLineSpanInRunBuffer
 	foundArgLiterals    []uint64 // literals of clauses that occur
 	foundTextLiterals   []uint64 // literals of patterns that occur
 	hits                []ruleHit
@@ -128,7 +128,7 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) 
 }
 
 // runLine tries the clauses and patterns that could match one command.
-func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleScope, l *commandLine) {
+func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleScope, l *commandLineSpanInRunBuffer) {
 	e := &c.Effects[l.effectIndex]
 	args := s.commandLineText[l.argsStart:l.end]
 	clear(s.foundArgLiterals)
@@ -149,7 +149,7 @@ func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleSco
 	}
 }
 
-// runTexts matches the patterns with the views of the case.
+// runTexts matches the rules' text patterns with the text variants of the case.
 func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
 	live := commandTextUse(c)
 	for _, v := range c.TextVariants() {
@@ -159,7 +159,7 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleSc
 			eng.scanField(s, c, sc, v)
 		}
 	}
-	if c.Action == nil || c.Action.Type == "execute_command" { // the views of a command contain every field
+	if c.Action == nil || c.Action.Type == "execute_command" { // TextVariants already contains every field of a command
 		return
 	}
 	for i := range eng.rules {
@@ -168,7 +168,7 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleSc
 			continue
 		}
 		for _, v := range c.FieldTextVariants(r.fields...) {
-			if v.Field != "command" { // the views contain the command
+			if v.Field != "command" { // TextVariants already contained the command
 				eng.scanField(s, c, sc, v)
 			}
 		}
@@ -242,7 +242,7 @@ func (r *Rule) appliesTo(c *analysis.ActionCase) bool {
 	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
 }
 
-// appliesToTextVariant reports whether the patterns of a rule apply to a view.
+// appliesToTextVariant reports whether the patterns of a rule apply to a text variant.
 func (r *Rule) appliesToTextVariant(c *analysis.ActionCase, v analysis.PayloadTextVariant) bool {
 	if !r.appliesTo(c) {
 		return false

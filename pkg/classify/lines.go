@@ -4,19 +4,19 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A commandLine is one command in the form that rules match: the program and its arguments, in
-// buf[start:end] of [runBuffers].
-type commandLine struct {
+// A commandLineSpanInRunBuffer is one command in the form that rules match: the program and its arguments, in
+// commandLineText[start:end] of [runBuffers].
+type commandLineSpanInRunBuffer struct {
 	effectIndex int // index into the effects of the case
 	start, end  int
 	argsStart   int // where the arguments start
 }
 
-// maxMatchedCommandLines and maxLineBytes limit how much of a command's effects is matched. A case that exceeds them is
+// maxMatchedCommandLines and maxAllCommandLinesBytes limit how much of a command's effects is matched. A case that exceeds them is
 // reported as unexamined.
 const (
-	maxMatchedCommandLines = 1024
-	maxLineBytes           = 64 << 10
+	maxMatchedCommandLines  = 1024
+	maxAllCommandLinesBytes = 64 << 10
 )
 
 // appendArgs appends arguments separated by spaces. Arguments that are empty or contain spaces, quotes or
@@ -58,10 +58,10 @@ func (s *runBuffers) appendCommandLinesWithinLimits(effects []effect.Effect) boo
 		for _, arg := range e.Args {
 			size += len(arg) + 3
 		}
-		if len(s.lines) == maxMatchedCommandLines || len(s.commandLineText)+size > maxLineBytes {
+		if len(s.lines) == maxMatchedCommandLines || len(s.commandLineText)+size > maxAllCommandLinesBytes {
 			return false
 		}
-		l := commandLine{effectIndex: i, start: len(s.commandLineText)}
+		l := commandLineSpanInRunBuffer{effectIndex: i, start: len(s.commandLineText)}
 		s.commandLineText = append(s.commandLineText, e.Program...)
 		l.argsStart = len(s.commandLineText)
 		s.commandLineText = appendArgs(s.commandLineText, e.Args)

@@ -34,10 +34,10 @@ func TestLiveText(t *testing.T) {
 		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Certainty: effect.Unknown, Reason: "eval"}}, verdict.Escalate},
 		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemoteSystem}}, verdict.Escalate},
 	}
-	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", WorkspaceRoots: []string{"/work/app"}}}
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", WorkspaceRoots: []string{"/work/app"}}}
 	k := New(Options{})
 	for _, tt := range tests {
-		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "true '" + words + "'"}})
+		c := an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "true '" + words + "'"}})
 		c.Effects = tt.effects
 		v, err := k.Judge(t.Context(), c)
 		if err != nil {

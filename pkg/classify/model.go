@@ -26,7 +26,7 @@ import (
 // ErrNoRuntime means that this build cannot run models in-process.
 var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime")
 
-// A Card is a model's shield.json: what shield needs to know in addition to
+// A ModelCard is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
 type ModelCard struct {
 	Name                       string             `json:"name,omitzero"`
@@ -34,7 +34,7 @@ type ModelCard struct {
 	BlockThreshold             float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
 	BlockThresholdByActionType map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
 	SafeThresholdByActionType  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	SafeThresholdByDoubtCause  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.DangerName]: least confidence at which SAFE removes the doubt
+	SafeThresholdByDangerName  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.DangerName]: least confidence at which SAFE removes the doubt
 	SkippedActionTypes         []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
 	MaxWindowTokens            int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
 	MaliciousLabel             string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
@@ -76,10 +76,10 @@ type Model struct {
 	ScoresOnlyOneTextPerProcess bool   // the process scores only one text: load faster, score slower; set before the first call
 
 	files               fs.FS
-	isShieldModel       bool                    // shield's own model, whose tokenizer shield implements itself
-	preprocessedFolder  preprocessedModelFolder // preprocessed parts of shield's own model; nil: all files are parsed
-	graphFile           string                  // name of the file with the graph; "" if the model is preprocessed
-	maliciousLabelIndex int                     // index of the label for malicious text in the model's output
+	isShieldModel       bool                     // shield's own model, whose tokenizer shield implements itself
+	packedParts         packedModelPartsProvider // preprocessed parts of shield's own model; nil: all files are parsed
+	graphFile           string                   // name of the file with the graph; "" if the model is preprocessed
+	maliciousLabelIndex int                      // index of the label for malicious text in the model's output
 	labelCount          int
 	windowTokenCount    int // tokens of a window, including special tokens
 	vocabSize           int
@@ -116,9 +116,9 @@ func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error
 		return nil, err
 	}
 	if m.isShieldModel {
-		m.preprocessedFolder, _ = files.(preprocessedModelFolder)
+		m.packedParts, _ = files.(packedModelPartsProvider)
 	}
-	if m.preprocessedFolder == nil {
+	if m.packedParts == nil {
 		if err := m.findGraph(); err != nil {
 			return nil, err
 		}
@@ -155,8 +155,8 @@ func (m *Model) readCard() error {
 	if err := json.Unmarshal(data, &m.Card, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("model: shield.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDoubtCause))
-	for cause := range m.Card.SafeThresholdByDoubtCause {
+	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDangerName))
+	for cause := range m.Card.SafeThresholdByDangerName {
 		if !analysis.CanModelAllowDanger(cause) {
 			return fmt.Errorf("model: shield.json: no model may allow an unknown effect of the kind %.40q; remove that key from doubts", cause)
 		}
@@ -273,9 +273,9 @@ func (m *Model) loadTokenizerAndGraph() (*loadedModel, error) {
 	return &l, nil
 }
 
-// preprocessedModelFolder is implemented by a model folder that contains its large parts in preprocessed
+// packedModelPartsProvider is implemented by a model folder that contains its large parts in preprocessed
 // form: the tokenizer, the graph, and the weights of the linear model.
-type preprocessedModelFolder interface {
+type packedModelPartsProvider interface {
 	PackedTokenizer() string
 	PackedGraph() ([]byte, error)
 	NGramWeightTable() string
@@ -290,9 +290,9 @@ const (
 	ortFormatGraph                    // optimised, in ONNX Runtime's own format
 )
 
-func (m *Model) openTokenizerUnchecked() (*tokenizer.Tokenizer, error) {
-	if m.preprocessedFolder != nil {
-		return tokenizer.OpenPacked(m.preprocessedFolder.PackedTokenizer())
+func (m *Model) openTokenizerWithoutVocabCheck() (*tokenizer.Tokenizer, error) {
+	if m.packedParts != nil {
+		return tokenizer.OpenPacked(m.packedParts.PackedTokenizer())
 	}
 	data, err := readFile(m.files, "tokenizer.json", maxModelJSONFileBytes)
 	if err != nil {
@@ -310,7 +310,7 @@ func (m *Model) openTokenizerUnchecked() (*tokenizer.Tokenizer, error) {
 }
 
 func (m *Model) openVocabCheckedTokenizer() (*tokenizer.Tokenizer, error) {
-	t, err := m.openTokenizerUnchecked()
+	t, err := m.openTokenizerWithoutVocabCheck()
 	if err != nil {
 		return nil, err
 	}
@@ -325,8 +325,8 @@ func (m *Model) readGraph() (modelGraphRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.preprocessedFolder != nil {
-		data, err := m.preprocessedFolder.PackedGraph()
+	if m.packedParts != nil {
+		data, err := m.packedParts.PackedGraph()
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
@@ -347,7 +347,7 @@ func (m *Model) readGraph() (modelGraphRunner, error) {
 	return newSession(path, data, g, f, m.ScoresOnlyOneTextPerProcess)
 }
 
-// shieldModelGraph is the result of readGraph for shield's own model.
+// shieldModelGraph is the result of [parseONNXGraph] for shield's own model.
 var shieldModelGraph = onnxGraph{
 	inputs:  []tensorInfo{{"input_ids", elemInt64}},
 	outputs: []tensorInfo{{"logits", elemFloat}},
@@ -415,8 +415,9 @@ func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Injecti
 	return s, nil
 }
 
-// splitWindows splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
-// window. whole is false if the text has more tokens than are read.
+// splitWindows splits the tokens of a text into overlapping windows; overhead is the number of
+// special tokens of a window. coversAllTokens is false if the text has more tokens than the windows
+// can contain.
 func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, coversAllTokens bool) {
 	room := m.windowTokenCount - overhead
 	for len(windows) < m.maxWindowCount() {
@@ -445,7 +446,7 @@ func (m *Model) scoreForProbability(injectionProbability float64) InjectionScore
 func ModelFilesDigest(files fs.FS) (string, error) {
 	h := sha256.New()
 	names := append([]string{"config.json", "tokenizer.json", "shield.json"}, modelFiles[:]...)
-	sorted.Strings(names)
+	sorted.SortStrings(names)
 	for _, name := range names {
 		f, err := files.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ func (w wary) Score(_ context.Context, text string) (InjectionScore, error) {
 // TestProse judges commands with a model that suspects words about attacks: in a
 // message they are data, and everywhere else they count.
 func TestProse(t *testing.T) {
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestProse(t *testing.T) {
 		"bash -c 'rm -rf build'":                           verdict.Block,
 		"git commit -m 'rm -rf ~/x' && rm -rf ~":           verdict.Block,
 	} {
-		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}))
+		v, err := k.Judge(t.Context(), an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}))
 		if err != nil || v.Decision != want {
 			t.Errorf("%s: %v (%s), expected %v; error %v", command, v.Decision, v.Reasoning, want, err)
 		}

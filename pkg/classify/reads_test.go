@@ -17,7 +17,7 @@ import (
 // more needs a literal, or a beginning, that few texts have.
 func TestExpressionReads(t *testing.T) {
 	const mostOfAll, mostOfOne = 30_000, 5_000 // bytes
-	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
+	eng := newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
 	reads := map[string]int{}
 	s := newRunBuffers(eng)
 	for _, c := range sampleCases(t) {
@@ -62,14 +62,14 @@ func sampleCases(t *testing.T) (cases []*analysis.ActionCase) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, WorkspaceRoots: []string{exampleRoot}}}
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: exampleWorkspaceRoot, Home: exampleHome, WorkspaceRoots: []string{exampleWorkspaceRoot}}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		a, err := action.Parse(lines.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
-		cases = append(cases, an.Case(a))
+		cases = append(cases, an.AnalyzeAction(a))
 	}
 	if len(cases) < 1000 || lines.Err() != nil {
 		t.Fatalf("%d actions, %v", len(cases), lines.Err())

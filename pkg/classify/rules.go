@@ -37,8 +37,8 @@ const (
 	Low      Severity = "low"
 )
 
-// Confidence returns the confidence of a match, 0.0–1.0.
-func (s Severity) Confidence() float64 {
+// RuleMatchConfidence returns the confidence of a match, 0.0–1.0.
+func (s Severity) RuleMatchConfidence() float64 {
 	switch s {
 	case Critical:
 		return 0.95
@@ -95,7 +95,7 @@ type clause struct {
 	excludedArgs       pattern // must not match the arguments
 	paths              []string
 	notPaths           []string
-	hosts              []string             // the host or one of its parent domains
+	hosts              []string             // the effect's host is one of these or a subdomain of one
 	causes             []effect.EffectCause // the effect has one of these causes
 	harms              []effect.Harm        // the effect has one of these causes
 	recursive          bool
@@ -116,7 +116,7 @@ func Rules() []Rule { return slices.Clone(ruleTable[:]) }
 // BuiltInRulesFingerprint identifies the built-in rules: "sha256:" and hex.
 func BuiltInRulesFingerprint() string { return rulesFingerprint }
 
-// An Example is one example of a rule and its result.
+// A RuleExampleResult is one example of a rule, and whether the rule matched it.
 type RuleExampleResult struct {
 	RuleID              string `json:"rule"`
 	CommandOrActionJSON string `json:"action"`
@@ -130,10 +130,10 @@ func (e RuleExampleResult) MatchedAsExpected() bool {
 	return e.Err == nil && e.RuleMatched == e.WantMatch
 }
 
-// RunRuleExamples judges the examples of all rules, or of one if id is not empty, as
+// RunRuleExamples judges the examples of all rules, or of one rule if ruleIDOrName is not empty, as
 // actions of an agent that works in /work/app. No example is executed.
 func RunRuleExamples(ctx context.Context, shell analysis.ShellCommandAnalyzer, ruleIDOrName string) ([]RuleExampleResult, error) {
-	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
+	eng := newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
 	var out []RuleExampleResult
 	for i := range ruleTable {
 		r := &ruleTable[i]
@@ -171,8 +171,8 @@ func (eng *ruleEngine) runExample(shell analysis.ShellCommandAnalyzer, ruleIndex
 
 // The folders of the agent in examples.
 const (
-	exampleHome = "/home/me"
-	exampleRoot = "/work/app"
+	exampleHome          = "/home/me"
+	exampleWorkspaceRoot = "/work/app"
 )
 
 // exampleCase returns the case of an example: an action in JSON, or the text
@@ -185,8 +185,8 @@ func exampleCase(shell analysis.ShellCommandAnalyzer, text string) (*analysis.Ac
 			return nil, fmt.Errorf("example %q: %w", text, err)
 		}
 	}
-	an := analysis.Analyzer{Shell: shell, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, WorkspaceRoots: []string{exampleRoot}}}
-	return an.Case(a), nil
+	an := analysis.Analyzer{ShellAnalyzer: shell, DefaultExecutionContext: effect.PathContext{CWD: exampleWorkspaceRoot, Home: exampleHome, WorkspaceRoots: []string{exampleWorkspaceRoot}}}
+	return an.AnalyzeAction(a), nil
 }
 
 // IsRuleID reports whether there is a rule with an ID.

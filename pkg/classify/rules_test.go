@@ -101,7 +101,7 @@ func TestTables(t *testing.T) {
 	if _, ok := prefilter.TryNewLiteralSet(lits); !ok {
 		t.Error("the prefilter refuses a literal")
 	}
-	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleRoot}).patternsWithoutLiterals); n > 8 {
+	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot}).patternsWithoutLiterals); n > 8 {
 		t.Errorf("%d patterns have no literal and are tried on every text; find them one", n)
 	}
 }

@@ -28,12 +28,11 @@ const (
 	maxSidecarAnswerBytes = 64 << 10 // bytes
 )
 
-// A Sidecar is a model in another process, asked over HTTP. Goroutines may
-// share it.
+// A SidecarClient asks a classifier model in another process over HTTP. Goroutines may share it.
 //
 // Shield sends GET /health once, before the first text, and then POST /classify with {"text":"type:
-// payload"}. The answer must be exactly {"label":"INJECTION","confidence":0.97} or the same with SAFE.
-// Anything else is an error, so that a broken service cannot make an action look safe.
+// payload"}. The answer must be exactly {"label":"INJECTION","confidence":0.97} or the same with
+// SAFE. Anything else is an error, so that a broken service cannot make an action look safe.
 type SidecarClient struct {
 	client  *http.Client
 	baseURL *url.URL
@@ -65,7 +64,7 @@ func NewSidecar(addr string, opts SidecarOptions) (*SidecarClient, error) {
 	}
 	socket, local := strings.CutPrefix(addr, "unix:")
 	if local || strings.HasPrefix(addr, "/") {
-		socket, err := socketPath(socket)
+		socket, err := validateAndCleanSocketPath(socket)
 		if err != nil {
 			return nil, fmt.Errorf("classifier.addr: %w", err)
 		}
@@ -109,8 +108,8 @@ func sidecarURL(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// socketPath returns the absolute path of a socket in the forms /PATH and ///PATH.
-func socketPath(p string) (string, error) {
+// validateAndCleanSocketPath returns the absolute path of a socket in the forms /PATH and ///PATH.
+func validateAndCleanSocketPath(p string) (string, error) {
 	if rest, ok := strings.CutPrefix(p, "//"); ok {
 		p = rest // unix:///PATH
 	}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkListenerUID returns an error unless the listener runs as user uid or as root. Root listens for services that
-// are started on demand.
+// checkListenerUID returns an error unless the listener runs as the user allowedUID or as root.
+// Root listens for services that are started on demand.
 func checkListenerUID(conn *net.UnixConn, allowedUID int) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

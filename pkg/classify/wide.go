@@ -12,8 +12,9 @@ import (
 )
 
 // A LinearModelCard describes a linear model over hashed n-grams of tokens (Weinberger et al.,
-// Feature Hashing, 2009), made by training/wide.py. It estimates the log odds of an injection that
-// the full model would return: if its own are w, they are Slope·w + Offset, plus or minus Margin.
+// Feature Hashing, 2009), made by training/wide.py. From the linear model's log odds of an
+// injection, w, it estimates those of the full model: LogOddsSlope·w + LogOddsOffset, plus or minus
+// LogOddsErrorMargin.
 type LinearModelCard struct {
 	WeightsInitializerName string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
 	WeightScale            float64 `json:"scale"`  // log odds per unit of a weight; over 0
@@ -30,15 +31,16 @@ const (
 	ngramHashMultiplier  = 100003
 )
 
-// An Estimator is a Scorer that can bound its own answer at a hundredth of the cost.
+// An InjectionScoreEstimator is an [InjectionScorer] that can also compute bounds of its answer, at
+// a hundredth of the cost of the answer.
 type InjectionScoreEstimator interface {
 	InjectionScorer
 	// Estimate returns bounds of Score's answer. ok is false if there are none and Score must be called.
 	Estimate(ctx context.Context, text string) (e InjectionScoreBounds, ok bool)
 }
 
-// An Estimate bounds a model's answer: between Low and High, most likely Likely, in the order from SAFE to
-// INJECTION.
+// InjectionScoreBounds are bounds of a model's answer: it is between Low and High, and most likely
+// Likely. SAFE is lower than INJECTION.
 type InjectionScoreBounds struct{ Low, Likely, High InjectionScore }
 
 func (w *LinearModelCard) checkNumbers() error {
@@ -59,8 +61,8 @@ func (m *Model) readLinearWeights() ([]byte, error) {
 	if m.Card.LinearModel == nil {
 		return nil, nil
 	}
-	if m.preprocessedFolder != nil {
-		return bytesOf(m.preprocessedFolder.NGramWeightTable()), nil
+	if m.packedParts != nil {
+		return bytesOf(m.packedParts.NGramWeightTable()), nil
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
@@ -94,7 +96,7 @@ func (m *Model) Estimate(ctx context.Context, text string) (e InjectionScoreBoun
 	worst := math.Inf(-1)
 	windows, whole := m.splitWindows(ids, tokens.SpecialTokenCount())
 	for _, window := range windows {
-		worst = max(worst, w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)))
+		worst = max(worst, w.estimatedFullModelLogOdds(table, tokens.AddSpecialTokens(nil, window)))
 	}
 	if !whole {
 		return InjectionScoreBounds{}, false
@@ -118,9 +120,9 @@ func (m *Model) rankWindowsBySuspicion(tokens *tokenizer.Tokenizer, windows [][]
 	order := make([]ranked, len(windows))
 	w := m.Card.LinearModel
 	for i, window := range windows {
-		order[i] = ranked{window, logistic(w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)) + w.LogOddsErrorMargin)}
+		order[i] = ranked{window, logistic(w.estimatedFullModelLogOdds(table, tokens.AddSpecialTokens(nil, window)) + w.LogOddsErrorMargin)}
 	}
-	sorted.By(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
+	sorted.SortStableBy(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
 	maxProbabilities = make([]float64, len(windows))
 	for i := range order {
 		windows[i], maxProbabilities[i] = order[i].window, order[i].most
@@ -131,8 +133,8 @@ func (m *Model) rankWindowsBySuspicion(tokens *tokenizer.Tokenizer, windows [][]
 // logistic converts log odds to a probability.
 func logistic(logOdds float64) float64 { return 1 / (1 + math.Exp(-logOdds)) }
 
-// estimatedLogOdds returns the estimated log odds of the full model for a window; the error is at most the margin.
-func (w *LinearModelCard) estimatedLogOdds(table []byte, window []int64) float64 {
+// estimatedFullModelLogOdds returns the estimated log odds of the full model for a window; the error is at most the margin.
+func (w *LinearModelCard) estimatedFullModelLogOdds(table []byte, window []int64) float64 {
 	return w.LogOddsSlope*w.linearModelInjectionLogOdds(table, window) + w.LogOddsOffset
 }
 

@@ -12,7 +12,7 @@ func TestWrittenByCommands(t *testing.T) {
 	t.Parallel()
 	const hostile = "r = requests.get(u, verify=False)\n"
 	here := func(start, text string) string { return start + " <<'EOF'\n" + text + "EOF\n" }
-	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
+	eng := newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
 	for command, want := range map[string]bool{
 		here("cat > src/a.py", hostile):                                                                      true,
 		here("tee -a src/a.py > /dev/null", hostile):                                                         true,

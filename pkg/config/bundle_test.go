@@ -37,9 +37,9 @@ func TestBundleSettings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got := l.Bundle
-		match, _ := filepath.Match(tt.source, "*/"+filepath.Base(got.Source))
-		if got.Source != tt.source && !(match && filepath.IsAbs(got.Source)) || strings.Join(got.Keys, " ") != tt.keys || got.ExpiryGracePeriod.String() != tt.grace {
+		got := l.PolicyBundle
+		match, _ := filepath.Match(tt.source, "*/"+filepath.Base(got.URLOrPath))
+		if got.URLOrPath != tt.source && !(match && filepath.IsAbs(got.URLOrPath)) || strings.Join(got.MinisignPublicKeys, " ") != tt.keys || got.ExpiryGracePeriod.String() != tt.grace {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -65,8 +65,8 @@ func TestBundleSettingsAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
-		if l.Bundle.Source != "" && len(l.Bundle.Keys) > 0 && !strings.Contains(text, "grace") {
-			t.Errorf("%q: %+v is left", text, l.Bundle)
+		if l.PolicyBundle.URLOrPath != "" && len(l.PolicyBundle.MinisignPublicKeys) > 0 && !strings.Contains(text, "grace") {
+			t.Errorf("%q: %+v is left", text, l.PolicyBundle)
 		}
 	}
 }

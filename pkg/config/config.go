@@ -23,7 +23,7 @@ import (
 // Settings are all settings of shield. [Default] returns the strict values.
 type Settings struct {
 	PolicyNameOrPath              string                 `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
-	Bundle                        Bundle                 `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
+	PolicyBundle                  PolicyBundle           `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
 	PolicyLayers                  PolicyLayers           `yaml:"layers" json:"layers"`
 	WorkspaceRoots                []string               `yaml:"roots" json:"roots"`
 	Classifier                    Classifier             `yaml:"classifier" json:"classifier"`
@@ -46,20 +46,20 @@ type Settings struct {
 	MCP                           MCP                    `yaml:"mcp" json:"mcp"`
 	Serve                         Serve                  `yaml:"serve" json:"serve"`
 	Telemetry                     Telemetry              `yaml:"telemetry" json:"telemetry"`
-	SharedStoreURL                string                 `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
+	CrossMachineStateStoreURL     string                 `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
 	StoreEncryptionKeyFile        string                 `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
 	StorePassEnv                  string                 `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
 	StorePassFile                 string                 `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
 	StoreCAFile                   string                 `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
-	MaxInputRecordBytes           int                    `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
+	MaxActionRecordBytes          int                    `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
 }
 
-// Bundle names a signed policy, which replaces the policy file or preset of the settings. An empty
+// PolicyBundle names a signed policy, which replaces the policy file or preset of the settings. An empty
 // Source means that there is none.
-type Bundle struct {
-	Source            string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
-	Keys              []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle
-	ExpiryGracePeriod Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
+type PolicyBundle struct {
+	URLOrPath          string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
+	MinisignPublicKeys []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle
+	ExpiryGracePeriod  Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
 }
 
 // PolicyLayers name policy files below the main policy. They can only make the policy stricter. Each may
@@ -80,8 +80,8 @@ type Classifier struct {
 	ONNXRuntimeLibraryPath string                       `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
 }
 
-// SettingsIfModelUsed returns the settings, or the zero value if no model is used.
-func (c Classifier) SettingsIfModelUsed() Classifier {
+// SettingsOrZeroIfNoModel returns the settings, or the zero value if no model is used.
+func (c Classifier) SettingsOrZeroIfNoModel() Classifier {
 	if !c.Enabled || c.ModelNameOrDir == "none" {
 		return Classifier{}
 	}
@@ -116,20 +116,20 @@ type Price struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels             Channels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
-	UnattendedDenyOrWait string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
-	Timeout              Duration `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
-	MaxQuestionsPerHour  int      `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
-	CommandChannelArgv   []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
-	Web                  Web      `yaml:"web" json:"web"`
-	Telegram             Telegram `yaml:"telegram" json:"telegram"`
-	Slack                Chat     `yaml:"slack" json:"slack"`
-	Discord              Chat     `yaml:"discord" json:"discord"`
-	NotificationURLsFile string   `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
+	Channels             Channels        `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
+	UnattendedDenyOrWait string          `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
+	Timeout              Duration        `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
+	MaxQuestionsPerHour  int             `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
+	CommandChannelArgv   []string        `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
+	Web                  WebApprovalPage `yaml:"web" json:"web"`
+	Telegram             Telegram        `yaml:"telegram" json:"telegram"`
+	Slack                Chat            `yaml:"slack" json:"slack"`
+	Discord              Chat            `yaml:"discord" json:"discord"`
+	NotificationURLsFile string          `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
 }
 
-// Web settings are those of the approval channel "web".
-type Web struct {
+// WebApprovalPage settings are those of the approval channel "web".
+type WebApprovalPage struct {
 	Listen string `yaml:"listen" json:"listen"` // a loopback address; "" means 127.0.0.1:0
 }
 
@@ -199,12 +199,13 @@ type Undo struct {
 	MaxTotalBackupBytes int64    `yaml:"max_bytes" json:"max_bytes"` // most bytes of all copies; at most a twentieth of the disk
 }
 
-// Session settings limit the memory of a session.
+// Session settings limit how much shield remembers about a session, and how many denials stop a
+// session.
 type Session struct {
-	Enabled                 bool     `yaml:"enabled" json:"enabled"`
-	IdleSessionRetention    Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
-	MaxFilesWithKnownOrigin int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
-	MaxDenialsBeforeStop    int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
+	Enabled                     bool     `yaml:"enabled" json:"enabled"`
+	IdleSessionRetention        Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
+	MaxTaintLabelledFiles       int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
+	MaxDenialsBeforeSessionStop int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
 }
 
 // MCP settings are those of the gateway in front of MCP servers.
@@ -228,7 +229,7 @@ type MCPServer struct {
 
 // ServerContainment lists what a contained server can reach besides the workspace.
 type ServerContainment struct {
-	ReadablePaths   []string `yaml:"read" json:"read,omitempty"`       // files and folders that it can read, even with credentials
+	ReadablePaths   []string `yaml:"read" json:"read,omitempty"`       // files and folders that the server can read, even if they contain credentials
 	WritablePaths   []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
 	NetworkAccess   string   `yaml:"network" json:"network,omitempty"` // network access: open or none; "" is open
 	MustBeContained bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
@@ -268,11 +269,11 @@ const MaxHookTimeout = 590 * time.Second
 func Default() Settings {
 	return Settings{
 		PolicyNameOrPath:              "auto",
-		Bundle:                        Bundle{ExpiryGracePeriod: Duration(72 * time.Hour)},
+		PolicyBundle:                  PolicyBundle{ExpiryGracePeriod: Duration(72 * time.Hour)},
 		Classifier:                    Classifier{Enabled: true, ModelNameOrDir: "default", BlockThreshold: 0.85, SkippedActionTypes: ActionTypeListOrModelDefault{UsesModelOwnList: true}},
 		HeuristicRules:                HeuristicRules{Enabled: true},
 		Evaluator:                     Evaluator{Timeout: Duration(30 * time.Second)},
-		Approval:                      Approval{Channels: Channels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
+		Approval:                      Approval{Channels: Channels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: WebApprovalPage{Listen: "127.0.0.1:0"}},
 		FailClosed:                    true,
 		MaxEvaluatorCallsPerMinute:    60,
 		MaxEvaluationsPerDay:          100,
@@ -282,11 +283,11 @@ func Default() Settings {
 		SanitizeToolResults:           ToolResultSanitization{Enabled: Auto, ActionOnFindings: "flag"},
 		Hook:                          Hook{AnswerToHostOnAllow: "delegate", AnswerPermissionPromptsOnOff: "off", Timeout: Duration(50 * time.Second)},
 		TrustedTargets:                TrustedTargets{GitRemotes: []string{"origin"}},
-		Session:                       Session{Enabled: true, IdleSessionRetention: Duration(24 * time.Hour), MaxFilesWithKnownOrigin: 10_000, MaxDenialsBeforeStop: 10},
+		Session:                       Session{Enabled: true, IdleSessionRetention: Duration(24 * time.Hour), MaxTaintLabelledFiles: 10_000, MaxDenialsBeforeSessionStop: 10},
 		ContainerEffectsTrustMode:     "auto",
 		Undo:                          Undo{Enabled: true, BackupRetention: Duration(7 * 24 * time.Hour), MaxTotalBackupBytes: 5 << 30},
 		MCP:                           MCP{SamplingDenyOrAllow: "deny"},
-		MaxInputRecordBytes:           1 << 20,
+		MaxActionRecordBytes:          1 << 20,
 	}
 }
 
@@ -314,12 +315,12 @@ func (s *Settings) findFaults() []settingFault {
 		checkRange("daily_budget", s.MaxEvaluationsPerDay, 1, 1_000_000_000),
 		checkRange("approval.max_per_hour", s.Approval.MaxQuestionsPerHour, 1, 10_000),
 		checkRange("audit.max_bytes", s.Audit.MaxFileBytes, 1<<16, 1<<30),
-		checkRange("session.max_files", s.Session.MaxFilesWithKnownOrigin, 1, 100_000),
-		checkRange("session.max_denials", s.Session.MaxDenialsBeforeStop, 1, 1000),
+		checkRange("session.max_files", s.Session.MaxTaintLabelledFiles, 1, 100_000),
+		checkRange("session.max_denials", s.Session.MaxDenialsBeforeSessionStop, 1, 1000),
 		checkRange("undo.max_bytes", s.Undo.MaxTotalBackupBytes, 1<<20, 1<<44),
 		checkDurationBetween("undo.keep", s.Undo.BackupRetention, Duration(24*time.Hour), 90*day),
 		checkDurationBetween("session.keep", s.Session.IdleSessionRetention, Duration(time.Minute), 30*day),
-		checkRange("max_bytes", s.MaxInputRecordBytes, 1<<10, 1<<30),
+		checkRange("max_bytes", s.MaxActionRecordBytes, 1<<10, 1<<30),
 		checkDurationAtMost("verdict_ttl", s.VerdictTTL, day),
 		checkDurationAtMost("evaluator.timeout", s.Evaluator.Timeout, day),
 		checkDurationAtMost("approval.timeout", s.Approval.Timeout, day),
@@ -336,9 +337,9 @@ func (s *Settings) findFaults() []settingFault {
 			out = append(out, *f)
 		}
 	}
-	out = append(out, s.Bundle.findFaults()...)
+	out = append(out, s.PolicyBundle.findFaults()...)
 	if s.Telemetry.OTLPEndpointURL != "" {
-		if err := telemetry.CheckURL(s.Telemetry.OTLPEndpointURL); err != nil {
+		if err := telemetry.CheckCollectorURL(s.Telemetry.OTLPEndpointURL); err != nil {
 			out = append(out, settingFault{"telemetry.otlp", err.Error()})
 		}
 	}
@@ -353,7 +354,7 @@ func (s *Settings) findFaults() []settingFault {
 	if _, err := s.Approval.UnattendedWaitDuration(); err != nil {
 		out = append(out, settingFault{"approval.unattended", err.Error()})
 	}
-	if s.SharedStoreURL != "" && s.StoreEncryptionKeyFile == "" {
+	if s.CrossMachineStateStoreURL != "" && s.StoreEncryptionKeyFile == "" {
 		out = append(out, settingFault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
 	}
 	if s.StorePassEnv != "" && s.StorePassFile != "" {
@@ -361,7 +362,7 @@ func (s *Settings) findFaults() []settingFault {
 	}
 	if v := s.Serve; v.Listen != "" {
 		if _, _, err := net.SplitHostPort(v.Listen); err != nil {
-			out = append(out, settingFault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT; write both", yamlfile.Quote(v.Listen))})
+			out = append(out, settingFault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT; write both", yamlfile.QuoteForMessage(v.Listen))})
 		}
 		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
 			out = append(out, settingFault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file; set them"})
@@ -370,17 +371,17 @@ func (s *Settings) findFaults() []settingFault {
 	return out
 }
 
-func (b *Bundle) findFaults() (out []settingFault) {
-	_, err := bundle.ParseKeys(b.Keys)
+func (b *PolicyBundle) findFaults() (out []settingFault) {
+	_, err := bundle.ParseKeys(b.MinisignPublicKeys)
 	switch {
 	case err != nil:
 		out = append(out, settingFault{"policy.keys", err.Error()})
-	case b.Source != "" && len(b.Keys) == 0:
+	case b.URLOrPath != "" && len(b.MinisignPublicKeys) == 0:
 		out = append(out, settingFault{"policy.bundle", "needs policy.keys; set it to the public keys of the signers"})
-	case b.Source == "" && len(b.Keys) > 0:
+	case b.URLOrPath == "" && len(b.MinisignPublicKeys) > 0:
 		out = append(out, settingFault{"policy.keys", "needs policy.bundle; set it to the URL or file of the signed bundle"})
 	}
-	if err := bundle.CheckSourceURL(b.Source); err != nil {
+	if err := bundle.CheckSourceURL(b.URLOrPath); err != nil {
 		out = append(out, settingFault{"policy.bundle", err.Error()})
 	}
 	if f := checkDurationBetween("policy.grace", b.ExpiryGracePeriod, 0, Duration(30*24*time.Hour)); f != nil {
@@ -422,5 +423,5 @@ func checkOneOf(name, v string, allowed ...string) *settingFault {
 		return nil
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "" })
-	return &settingFault{name, fmt.Sprintf("%s is not a valid value; write one of: %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.DidYouMeanSuffix(v, allowed))}
+	return &settingFault{name, fmt.Sprintf("%s is not a valid value; write one of: %s%s", yamlfile.QuoteForMessage(v), strings.Join(allowed, ", "), suggest.DidYouMeanSuffix(v, allowed))}
 }

@@ -166,7 +166,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	system := write(t, "rate_limit: 1.5\nlocked: {daily_budget: 0, polcy: x}\n")
 	user := write(t, "verdict_ttl: 0s\nclassifier: {threshold: 7, modle: x}\nshield: {rate_limit: 1, daily_budget: 2}\nroots: ['~bob', $HOME/x]\n")
 	src := Sources{SystemSettingsPath: system, UserSettingsPath: user, PresetPolicyNames: presets, ApplyFlagsAndListChanged: func(s *Settings) []string {
-		s.MaxInputRecordBytes = 1
+		s.MaxActionRecordBytes = 1
 		return []string{"max_bytes"}
 	}}
 	l, err := Load(src)
@@ -197,7 +197,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 	// A report goes on with the defaults in place of what is wrong.
 	l, err = LoadDespiteErrors(src)
-	if err == nil || l == nil || len(l.findFaults()) > 0 || l.MaxEvaluatorCallsPerMinute != 60 || l.Classifier.BlockThreshold != 0.85 || l.MaxInputRecordBytes != 1<<20 || len(l.OriginBySetting) != 0 {
+	if err == nil || l == nil || len(l.findFaults()) > 0 || l.MaxEvaluatorCallsPerMinute != 60 || l.Classifier.BlockThreshold != 0.85 || l.MaxActionRecordBytes != 1<<20 || len(l.OriginBySetting) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

@@ -19,17 +19,19 @@ import (
 // fraction is not an integer, a number is not a string, and a key needs a value, because the zero
 // value may be the looser one.
 type decoder struct {
-	loaded            *LoadedSettings
-	sources           *Sources
-	file              string
-	settingOriginText string
-	isSystemFile      bool // the file may have a section "locked"
-	lockedSection     ast.Node
-	errs              *yamlfile.Errors
+	loaded                  *LoadedSettings
+	sources                 *Sources
+	file                    string
+	settingOriginText       string
+	isSystemFile            bool // the file may have a section "locked"
+	systemFileLockedSection ast.Node
+	errs                    *yamlfile.Errors
 }
 
 // addError records an error of the file.
-func (d *decoder) addError(err error) { d.errs.Add(yamlfile.WithFile("configuration", d.file, err)) }
+func (d *decoder) addError(err error) {
+	d.errs.Add(yamlfile.AnnotateErrorsWithFile("configuration", d.file, err))
+}
 
 // applyTopNode applies a file's top node, which is nil if the file is empty.
 func (d *decoder) applyTopNode(n ast.Node) {
@@ -47,18 +49,18 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	for _, f := range fs {
 		name := prefix + f.Key
 		if name == "locked" && d.isSystemFile {
-			d.lockedSection = f.Value
+			d.systemFileLockedSection = f.Value
 			continue
 		}
 		field, ok := findField(to, f.Key, isMapping(f.Value))
 		if name == "policy" {
-			d.removeOverriddenBundle(f.Value)
+			d.resetBundleOverriddenByPolicyNode(f.Value)
 		}
 		switch {
 		case !ok:
 			d.addUnknownKeyError(prefix, f)
 		case f.Value == nil || f.Value.Type() == ast.NullType:
-			d.addError(f.Pos.Errorf("%s has no value; leave it out for the default", name))
+			d.addError(f.KeyPos.Errorf("%s has no value; leave it out for the default", name))
 		case field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[ActionTypeListOrModelDefault]():
 			d.applySection(name+".", f.Value, field)
 		default:
@@ -67,10 +69,10 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	}
 }
 
-// removeOverriddenBundle removes the signed policy of earlier settings if the setting policy is a
+// resetBundleOverriddenByPolicyNode removes the signed policy of earlier settings if the setting policy is a
 // text, or a mapping with a bundle: the source of a bundle and its keys must come from the same
 // place.
-func (d *decoder) removeOverriddenBundle(policyNode ast.Node) {
+func (d *decoder) resetBundleOverriddenByPolicyNode(policyNode ast.Node) {
 	if isMapping(policyNode) {
 		fs, err := yamlfile.Fields(policyNode, nil)
 		if err != nil || !slices.ContainsFunc(fs, func(f yamlfile.Field) bool { return f.Key == "bundle" }) {
@@ -130,19 +132,19 @@ func decodeValue(n ast.Node, to any) (err error) {
 			return yamlfile.PositionOf(n).Errorf("%v", err)
 		}
 	case *[]string:
-		*to, err = yamlfile.List(n, decodeText)
+		*to, err = yamlfile.ConvertElements(n, decodeText)
 	case *Channels:
 		if word, ok := n.(*ast.StringNode); ok && word.Value == AutoChannels {
 			*to = Channels{AutoChannels}
 		} else {
-			*to, err = yamlfile.List(n, decodeText)
+			*to, err = yamlfile.ConvertElements(n, decodeText)
 		}
 	case *[]int:
-		*to, err = yamlfile.List(n, yamlfile.WholeNumber[int])
+		*to, err = yamlfile.ConvertElements(n, yamlfile.WholeNumber[int])
 	case *ActionTypeListOrModelDefault:
 		*to, err = decodeActionTypes(n)
 	case *[]MCPServer:
-		*to, err = yamlfile.List(n, decodeServer)
+		*to, err = yamlfile.ConvertElements(n, decodeServer)
 	case *Switch:
 		*to, err = decodeSwitch(n)
 	default:
@@ -173,11 +175,11 @@ func decodeNumber(n ast.Node) (float64, error) {
 func decodeActionTypes(n ast.Node) (ActionTypeListOrModelDefault, error) {
 	if word, ok := n.(*ast.StringNode); ok {
 		if word.Value != "auto" {
-			return ActionTypeListOrModelDefault{}, yamlfile.PositionOf(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
+			return ActionTypeListOrModelDefault{}, yamlfile.PositionOf(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.QuoteForMessage(word.Value))
 		}
 		return ActionTypeListOrModelDefault{UsesModelOwnList: true}, nil
 	}
-	list, err := yamlfile.List(n, decodeText)
+	list, err := yamlfile.ConvertElements(n, decodeText)
 	return ActionTypeListOrModelDefault{List: list}, err
 }
 
@@ -213,16 +215,16 @@ func findField(v reflect.Value, name string, mapping bool) (field reflect.Value,
 // addUnknownKeyError records an unknown key, with the setting that is probably meant.
 func (d *decoder) addUnknownKeyError(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
-		// Users may write all settings in a section "shield", as the specification does: report
-		// each key in it by itself.
+		// Some users put all settings in a section "shield": report each key in that section
+		// separately.
 		if fs, err := yamlfile.Fields(f.Value, nil); err == nil && len(fs) > 0 {
 			for _, sub := range fs {
-				d.addError(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), suggestSetting("shield.", sub.Key)))
+				d.addError(sub.KeyPos.Errorf("unknown key %s%s", yamlfile.QuoteForMessage("shield."+sub.Key), suggestSetting("shield.", sub.Key)))
 			}
 			return
 		}
 	}
-	d.addError(f.Pos.Errorf("unknown key %s%s", yamlfile.Quote(prefix+f.Key), suggestSetting(prefix, f.Key)))
+	d.addError(f.KeyPos.Errorf("unknown key %s%s", yamlfile.QuoteForMessage(prefix+f.Key), suggestSetting(prefix, f.Key)))
 }
 
 // suggestSetting returns the end of a message about an unknown key: the setting that is probably meant.

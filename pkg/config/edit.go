@@ -27,9 +27,9 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: {%s: %s}", section, key, c.Value)
 }
 
-// Edit returns the text of a settings file with changes applied and comments kept. It is an error if
+// ApplyChangesToSettingsText returns the text of a settings file with changes applied and comments kept. It is an error if
 // the new text would change another setting as well, or not change this one.
-func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, error) {
+func ApplyChangesToSettingsText(src Sources, file string, text []byte, changes ...Change) ([]byte, error) {
 	before, err := decodeOverDefaults(src, file, text)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func decodeOverDefaults(src Sources, file string, text []byte) (*LoadedSettings,
 	var errs yamlfile.Errors
 	top, err := yamlfile.Parse(text, "a configuration")
 	if err != nil {
-		return nil, yamlfile.WithFile("configuration", file, err)
+		return nil, yamlfile.AnnotateErrorsWithFile("configuration", file, err)
 	}
 	d := decoder{loaded: l, sources: &src, file: file, settingOriginText: file, errs: &errs}
 	d.applyTopNode(top)

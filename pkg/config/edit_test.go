@@ -31,7 +31,7 @@ func TestEdit(t *testing.T) {
 		{"two documents", "rate_limit: 5\n---\nrate_limit: 6\n", channels, ""},
 		{"an anchor", "approval: &a {timeout: 60s}\n", channels, ""},
 	} {
-		got, err := Edit(Sources{PresetPolicyNames: []string{"strict"}}, "/x/shield.yaml", []byte(c.text), c.change)
+		got, err := ApplyChangesToSettingsText(Sources{PresetPolicyNames: []string{"strict"}}, "/x/shield.yaml", []byte(c.text), c.change)
 		switch {
 		case c.want == "" && err == nil:
 			t.Errorf("%s: no error, but\n%s", c.name, got)

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-func ExampleEdit() {
-	text, err := config.Edit(config.Sources{Home: "/home/me", CommandLinePathsBaseDir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
+func ExampleApplyChangesToSettingsText() {
+	text, err := config.ApplyChangesToSettingsText(config.Sources{Home: "/home/me", CommandLinePathsBaseDir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
 		[]byte("# mine\ndaily_budget: 100 # a day\n"), config.Change{Name: "daily_budget", Value: "200"}, config.Change{Name: "approval.channels", Value: "[web]"})
 	if err != nil {
 		fmt.Println(err)

@@ -1,7 +1,8 @@
 package config
 
-// suggestionByUnsupportedSettingKey maps names that the specification and other programs use for settings, without case and
-// separators, to shield's setting or, if the value contains a blank, to a message.
+// suggestionByUnsupportedSettingKey maps setting names that shield does not use, in lower case and
+// without separators, to shield's name for the setting. A value that contains a space is not a name
+// but a message to the user.
 var suggestionByUnsupportedSettingKey = map[string]string{
 	"classifieraddr":      "classifier.addr",
 	"classifierenabled":   "classifier.enabled",

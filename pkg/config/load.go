@@ -28,7 +28,8 @@ type Sources struct {
 	ApplyFlagsAndListChanged func(*Settings) []string
 }
 
-// A Loaded is the settings in force, and where each was set. Paths in them are absolute.
+// LoadedSettings are the settings in force, and where each was set. Paths in the settings are
+// absolute.
 type LoadedSettings struct {
 	Settings
 	OriginBySetting map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
@@ -88,8 +89,8 @@ func (l *LoadedSettings) resetPolicyBundleSettings() {
 	}
 }
 
-// SettingSourceText returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
-func (l *LoadedSettings) SettingSourceText(setting string) string {
+// SettingSourceFileAndLine returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
+func (l *LoadedSettings) SettingSourceFileAndLine(setting string) string {
 	at := l.positionBySetting[setting]
 	if at.Line == 0 {
 		return at.FileName
@@ -128,12 +129,12 @@ func (l *LoadedSettings) applyFileReturningLockedSection(src *Sources, name stri
 	l.Files = append(l.Files, name)
 	top, err := yamlfile.Parse(data, "a configuration")
 	if err != nil {
-		errs.Add(yamlfile.WithFile("configuration", name, err))
+		errs.Add(yamlfile.AnnotateErrorsWithFile("configuration", name, err))
 		return nil
 	}
 	d := decoder{loaded: l, sources: src, file: name, settingOriginText: name, isSystemFile: name == src.SystemSettingsPath, errs: errs}
 	d.applyTopNode(top)
-	return d.lockedSection
+	return d.systemFileLockedSection
 }
 
 // pathExists reports whether a path exists, even as a symbolic link without a target.

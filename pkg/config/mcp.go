@@ -23,7 +23,7 @@ func decodeServer(n ast.Node) (s MCPServer, err error) {
 		case "name":
 			s.Name, err = decodeText(f.Value)
 		case "command":
-			s.Command, err = yamlfile.List(f.Value, decodeText)
+			s.Command, err = yamlfile.ConvertElements(f.Value, decodeText)
 		case "url":
 			s.URL, err = decodeText(f.Value)
 		case "token_file":
@@ -42,9 +42,9 @@ func decodeContain(n ast.Node) (*ServerContainment, error) {
 	return c, yamlfile.VisitMappingFields(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "read":
-			c.ReadablePaths, err = yamlfile.List(f.Value, decodeText)
+			c.ReadablePaths, err = yamlfile.ConvertElements(f.Value, decodeText)
 		case "write":
-			c.WritablePaths, err = yamlfile.List(f.Value, decodeText)
+			c.WritablePaths, err = yamlfile.ConvertElements(f.Value, decodeText)
 		case "network":
 			c.NetworkAccess, err = decodeText(f.Value)
 		case "require":
@@ -58,8 +58,8 @@ func decodeContain(n ast.Node) (*ServerContainment, error) {
 	})
 }
 
-// serverPaths returns the token files of servers, and the paths that contained servers can reach.
-func serverPaths(s *Settings) (out []*string) {
+// mcpServerPathPointers returns the token files of servers, and the paths that contained servers can reach.
+func mcpServerPathPointers(s *Settings) (out []*string) {
 	for i := range s.MCP.Servers {
 		out = append(out, &s.MCP.Servers[i].TokenFile)
 		if c := s.MCP.Servers[i].Contain; c != nil {
@@ -78,7 +78,7 @@ func (m *MCP) findFaults() (out []settingFault) {
 	for _, s := range m.Servers {
 		switch {
 		case !serverNamePattern().MatchString(s.Name):
-			add("mcp.servers", "%s is not a valid server name; use letters, digits, - and _", yamlfile.Quote(s.Name))
+			add("mcp.servers", "%s is not a valid server name; use letters, digits, - and _", yamlfile.QuoteForMessage(s.Name))
 		case seen[s.Name]:
 			add("mcp.servers", "%s is listed twice; remove one", s.Name)
 		case (len(s.Command) == 0) == (s.URL == ""):

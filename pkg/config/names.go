@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// SettingNames returns the dotted names of all settings, in the order of the file.
+// SettingNames returns the dotted names of all settings, in the order in which [Settings] declares
+// them.
 func SettingNames() []string {
 	var names []string
 	walkSettings(reflect.ValueOf(Default()), "", func(name string, _ reflect.Value) { names = append(names, name) })

@@ -20,39 +20,39 @@ var pathSettings = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool
 }{
-	"policy": {toSinglePathList(func(s *Settings) *string { return &s.PolicyNameOrPath }), func(v string, src *Sources) bool {
+	"policy": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyNameOrPath }), func(v string, src *Sources) bool {
 		return v != "auto" && !slices.Contains(src.PresetPolicyNames, v)
 	}},
-	"policy.bundle":  {toSinglePathList(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
-	"layers.team":    {toSinglePathList(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), isAlwaysPath},
-	"layers.user":    {toSinglePathList(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), isAlwaysPath},
-	"layers.project": {toSinglePathList(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), isAlwaysPath},
-	"roots":          {func(s *Settings) []*string { return elementPointers(s.WorkspaceRoots) }, isAlwaysPath},
-	"state":          {toSinglePathList(func(s *Settings) *string { return &s.StateDir }), isAlwaysPath},
-	"classifier.model": {toSinglePathList(func(s *Settings) *string { return &s.Classifier.ModelNameOrDir }), func(v string, _ *Sources) bool {
+	"policy.bundle":  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyBundle.URLOrPath }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
+	"layers.team":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), isSettingValueAlwaysPath},
+	"layers.user":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), isSettingValueAlwaysPath},
+	"layers.project": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), isSettingValueAlwaysPath},
+	"roots":          {func(s *Settings) []*string { return elementPointers(s.WorkspaceRoots) }, isSettingValueAlwaysPath},
+	"state":          {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StateDir }), isSettingValueAlwaysPath},
+	"classifier.model": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.ModelNameOrDir }), func(v string, _ *Sources) bool {
 		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
 	}},
-	"classifier.addr": {toSinglePathList(func(s *Settings) *string { return &s.Classifier.SidecarURLOrSocket }), func(v string, _ *Sources) bool {
+	"classifier.addr": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.SidecarURLOrSocket }), func(v string, _ *Sources) bool {
 		return strings.HasPrefix(v, socketPrefix) || strings.HasPrefix(v, "~") || strings.HasPrefix(v, ".")
 	}},
-	"classifier.onnxruntime":       {toSinglePathList(func(s *Settings) *string { return &s.Classifier.ONNXRuntimeLibraryPath }), isAlwaysPath},
-	"evaluator.api_key_file":       {toSinglePathList(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), isAlwaysPath},
-	"evaluator.ca_file":            {toSinglePathList(func(s *Settings) *string { return &s.Evaluator.CAFile }), isAlwaysPath},
-	"mcp.tls_cert":                 {toSinglePathList(func(s *Settings) *string { return &s.MCP.TLSCert }), isAlwaysPath},
-	"mcp.tls_key":                  {toSinglePathList(func(s *Settings) *string { return &s.MCP.TLSKey }), isAlwaysPath},
-	"mcp.token_file":               {toSinglePathList(func(s *Settings) *string { return &s.MCP.TokenFile }), isAlwaysPath},
-	"mcp.servers":                  {serverPaths, isAlwaysPath},
-	"store_key_file":               {toSinglePathList(func(s *Settings) *string { return &s.StoreEncryptionKeyFile }), isAlwaysPath},
-	"store_password_file":          {toSinglePathList(func(s *Settings) *string { return &s.StorePassFile }), isAlwaysPath},
-	"store_ca_file":                {toSinglePathList(func(s *Settings) *string { return &s.StoreCAFile }), isAlwaysPath},
-	"serve.tls_cert":               {toSinglePathList(func(s *Settings) *string { return &s.Serve.TLSCert }), isAlwaysPath},
-	"serve.tls_key":                {toSinglePathList(func(s *Settings) *string { return &s.Serve.TLSKey }), isAlwaysPath},
-	"serve.tokens_file":            {toSinglePathList(func(s *Settings) *string { return &s.Serve.TokensFile }), isAlwaysPath},
-	"audit.file":                   {toSinglePathList(func(s *Settings) *string { return &s.Audit.File }), isAlwaysPath},
-	"approval.notify_file":         {toSinglePathList(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), isAlwaysPath},
-	"approval.telegram.token_file": {toSinglePathList(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isAlwaysPath},
-	"approval.slack.token_file":    {toSinglePathList(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isAlwaysPath},
-	"approval.discord.token_file":  {toSinglePathList(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isAlwaysPath},
+	"classifier.onnxruntime":       {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.ONNXRuntimeLibraryPath }), isSettingValueAlwaysPath},
+	"evaluator.api_key_file":       {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), isSettingValueAlwaysPath},
+	"evaluator.ca_file":            {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Evaluator.CAFile }), isSettingValueAlwaysPath},
+	"mcp.tls_cert":                 {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TLSCert }), isSettingValueAlwaysPath},
+	"mcp.tls_key":                  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TLSKey }), isSettingValueAlwaysPath},
+	"mcp.token_file":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TokenFile }), isSettingValueAlwaysPath},
+	"mcp.servers":                  {mcpServerPathPointers, isSettingValueAlwaysPath},
+	"store_key_file":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StoreEncryptionKeyFile }), isSettingValueAlwaysPath},
+	"store_password_file":          {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StorePassFile }), isSettingValueAlwaysPath},
+	"store_ca_file":                {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StoreCAFile }), isSettingValueAlwaysPath},
+	"serve.tls_cert":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TLSCert }), isSettingValueAlwaysPath},
+	"serve.tls_key":                {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TLSKey }), isSettingValueAlwaysPath},
+	"serve.tokens_file":            {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TokensFile }), isSettingValueAlwaysPath},
+	"audit.file":                   {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Audit.File }), isSettingValueAlwaysPath},
+	"approval.notify_file":         {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), isSettingValueAlwaysPath},
+	"approval.telegram.token_file": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isSettingValueAlwaysPath},
+	"approval.slack.token_file":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isSettingValueAlwaysPath},
+	"approval.discord.token_file":  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isSettingValueAlwaysPath},
 	"approval.command": {func(s *Settings) []*string {
 		return elementPointers(s.Approval.CommandChannelArgv[:min(1, len(s.Approval.CommandChannelArgv))])
 	}, func(v string, _ *Sources) bool {
@@ -63,10 +63,10 @@ var pathSettings = map[string]struct {
 // socketPrefix begins the address of a Unix socket.
 const socketPrefix = "unix:"
 
-func isAlwaysPath(string, *Sources) bool { return true }
+func isSettingValueAlwaysPath(string, *Sources) bool { return true }
 
-func toSinglePathList(of func(*Settings) *string) func(*Settings) []*string {
-	return func(s *Settings) []*string { return []*string{of(s)} }
+func wrapGetterInOnePointerList(settingPointerGetter func(*Settings) *string) func(*Settings) []*string {
+	return func(s *Settings) []*string { return []*string{settingPointerGetter(s)} }
 }
 
 func elementPointers(list []string) []*string {
@@ -94,7 +94,7 @@ func (l *LoadedSettings) resolvePaths(src *Sources, name, dir string, errs *yaml
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
 			// A mistyped preset must not be treated as the name of a file.
 			faults = append(faults, settingFault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
-				yamlfile.Quote(*v), strings.Join(src.PresetPolicyNames, ", "), *v, suggest.DidYouMeanSuffix(*v, append([]string{"auto"}, src.PresetPolicyNames...)))})
+				yamlfile.QuoteForMessage(*v), strings.Join(src.PresetPolicyNames, ", "), *v, suggest.DidYouMeanSuffix(*v, append([]string{"auto"}, src.PresetPolicyNames...)))})
 			continue
 		}
 		prefix := ""
@@ -124,15 +124,15 @@ func absolutePath(path, dir, home string) (string, error) {
 		return filepath.Clean(path), nil
 	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):
 		if !filepath.IsAbs(home) {
-			return "", fmt.Errorf("%s: the home folder is unknown; write the absolute path", yamlfile.Quote(path))
+			return "", fmt.Errorf("%s: the home folder is unknown; write the absolute path", yamlfile.QuoteForMessage(path))
 		}
 		return filepath.Join(home, path[1:]), nil
 	case path[0] == '~':
-		return "", fmt.Errorf("%s: only ~/ is expanded, to your own home folder; write the absolute path", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: only ~/ is expanded, to your own home folder; write the absolute path", yamlfile.QuoteForMessage(path))
 	case path[0] == '$' || path[0] == '%':
-		return "", fmt.Errorf("%s: variables are not expanded here; write the absolute path, or begin it with ~/", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: variables are not expanded here; write the absolute path, or begin it with ~/", yamlfile.QuoteForMessage(path))
 	case !filepath.IsAbs(dir):
-		return "", fmt.Errorf("%s: the base folder of this relative path is unknown; write the absolute path", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: the base folder of this relative path is unknown; write the absolute path", yamlfile.QuoteForMessage(path))
 	}
 	return filepath.Join(dir, path), nil
 }

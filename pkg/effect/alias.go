@@ -2,9 +2,9 @@ package effect
 
 import "strings"
 
-// resolveProcDevMacOSAlias replaces the last segments of the walked path by the file's usual name, if the file
+// resolveProcDevAndMacOSAliases replaces the last segments of the walked path by the file's usual name, if the file
 // has several names: in /proc, as a file descriptor in /dev, or on a macOS volume.
-func (w *pathWalk) resolveProcDevMacOSAlias() {
+func (w *pathWalk) resolveProcDevAndMacOSAliases() {
 	n := len(w.segs)
 	if w.root != "/" || n == 0 {
 		return

@@ -32,7 +32,7 @@ const (
 	ReadClipboard      Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
 	DestroyData        Kind = "destroy"      // destroys irreversibly: databases, disks, history, resources
 	SendData           Kind = "send_data"    // sends the content of files or the output of commands, not text spelled out in the action
-	RunCode            Kind = "run_code"     // runs code: the file Path that Program loads, or a text; Labels are its origin
+	RunCode            Kind = "run_code"     // runs code: the file Path, which Program loads, or a text; DataLabels give the code's origin
 	RemoteShell        Kind = "remote_shell" // attaches an interpreter to the network
 )
 
@@ -76,7 +76,8 @@ const (
 	Privileged   ProgramClass = "privileged"
 )
 
-// A Span is the part of the command's text that an effect comes from, in bytes, excluding End.
+// A CommandTextSpan is the part of the command's text that an effect comes from: the bytes from
+// Start up to, but not including, End.
 type CommandTextSpan struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
@@ -108,9 +109,9 @@ type Effect struct {
 	Reason                    string          `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
 	Span                      CommandTextSpan `json:"from"`
 
-	// Losses and LostFilesFolder say which files to back up before a program deletes or overwrites them.
-	Losses          FileLossSet `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesFilesAtUnknownTime
-	LostFilesFolder string      `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
+	// Losses and FolderLosingFiles say which files to back up before a program deletes or overwrites them.
+	Losses            FileLossSet `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesFilesAtUnknownTime
+	FolderLosingFiles string      `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
 }
 
 // DestroysRemoteResource reports whether the effect destroys something on another machine that cannot be restored from
@@ -119,7 +120,7 @@ func (e *Effect) DestroysRemoteResource() bool {
 	return e.Kind == ChangeRemoteSystem && e.HasHarm(DestroysResources)
 }
 
-// A Loss is a set of ways in which a program loses files that its other effects do not name.
+// A FileLossSet is a set of ways in which a program loses files that its other effects do not name.
 type FileLossSet uint8
 
 // The ways to lose files.
@@ -137,10 +138,10 @@ const (
 type CommandAnalysis struct {
 	Effects             []Effect
 	ResolvedCommandText string            // the command with all known values substituted: a view for rules and models
-	LabelledFiles       []File            // files that the command leaves behind and that carry labels
+	LabelledFiles       []LabelledFile    // files that the command leaves behind and that carry labels
 	Writes              []WrittenFileText // contents that the command writes to files
 
-	TextsCoveredByNoEffect []string // words and inputs that no effect covers and no table declares harmless; checked only for paths, URLs and commands
+	TextsCoveredByNoEffect []string // paths, URLs and commands among the command's words and inputs for which the analysis found no effect and which no table declares harmless
 }
 
 // A WrittenFileText is the content that a command writes to a file, as far as it is known.
@@ -149,18 +150,18 @@ type WrittenFileText struct {
 	NewText string // unknown parts are references to an unset variable
 	OldText string // the text that it replaces, if known
 
-	IsWholeContent        bool   // Text is the whole content
-	IsAppended            bool   // Text is appended
-	FullContentAfterWrite string // the new content of the file, if Text is only a part of it and the rest is known
-	IsTextPositionUnknown bool   // it is unknown where in the file Text replaces OldText
+	IsWholeContent        bool   // NewText is the whole content of the file
+	IsAppended            bool   // NewText is appended to the file
+	FullContentAfterWrite string // the whole new content of the file, if NewText is only a part of it and the other parts are known
+	IsTextPositionUnknown bool   // it is unknown where in the file NewText replaces OldText
 }
 
-// A File is a file or folder that holds labelled data.
-type File struct {
+// A LabelledFile is a file or folder that holds labelled data.
+type LabelledFile struct {
 	Path                string       `json:"path"`           // canonical; AnyFileSuffixPattern at the end matches any suffix
 	IncludesDescendants bool         `json:"tree,omitempty"` // a folder with everything in it
 	Labels              []TaintLabel `json:"labels"`
 }
 
-// AnyFileSuffixPattern ends the path of a [File] whose suffix is not known, as for files that gzip writes.
+// AnyFileSuffixPattern ends the path of a [LabelledFile] whose suffix is not known, as for files that gzip writes.
 const AnyFileSuffixPattern = ".*"

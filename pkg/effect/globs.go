@@ -55,14 +55,14 @@ type globRule struct {
 	doubleStarBits                   uint64                 // bit set of segments that are "**"
 	startStateBitIfLeadingDoubleStar uint64                 // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
 	literalTextSegmentBits           uint64                 // bit set of the segments that are evidence for a match, see [globRule.markLiteralTextSegments]
-	isAnyDepthWithoutLiteralText     bool                   // no name of the glob has to be in a path, since no segment is specific, and "**" matches any depth
+	isAnyDepthWithoutLiteralText     bool                   // no segment has literal text that a path must contain, and the glob matches at any depth
 	matchesAnyDepth                  bool                   // matches at any depth below the start
 	isSingleSegment                  bool                   // a single segment, which matches the last name of a path
 }
 
 // A ruleIndex finds expanded globs by the text of their first segment.
 type ruleIndex struct {
-	globListHeadByHash        []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
+	globListHeadByHash        []int32 // by hash of the first segment: index of the first expanded glob in the hash's list, or -1; the length is a power of two
 	wildcardFirstSegmentGlobs []int32 // expanded globs whose first segment is not literal
 	allRules                  []int32
 }
@@ -91,7 +91,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 			return nil, fmt.Errorf("glob %q: %w", glob, err)
 		}
 	}
-	b.fillIndexes()
+	b.indexGlobsByStartKind()
 	return b.globs, nil
 }
 
@@ -268,8 +268,8 @@ func (b *globBuilder) addExpandedGlob(s expandedGlob) error {
 	return nil
 }
 
-// fillIndexes fills the indexes of the set.
-func (b *globBuilder) fillIndexes() {
+// indexGlobsByStartKind fills the indexes of the set.
+func (b *globBuilder) indexGlobsByStartKind() {
 	g := b.globs
 	g.compiled = make([]atomic.Pointer[globRule], len(g.expandedGlobs))
 	var all, wild [globStartAnywhere + 1]int
@@ -447,19 +447,19 @@ var usualHomes = [...]string{
 }
 
 // homeFolders returns all folders that "~" may be, case folded, and those that it certainly is.
-func homeFolders(known []string) (all, certain [][]pathOrPatternSegment) {
-	all = make([][]pathOrPatternSegment, 0, len(known)+len(usualHomes))
+func homeFolders(knownHomePaths []string) (possibleHomes, certainHomes [][]pathOrPatternSegment) {
+	possibleHomes = make([][]pathOrPatternSegment, 0, len(knownHomePaths)+len(usualHomes))
 	room := make([]pathOrPatternSegment, 0, 4*len(usualHomes))
-	for _, h := range known {
-		all = append(all, appendSegments(nil, foldPath(h), false))
-		certain = append(certain, appendSegments(nil, h, false))
+	for _, h := range knownHomePaths {
+		possibleHomes = append(possibleHomes, appendSegments(nil, foldPath(h), false))
+		certainHomes = append(certainHomes, appendSegments(nil, h, false))
 	}
 	for _, h := range usualHomes {
 		from := len(room)
 		for name := range strings.SplitSeq(strings.Trim(h, "/"), "/") {
 			room = append(room, patternSegment(strings.ToLower(name)))
 		}
-		all = append(all, room[from:len(room):len(room)])
+		possibleHomes = append(possibleHomes, room[from:len(room):len(room)])
 	}
-	return all, certain
+	return possibleHomes, certainHomes
 }

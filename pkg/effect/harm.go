@@ -28,9 +28,9 @@ const (
 	ChangesAccounts                 Harm = "accounts"  // changes accounts, passwords or login keys
 	ElevatesRights                  Harm = "elevates"  // takes more rights, or a way out of a sandbox
 	GrantsCredentialsOrRoles        Harm = "grants"    // access, or more of it: credentials, roles
-	ExposesPublicly                 Harm = "exposes"   // a file, service or other resource to everyone
+	ExposesResourcesPublicly        Harm = "exposes"   // a file, service or other resource to everyone
 	LeaksSecrets                    Harm = "leaks"     // credentials, the clipboard or the screen to another machine
-	RunsRemotely                    Harm = "runs"      // commands on another machine, or reaches files of a server
+	RunsCommandsOnRemoteMachines    Harm = "runs"      // commands on another machine, or reaches files of a server
 	RedirectsTraffic                Harm = "redirects" // name lookups, proxies, or the sources and destinations of images and data
 	UsesRemoteBuildCache            Harm = "caches"    // build results from another machine
 	RecordsUser                     Harm = "records"   // screen, camera, keys or traffic
@@ -45,7 +45,7 @@ const (
 	RunsOnWindowsHosts              Harm = "reaches"   // runs commands on other Windows machines
 	LogsInWithPassword              Harm = "logs-in"   // with a password in the arguments
 	FetchesFiles                    Harm = "fetches"   // files with a program not meant for downloads
-	RunsCodeThroughProxyProgram     Harm = "proxies"   // runs code through a program not meant for it
+	RunsCodeThroughLOLBin           Harm = "proxies"   // runs code through a program not meant for it
 	UploadsFiles                    Harm = "uploads"   // files
 	TrustsUnverifiedPackages        Harm = "trusts"    // packages that are not verified
 )
@@ -54,7 +54,7 @@ const (
 func Harms() []Harm { return slices.Clone(harms[:]) }
 
 var harms = [...]Harm{
-	DestroysResources, WipesDisks, DestroysBackups, DiscardsUnpublishedWork, RewritesPublishedCommits, HaltsMachine, CutsNetwork, SchedulesJobs, EnablesServices, InstallsLaunchdJobs, RegistersWindowsTasksOrServices, DisarmsDefences, WeakensSecurityControls, ConcealsChanges, HidesFiles, ErasesLogs, ChangesAccounts, ElevatesRights, GrantsCredentialsOrRoles, ExposesPublicly, LeaksSecrets, RunsRemotely, RedirectsTraffic, UsesRemoteBuildCache, RecordsUser, DumpsMemory, StealsCredentials, ShowsCredentials, EnumeratesAccounts, ScansMachines, CracksPasswords, CallsServiceInternalAPI, Tunnels, RunsOnWindowsHosts, LogsInWithPassword, FetchesFiles, RunsCodeThroughProxyProgram, UploadsFiles, TrustsUnverifiedPackages,
+	DestroysResources, WipesDisks, DestroysBackups, DiscardsUnpublishedWork, RewritesPublishedCommits, HaltsMachine, CutsNetwork, SchedulesJobs, EnablesServices, InstallsLaunchdJobs, RegistersWindowsTasksOrServices, DisarmsDefences, WeakensSecurityControls, ConcealsChanges, HidesFiles, ErasesLogs, ChangesAccounts, ElevatesRights, GrantsCredentialsOrRoles, ExposesResourcesPublicly, LeaksSecrets, RunsCommandsOnRemoteMachines, RedirectsTraffic, UsesRemoteBuildCache, RecordsUser, DumpsMemory, StealsCredentials, ShowsCredentials, EnumeratesAccounts, ScansMachines, CracksPasswords, CallsServiceInternalAPI, Tunnels, RunsOnWindowsHosts, LogsInWithPassword, FetchesFiles, RunsCodeThroughLOLBin, UploadsFiles, TrustsUnverifiedPackages,
 }
 
 // HarmsOfRemoteChange returns the harms of a verb applied to another machine; nil if it is an everyday change.
@@ -66,13 +66,13 @@ func HarmsOfRemoteChange(verb string) []Harm {
 	case "grant":
 		return []Harm{GrantsCredentialsOrRoles}
 	case "expose":
-		return []Harm{ExposesPublicly}
+		return []Harm{ExposesResourcesPublicly}
 	case "weaken":
 		return []Harm{WeakensSecurityControls}
 	case "redirect":
 		return []Harm{RedirectsTraffic}
 	case "run":
-		return []Harm{RunsRemotely}
+		return []Harm{RunsCommandsOnRemoteMachines}
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package effect
 
 import "slices"
 
-// A Label is a taint of data: its origin or its content. Labels follow values, streams and files through a
+// A TaintLabel is a taint of data: its origin or its content. Labels follow values, streams and files through a
 // command.
 type TaintLabel string
 
@@ -13,15 +13,15 @@ const (
 	LabelPersonalData           TaintLabel = "private"    // clipboard, screen, mail, messages
 	LabelFromNetwork            TaintLabel = "network"    // received from another machine
 	LabelDecoderOutput          TaintLabel = "decoded"    // written by a decoder
-	LabelOtherCommandPartOutput TaintLabel = "input"      // written by another part of the command
+	LabelSameCommandLineOutput  TaintLabel = "input"      // written by another part of the command
 	LabelUntrusted              TaintLabel = "untrusted"  // written by an untrusted person or page
 	LabelDatabaseRows           TaintLabel = "rows"       // from a database of this machine
-	LabelPublic                 TaintLabel = "public"     // made to be published: build output and templates
+	LabelPublishableData        TaintLabel = "public"     // made to be published: build output and templates
 )
 
 // Labels returns all labels.
 func Labels() []TaintLabel {
-	return []TaintLabel{LabelFromCredentialLocation, LabelCredential, LabelPersonalData, LabelFromNetwork, LabelDecoderOutput, LabelOtherCommandPartOutput, LabelUntrusted, LabelDatabaseRows, LabelPublic}
+	return []TaintLabel{LabelFromCredentialLocation, LabelCredential, LabelPersonalData, LabelFromNetwork, LabelDecoderOutput, LabelSameCommandLineOutput, LabelUntrusted, LabelDatabaseRows, LabelPublishableData}
 }
 
 // HasLabel reports whether an effect carries a label.

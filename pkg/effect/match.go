@@ -16,23 +16,24 @@ import (
 // read of "/src" does not match "**/.env", but a recursive read of "/src/.git" matches
 // "**/.git/hooks/**").
 func (g *Globs) FirstPossibleMatch(path string, isPattern, includesDescendants bool) (index int, ok bool) {
-	f := globMatcher{globs: g, lowestGlobIndex: -1}
+	f := globMatcher{globs: g, lowestFoundGlobIndex: -1}
 	f.findTouchedGlobs(path, isPattern, includesDescendants)
-	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
+	return f.lowestFoundGlobIndex, f.lowestFoundGlobIndex >= 0
 }
 
 // FirstPossibleMatchExcludingDotDot is like [Globs.FirstPossibleMatch] for a pattern whose "**" matches searched folders, which cannot lead
 // outside, see [Effect.DoubleStarExcludesDotDot].
 func (g *Globs) FirstPossibleMatchExcludingDotDot(pattern string, includesDescendants bool) (index int, ok bool) {
-	f := globMatcher{globs: g, lowestGlobIndex: -1, doubleStarExcludesDotDot: true}
+	f := globMatcher{globs: g, lowestFoundGlobIndex: -1, doubleStarExcludesDotDot: true}
 	f.findTouchedGlobs(pattern, true, includesDescendants)
-	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
+	return f.lowestFoundGlobIndex, f.lowestFoundGlobIndex >= 0
 }
 
-// AppendTouchedGlobIndices appends the indices of all globs that an effect could touch to
-// dst, in ascending order.
+// AppendTouchedGlobIndices appends to dst, in ascending order, the index of each glob that matches
+// a path which the effect could touch. path, isPattern and recursive say which paths the effect
+// touches.
 func (g *Globs) AppendTouchedGlobIndices(dst []int, path string, isPattern, recursive bool) []int {
-	f := globMatcher{globs: g, lowestGlobIndex: -1, collectAll: true, foundGlobs: dst}
+	f := globMatcher{globs: g, lowestFoundGlobIndex: -1, collectAll: true, foundGlobs: dst}
 	f.findTouchedGlobs(path, isPattern, recursive)
 	return f.sortAndDedupeFoundGlobs(len(dst))
 }
@@ -41,15 +42,15 @@ func (g *Globs) AppendTouchedGlobIndices(dst []int, path string, isPattern, recu
 // and the least index of such a glob. Case matters, except in Windows paths.
 // doubleStarExcludesDotDot is [Effect.DoubleStarExcludesDotDot].
 func (g *Globs) FirstCoveringGlob(path string, isPattern, doubleStarExcludesDotDot, includesDescendants bool) (index int, ok bool) {
-	f := globMatcher{globs: g, lowestGlobIndex: -1}
+	f := globMatcher{globs: g, lowestFoundGlobIndex: -1}
 	f.findGlobsMatchingWholePath(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
-	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
+	return f.lowestFoundGlobIndex, f.lowestFoundGlobIndex >= 0
 }
 
 // AppendCoveringGlobs appends the indices of all globs that cover an effect, see [Globs.FirstCoveringGlob], to dst, in
 // ascending order.
 func (g *Globs) AppendCoveringGlobs(dst []int, path string, isPattern, doubleStarExcludesDotDot, includesDescendants bool) []int {
-	f := globMatcher{globs: g, lowestGlobIndex: -1, collectAll: true, foundGlobs: dst}
+	f := globMatcher{globs: g, lowestFoundGlobIndex: -1, collectAll: true, foundGlobs: dst}
 	f.findGlobsMatchingWholePath(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
 	return f.sortAndDedupeFoundGlobs(len(dst))
 }
@@ -57,7 +58,7 @@ func (g *Globs) AppendCoveringGlobs(dst []int, path string, isPattern, doubleSta
 // A globMatcher is the state of matching one path with a set of globs.
 type globMatcher struct {
 	globs                     *Globs
-	lowestGlobIndex           int
+	lowestFoundGlobIndex      int
 	collectAll                bool
 	foundGlobs                []int
 	recursive                 bool
@@ -65,12 +66,12 @@ type globMatcher struct {
 	doubleStarExcludesDotDot  bool // "**" of the path stays inside the folder before it
 	isPathStartUnknown        bool // the start of the path is unknown
 	mustMatchEveryTouchedPath bool // search for rules that match with certainty
-	caseFolded                bool // the path's case is folded
+	isPathCaseFolded          bool // the path's case is folded
 }
 
 func (f *globMatcher) recordMatch(r *globRule) {
-	if f.lowestGlobIndex < 0 || r.globIndex < f.lowestGlobIndex {
-		f.lowestGlobIndex = r.globIndex
+	if f.lowestFoundGlobIndex < 0 || r.globIndex < f.lowestFoundGlobIndex {
+		f.lowestFoundGlobIndex = r.globIndex
 	}
 	if f.collectAll {
 		f.foundGlobs = append(f.foundGlobs, r.globIndex)
@@ -146,7 +147,7 @@ func (f *globMatcher) tryAnywhereRules(path []pathOrPatternSegment) {
 
 // tryGlobRulesWithSameFirstSegment tries the rules of an index that begin with the first name of a path.
 func (f *globMatcher) tryGlobRulesWithSameFirstSegment(ix *ruleIndex, path []pathOrPatternSegment) {
-	name := f.indexKey(path[0].text)
+	name := f.firstSegmentIndexKey(path[0].text)
 	for id := *ix.globListHeadOf(name); id >= 0; id = f.globs.expandedGlobs[id].nextWithSameHash {
 		if f.globs.expandedGlobs[id].firstLiteralSegment == name {
 			f.tryRule(f.globs.compiledRule(id), path, 1)
@@ -154,12 +155,12 @@ func (f *globMatcher) tryGlobRulesWithSameFirstSegment(ix *ruleIndex, path []pat
 	}
 }
 
-// indexKey returns the text of a segment as the index stores it.
-func (f *globMatcher) indexKey(text string) string {
+// firstSegmentIndexKey returns the text of a segment as the index stores it.
+func (f *globMatcher) firstSegmentIndexKey(segmentText string) string {
 	if f.mustMatchEveryTouchedPath {
-		return foldPath(text)
+		return foldPath(segmentText)
 	}
-	return text
+	return segmentText
 }
 
 // cutFolder returns the rest of a path below a folder. If the path is a recursively read parent of the folder,
@@ -197,7 +198,8 @@ func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []pathOrPatternSegment
 	}
 }
 
-// matchPattern finds the rules that match a pattern.
+// matchPattern finds the rules that can match a path of an action that contains wildcards or
+// unknown text.
 func (f *globMatcher) matchPattern(path []pathOrPatternSegment) {
 	g := f.globs
 	run := slices.IndexFunc(path, func(s pathOrPatternSegment) bool { return s.kind == doubleStar })
@@ -226,7 +228,7 @@ func (f *globMatcher) matchPattern(path []pathOrPatternSegment) {
 // tryRule matches a rule, starting from a set of its states.
 func (f *globMatcher) tryRule(r *globRule, path []pathOrPatternSegment, startStateBits uint64) {
 	if f.mustMatchEveryTouchedPath {
-		f.tryCovering(r, path)
+		f.recordRuleIfCoversPath(r, path)
 		return
 	}
 	if f.cannotMatch(r, path, startStateBits) {
@@ -241,8 +243,8 @@ func (f *globMatcher) tryRule(r *globRule, path []pathOrPatternSegment, startSta
 	}
 }
 
-// cannotMatch reports, after a cheap comparison, whether a rule cannot match: the last names differ, or literal
-// names at the start of an anchored rule.
+// cannotMatch reports, after a cheap comparison, whether a rule cannot match a path: their last
+// names differ, or the rule is anchored and literal names at the start of rule and path differ.
 func (f *globMatcher) cannotMatch(r *globRule, path []pathOrPatternSegment, from uint64) bool {
 	if len(path) == 0 || len(r.foldedSegments) == 0 {
 		return false
@@ -279,9 +281,9 @@ func lastSegmentsMayMatch(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	return segmentEndBytesMayMatch(pathSegment.text, ruleSegment.text)
 }
 
-// stateBitsAfterPath returns the set of states of a rule after a path, as bits: state i is before segment i, the last
-// state after all segments. proven are the states reached with evidence: the path contains a name of the
-// rule.
+// stateBitsAfterPath returns the states in which a rule can be after a path, as bits. In state i,
+// segment i of the rule is next; in the last state, all segments have matched. evidencedStateBits
+// are the states reached with evidence: the path contains a name of the rule.
 func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBits uint64) (possibleStateBits, evidencedStateBits uint64) {
 	end := uint64(1) << len(r.foldedSegments)
 	possibleStateBits = startStateBits | startStateBits&r.doubleStarBits<<1
@@ -337,7 +339,7 @@ func matchesEnoughLiteralText(pathSegment, ruleSegment *pathOrPatternSegment) bo
 
 // countLetters returns the number of characters of a segment that are not stars.
 func countLetters(s *pathOrPatternSegment) int {
-	var buf [48]token
+	var buf [48]wildcardToken
 	n := 0
 	for _, t := range s.tokens(buf[:0]) {
 		if t.kind != tokenStar {
@@ -347,8 +349,9 @@ func countLetters(s *pathOrPatternSegment) int {
 	return n
 }
 
-// findGlobsMatchingWholePath finds the rules that match everything an effect touches. An approximation must make the path's
-// pattern match more, never the rule's.
+// findGlobsMatchingWholePath finds the rules that match every path that an effect touches. An
+// approximate comparison may assume that the effect's pattern matches more paths than it does, but
+// not that a rule matches more paths.
 func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleStarExcludesDotDot, recursive bool) {
 	var buf [32]pathOrPatternSegment
 	segs := appendSegments(buf[:0], path, isPattern)
@@ -358,7 +361,7 @@ func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleS
 		segs = append(segs[:0], pathOrPatternSegment{kind: doubleStar}) // unknown text may contain ".."
 	}
 	f.mustMatchEveryTouchedPath, f.recursive, f.isPattern = true, recursive, isPattern
-	f.caseFolded = len(segs) > 0 && (segs[0].text == uncRoot || isDrive(segs[0].text))
+	f.isPathCaseFolded = len(segs) > 0 && (segs[0].text == uncRoot || isDrive(segs[0].text))
 	f.tryIndexedRules(&f.globs.absoluteRules, segs)
 	for _, home := range f.globs.certainHomes {
 		if len(segs) >= len(home) && slices.Equal(segs[:len(home)], home) {
@@ -368,12 +371,12 @@ func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleS
 	f.tryAnywhereRules(segs)
 }
 
-// tryCovering records a match if the rule matches every path that the effect's path pattern
+// recordRuleIfCoversPath records a match if the rule matches every path that the effect's path pattern
 // matches. It moves to the next state only if the rule's segment matches every name that the path's
 // segment matches.
-func (f *globMatcher) tryCovering(r *globRule, path []pathOrPatternSegment) {
+func (f *globMatcher) recordRuleIfCoversPath(r *globRule, path []pathOrPatternSegment) {
 	segs := r.exactSegments
-	if f.caseFolded {
+	if f.isPathCaseFolded {
 		segs = r.foldedSegments
 	}
 	end := uint64(1) << len(segs)

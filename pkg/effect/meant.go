@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// ExamplePathForPattern returns the path that a pattern is meant to name: a wildcard in a folder name
-// becomes a letter, and so does a last name without literal text. "src/*/a.go" thus becomes
-// "src/x/a.go", which is in no folder of keys, and "~/.ssh/*" becomes "~/.ssh/x". remainsPattern
-// reports whether the result is still a pattern, because its last name contains both text and
-// wildcards.
+// ExamplePathForPattern returns an example of the path that a pattern is meant to name. A wildcard
+// in a folder name becomes the letter x, and so does a last name without literal text: "src/*/a.go"
+// becomes "src/x/a.go", and "~/.ssh/*" becomes "~/.ssh/x". remainsPattern reports whether the
+// result is still a pattern, because its last name contains both text and wildcards.
 func ExamplePathForPattern(pattern string) (examplePath string, remainsPattern bool) {
 	base := path.Base(pattern)
 	folder := strings.NewReplacer("*", "x", "?", "x", "[", "x", "]", "x").Replace(path.Dir(pattern))

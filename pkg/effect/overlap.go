@@ -2,11 +2,11 @@ package effect
 
 import "strings"
 
-// PatternsOverlap reports whether two patterns match a common path. In a pattern * matches any characters except a
-// slash, ** any characters, ? one character, […] one of several, and \x the character x; "/**/" also matches
-// "/", and a trailing "/**" also nothing. A path without these characters matches itself. fold ignores case.
-// For patterns too large to compare the answer is true. The time is at most proportional to the product of
-// both lengths.
+// PatternsOverlap reports whether two patterns match a common path. In a pattern * matches any
+// characters except a slash, ** any characters, ? one character, […] one of several, and \x the
+// character x; "/**/" also matches "/", and a trailing "/**" also nothing. A path without these
+// characters matches itself. ignoreCase ignores case. For patterns too large to compare the answer
+// is true. The time is at most proportional to the product of both lengths.
 func PatternsOverlap(firstPattern, secondPattern string, ignoreCase bool) bool {
 	if ignoreCase {
 		firstPattern, secondPattern = foldPath(firstPattern), foldPath(secondPattern)
@@ -29,9 +29,9 @@ func isSingleLiteralSegment(pattern string) bool {
 	return len(pattern) <= maxPathBytes && strings.IndexByte(pattern, '/') < 0 && !containsGlobMetachar(pattern)
 }
 
-// segmentsOverlap reports whether two patterns, split into segments, match a common path [PatternsOverlap].
-// It advances through both patterns at the same time: row[j] says whether the first i segments of a
-// and the first j segments of b match a common path.
+// segmentsOverlap reports whether two patterns, split into segments, match a common path. It uses
+// dynamic programming: for every number of leading segments of a and of b, it computes whether
+// these segments match a common path.
 func segmentsOverlap(a, b []pathOrPatternSegment) bool {
 	var rows [2][32]bool
 	row, next := rows[0][:], rows[1][:]

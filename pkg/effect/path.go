@@ -6,17 +6,19 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// CanonicalPath returns the canonical form of a word of a command, or of a path in a payload: absolute, with
-// slashes, without "." and "..", and with its usual name where the system has several. Variables
-// with known folders and "~" are expanded. Paths of Windows start with a drive ("c:/users/me") or
-// "unc:/" and are in lower case. Path does not access files, except that it calls p.ResolveLinks to
-// resolve ".." after a symbolic link. The caller must resolve other links.
+// CanonicalPath returns the canonical form of a word of a command, or of a path in a payload:
+// absolute, with slashes, without "." and "..", and with its usual name where the system has
+// several. Variables with known folders and "~" are expanded. Paths of Windows start with a drive
+// ("c:/users/me") or "unc:/" and are in lower case. CanonicalPath does not access files, except
+// that it calls p.ResolveLinks to resolve ".." after a symbolic link. The caller must resolve other
+// links.
 //
-// pattern says that word is a pattern as in [PatternsOverlap]: a shell glob, or partly unknown text, in
-// which "**" matches the unknown part. Path may return a pattern for a word that is not one:
-// "**/notes" if the folder of a relative path is unknown, "/home/*" for an unknown home folder. The
-// canonical form of a canonical path is the path itself. The result "" means that the word contains
-// no path or, if isPattern is true, that the path is completely unknown.
+// wordIsPattern says that word is a pattern as in [PatternsOverlap]: a shell glob, or partly
+// unknown text, in which "**" matches the unknown part. CanonicalPath may return a pattern for a
+// word that is not one: "**/notes" if the folder of a relative path is unknown, "/home/*" for an
+// unknown home folder. The canonical form of a canonical path is the path itself. The result ""
+// means that the word contains no path or, if isPattern is true, that the path is completely
+// unknown.
 func (p *PathContext) CanonicalPath(word string, wordIsPattern bool) (path string, isPattern bool) {
 	if isAlreadyCanonicalPath(word, wordIsPattern) && !p.hasWindowsPaths() {
 		if word[0] == '/' {
@@ -115,7 +117,8 @@ func (w *pathWalk) walkFromRoot(word string) {
 	w.walkSegments(word, w.isPattern)
 }
 
-// enterVariableFolderOrCWD starts at the folder of a word without a root, and returns the rest of the word.
+// enterVariableFolderOrCWD moves to the folder in which a relative path starts, and returns the
+// rest of the path. That is the folder of a leading variable or "~", or else the current folder.
 func (w *pathWalk) enterVariableFolderOrCWD(relativePath string) string {
 	if base, rest, ok := w.cutVariable(relativePath); ok {
 		w.moveTo(base)
@@ -157,7 +160,7 @@ func (w *pathWalk) walkSegments(word string, pattern bool) {
 	for word != "" {
 		var name string
 		if w.backslashSeparates {
-			name, word = cutSeparator(word)
+			name, word = cutAtPathSeparator(word)
 		} else {
 			name, word, _ = cutSlash(word, pattern)
 		}
@@ -186,7 +189,8 @@ func patternMatchesDotDot(segmentPattern string) bool {
 	return s.overlaps(&pathOrPatternSegment{text: ".."})
 }
 
-// enterSegment enters a folder or reaches a file. more says that the word has more segments.
+// enterSegment enters a folder or reaches a file. hasMoreSegments says that more segments of the
+// path follow.
 func (w *pathWalk) enterSegment(name string, hasMoreSegments, isPattern bool) {
 	if hasMoreSegments && isPattern && name[0] == '.' && containsGlobMetachar(name) && patternMatchesDotDot(name) {
 		w.moveTo("")
@@ -197,7 +201,7 @@ func (w *pathWalk) enterSegment(name string, hasMoreSegments, isPattern bool) {
 		return
 	}
 	w.appendSegment(name, isPattern)
-	w.resolveProcDevMacOSAlias()
+	w.resolveProcDevAndMacOSAliases()
 }
 
 // appendSegment appends one segment.
@@ -231,7 +235,8 @@ func (w *pathWalk) appendSegment(name string, pattern bool) {
 	w.segs = append(w.segs, s)
 }
 
-// moveToParent moves to the parent folder. After a symbolic link that is the parent of the link's target.
+// moveToParent moves to the parent folder. If the current path is a symbolic link, it moves to the
+// parent folder of the link's target.
 func (w *pathWalk) moveToParent() {
 	n := len(w.segs)
 	if n == 0 {

@@ -21,8 +21,8 @@ type PathList struct {
 type pathSelectionCache struct {
 	mu                 sync.Mutex
 	selections         map[any]pathSelection
-	addedPaths         []addedPath
-	lastVersion        int // number of the last change
+	addedPaths         []pathAddedToList
+	newestListVersion  int // number of the last change
 	lastRemovalVersion int // number of the last change that removed a path
 }
 
@@ -31,15 +31,15 @@ type pathSelection struct {
 	paths   []string
 }
 
-type addedPath struct {
+type pathAddedToList struct {
 	version int
 	path    string
 }
 
 // Limits of the cache.
 const (
-	maxSelections = 256  // selections
-	maxAddedPaths = 4096 // paths added by all changes together
+	maxCachedPathSelections = 256  // selections
+	maxPathsAddedToList     = 4096 // paths added by all changes together
 )
 
 // NewPathList returns a PathList with the paths of a sorted list. The caller must not change the
@@ -61,17 +61,17 @@ func (p *PathList) Update(sorted []string) *PathList {
 		return p
 	}
 	added, gone := diffSorted(p.all, sorted)
-	if p.version != c.lastVersion || len(c.addedPaths)+len(added) > maxAddedPaths {
+	if p.version != c.newestListVersion || len(c.addedPaths)+len(added) > maxPathsAddedToList {
 		return NewPathList(sorted)
 	}
-	c.lastVersion++
+	c.newestListVersion++
 	for _, path := range added {
-		c.addedPaths = append(c.addedPaths, addedPath{c.lastVersion, path})
+		c.addedPaths = append(c.addedPaths, pathAddedToList{c.newestListVersion, path})
 	}
 	if gone {
-		c.lastRemovalVersion = c.lastVersion
+		c.lastRemovalVersion = c.newestListVersion
 	}
-	return &PathList{all: sorted, version: c.lastVersion, cache: c}
+	return &PathList{all: sorted, version: c.newestListVersion, cache: c}
 }
 
 // diffSorted returns the texts that sorted has and old has not, and whether a text of old is gone. Both are
@@ -120,7 +120,7 @@ func (p *PathList) Select(key any, choose func(path string) bool) (out []string)
 			}
 		}
 	}
-	if !ok && len(c.selections) == maxSelections {
+	if !ok && len(c.selections) == maxCachedPathSelections {
 		clear(c.selections)
 	}
 	if !ok || kept.version < p.version {
@@ -132,7 +132,7 @@ func (p *PathList) Select(key any, choose func(path string) bool) (out []string)
 // updateSelection updates a cached selection: it adds accepted new paths and drops removed ones.
 func (p *PathList) updateSelection(kept pathSelection, choose func(path string) bool) []string {
 	c, out := p.cache, slices.Clone(kept.paths)
-	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.version+1, func(a addedPath, at int) int { return a.version - at })
+	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.version+1, func(a pathAddedToList, at int) int { return a.version - at })
 	for _, a := range c.addedPaths[first:] {
 		if a.version <= p.version && choose(a.path) {
 			out = append(out, a.path)

@@ -31,10 +31,10 @@ func TestPaths(t *testing.T) {
 	if looked != 2*len(p.All()) {
 		t.Errorf("looked at %d paths, want each once for each choice", looked)
 	}
-	for i := range 2 * maxSelections {
+	for i := range 2 * maxCachedPathSelections {
 		ending(fmt.Sprint(i))
 	}
-	if len(p.cache.selections) > maxSelections {
+	if len(p.cache.selections) > maxCachedPathSelections {
 		t.Errorf("%d choices are kept", len(p.cache.selections))
 	}
 }

@@ -8,7 +8,7 @@ import (
 // Patterns have the syntax of [PatternsOverlap]. They are matched one segment at a time, which keeps comparisons
 // polynomial: a segment is literal text, text with wildcards, or "**".
 
-// A segment is one part of a path or pattern between slashes.
+// A pathOrPatternSegment is one part of a path or pattern between slashes.
 type pathOrPatternSegment struct {
 	text string // unescaped if literal
 	kind segmentKind
@@ -106,8 +106,8 @@ func patternSegment(s string) pathOrPatternSegment {
 	return pathOrPatternSegment{text: b.String()}
 }
 
-// A token is one element of a wildcard segment.
-type token struct {
+// A wildcardToken is one element of a wildcard segment.
+type wildcardToken struct {
 	kind  tokenKind
 	r     rune
 	class string // of a tokenClass: the text between the brackets
@@ -124,33 +124,33 @@ const (
 
 // nextToken returns the first token of a non-empty pattern and its length in bytes. An unclosed bracket is
 // literal, as in a shell.
-func nextToken(s string) (token, int) {
+func nextToken(s string) (wildcardToken, int) {
 	switch s[0] {
 	case '*':
 		n := 1
 		for n < len(s) && s[n] == '*' {
 			n++
 		}
-		return token{kind: tokenStar}, n
+		return wildcardToken{kind: tokenStar}, n
 	case '?':
-		return token{kind: tokenAny}, 1
+		return wildcardToken{kind: tokenAny}, 1
 	case '[':
-		if end := classEnd(s); end > 0 {
-			return token{kind: tokenClass, class: s[1:end]}, end + 1
+		if end := charClassEndIndex(s); end > 0 {
+			return wildcardToken{kind: tokenClass, class: s[1:end]}, end + 1
 		}
 	case '\\':
 		if len(s) > 1 {
 			r, n := utf8.DecodeRuneInString(s[1:])
-			return token{r: r}, n + 1
+			return wildcardToken{r: r}, n + 1
 		}
 	}
 	r, n := utf8.DecodeRuneInString(s)
-	return token{r: r}, n
+	return wildcardToken{r: r}, n
 }
 
-// classEnd returns the index of the bracket that closes the class at the start of s, or 0. As in shells, a
+// charClassEndIndex returns the index of the bracket that closes the class at the start of s, or 0. As in shells, a
 // bracket in first place is a member, and named classes such as [:alpha:] are skipped.
-func classEnd(s string) int {
+func charClassEndIndex(s string) int {
 	i := 1
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
 		i++
@@ -179,7 +179,7 @@ func classEnd(s string) int {
 
 // overlaps reports whether two tokens, neither of them a star, can match the same character. For two classes it
 // returns true without comparing them, which is the strict answer.
-func (t token) overlaps(u token) bool {
+func (t wildcardToken) overlaps(u wildcardToken) bool {
 	switch {
 	case t.kind == tokenRune && u.kind == tokenRune:
 		return t.r == u.r
@@ -239,10 +239,10 @@ func swapCase(r rune) rune {
 }
 
 // tokens appends the tokens of a segment to dst.
-func (s pathOrPatternSegment) tokens(dst []token) []token {
+func (s pathOrPatternSegment) tokens(dst []wildcardToken) []wildcardToken {
 	if s.kind == literalSegment {
 		for _, r := range s.text {
-			dst = append(dst, token{r: r})
+			dst = append(dst, wildcardToken{r: r})
 		}
 		return dst
 	}
@@ -272,7 +272,7 @@ func (s *pathOrPatternSegment) overlaps(u *pathOrPatternSegment) bool {
 	if s.text == "*" || u.text == "*" || !segmentEndBytesMayMatch(s.text, u.text) {
 		return s.text == "*" || u.text == "*"
 	}
-	var abuf, bbuf [48]token
+	var abuf, bbuf [48]wildcardToken
 	a, b := s.tokens(abuf[:0]), u.tokens(bbuf[:0])
 	if len(a)*len(b) > maxSegmentComparisonStates {
 		return true
@@ -288,7 +288,7 @@ func (s *pathOrPatternSegment) overlaps(u *pathOrPatternSegment) bool {
 		clear(next)
 		for j := 0; j <= len(b); j++ {
 			if row[j] {
-				markNextStates(a, b, i, j, row, next)
+				markNextSegmentComparisonStates(a, b, i, j, row, next)
 			}
 		}
 		if i == len(a) {
@@ -337,7 +337,7 @@ func (s *pathOrPatternSegment) matches(name string) bool {
 			if r >= utf8.RuneSelf {
 				r, size = utf8.DecodeRuneInString(name[j:])
 			}
-			if t.overlaps(token{r: r}) {
+			if t.overlaps(wildcardToken{r: r}) {
 				i, j = i+n, j+size
 				continue
 			}
@@ -352,23 +352,23 @@ func (s *pathOrPatternSegment) matches(name string) bool {
 	return strings.Trim(p[i:], "*") == ""
 }
 
-// markNextStates marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
-func markNextStates(a, b []token, i, j int, row, next []bool) {
+// markNextSegmentComparisonStates marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
+func markNextSegmentComparisonStates(a, b []wildcardToken, i, j int, currentRow, nextRow []bool) {
 	aStar := i < len(a) && a[i].kind == tokenStar
 	bStar := j < len(b) && b[j].kind == tokenStar
 	switch {
 	case aStar:
-		next[j] = true
+		nextRow[j] = true
 		if j < len(b) {
-			row[j+1] = true
+			currentRow[j+1] = true
 		}
 	case bStar:
-		row[j+1] = true
+		currentRow[j+1] = true
 		if i < len(a) {
-			next[j] = true
+			nextRow[j] = true
 		}
 	case i < len(a) && j < len(b) && a[i].overlaps(b[j]):
-		next[j+1] = true
+		nextRow[j+1] = true
 	}
 }
 

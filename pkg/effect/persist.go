@@ -31,8 +31,8 @@ func PersistenceClassName(path string, isPattern, includesDescendants bool) stri
 	return ""
 }
 
-// PersistenceClassName calls the package function [PersistenceClassName]. Paths in the place's home folder
-// are looked up as paths in /root, which the function knows as a home folder.
+// PersistenceClassName calls the package function [PersistenceClassName]. A path in the home folder
+// pl.Home is looked up as a path in /root, which that function knows as a home folder.
 func (pl *PathContext) PersistenceClassName(path string, pattern, recursive bool) string {
 	if rest, ok := strings.CutPrefix(path, pl.Home+"/"); ok && pl.Home != "" {
 		path = "/root/" + rest

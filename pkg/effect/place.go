@@ -38,8 +38,9 @@ type PathContext struct {
 	// ReadScript and of [packed.Members]. nil reads nothing.
 	ListArchive func(path string, q packed.ArchiveQuery) ([]packed.Member, error)
 
-	// OriginLabels returns the labels of a file from earlier actions of the session, by its own or a parent's
-	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
+	// OriginLabels returns the labels that earlier actions of the session gave to a file or to a
+	// folder above it. path is the canonical path of the file. The result is nil if there are no
+	// labels. A nil function means that no earlier actions are known.
 	OriginLabels func(path string) []TaintLabel
 
 	// DownloadedOrDecodedPaths returns the sorted canonical paths of files and folders that earlier actions of
@@ -52,12 +53,12 @@ type PathContext struct {
 	// it, and nothing else has changed it since. nil: no such files.
 	IsFileCreatedBySession func(path string) bool
 
-	FoldCase         bool // the file system ignores case, as on Windows and macOS
-	TextIsPowerShell bool // the payload or the tool's name says that the text is TextIsPowerShell
+	FoldCase                bool // the file system ignores case, as on Windows and macOS
+	IsCommandTextPowerShell bool // the payload or the tool's name says that the text is PowerShell code
 }
 
-// WithCWD returns the place after changing into a folder, given as a word or a canonical path; "" is an unknown
-// folder.
+// WithCWD returns a copy of the context after changing into the folder dir, given as a word or a
+// canonical path. If dir is "", the current folder of the copy is unknown.
 func (p *PathContext) WithCWD(dir string) *PathContext {
 	q := *p
 	q.CWD = ""

@@ -49,10 +49,10 @@ func variableName(word string) (name, rest string, ok bool) {
 	word = word[1:]
 	if strings.HasPrefix(word, "{") {
 		name, rest, ok = strings.Cut(word[1:], "}")
-		name = trimEnvDrivePrefix(name)
+		name = trimPowerShellEnvPrefix(name)
 		return name, rest, ok && isVariableName(name)
 	}
-	word = trimEnvDrivePrefix(word)
+	word = trimPowerShellEnvPrefix(word)
 	n := 0
 	for n < len(word) && isAlnumOrUnderscore(word[n]) {
 		n++
@@ -60,7 +60,7 @@ func variableName(word string) (name, rest string, ok bool) {
 	return word[:n], word[n:], n > 1 && isVariableName(word[:n])
 }
 
-func trimEnvDrivePrefix(s string) string {
+func trimPowerShellEnvPrefix(s string) string {
 	if len(s) > 4 && strings.EqualFold(s[:4], "env:") {
 		return s[4:]
 	}

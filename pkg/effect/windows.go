@@ -38,7 +38,8 @@ func (w *pathWalk) isBackslashSeparatedPath(word string) bool {
 	return w.contextHasWindowsPaths()
 }
 
-// contextHasWindowsPaths reports whether the place has Windows paths.
+// contextHasWindowsPaths reports whether the current folder of the context is a Windows path, or,
+// if the current folder is unknown, whether the home folder is one.
 func (w *pathWalk) contextHasWindowsPaths() bool { return w.pathContext.hasWindowsPaths() }
 
 func (p *PathContext) hasWindowsPaths() bool {
@@ -126,8 +127,8 @@ func (w *pathWalk) enterDevicePath(slashed, word string) string {
 // enterNetworkShare parses a path after \\server\share. Shares of this machine are drives, or file systems of WSL.
 func (w *pathWalk) enterNetworkShare(word string) string {
 	word = strings.TrimLeft(word, `/\`)
-	server, rest := cutSeparator(word)
-	share, below := cutSeparator(rest)
+	server, rest := cutAtPathSeparator(word)
+	share, below := cutAtPathSeparator(rest)
 	server = strings.ToLower(strings.TrimRight(server, "."))
 	switch {
 	case server == "wsl$", server == "wsl.localhost":
@@ -152,7 +153,7 @@ func uncHost(server string) string {
 	return CanonicalHost(server)
 }
 
-func cutSeparator(s string) (name, rest string) {
+func cutAtPathSeparator(s string) (name, rest string) {
 	i := strings.IndexAny(s, `/\`)
 	if i < 0 {
 		return s, ""
@@ -193,7 +194,8 @@ func longNamePattern(short string) string {
 	return b.String()
 }
 
-// quoteWindowsGlobMeta is like [QuoteGlobMeta] without backslashes, which are separators on Windows.
+// quoteWindowsGlobMeta puts each of the wildcards *, ? and [ in brackets, so that it matches only
+// itself. It does not escape them with backslashes, which are separators on Windows.
 func quoteWindowsGlobMeta(s string) string {
 	if !strings.ContainsAny(s, "*?[") {
 		return s

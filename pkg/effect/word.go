@@ -19,12 +19,12 @@ func (e *Effect) KindForPolicies() Kind {
 		return UnknownEffect
 	case e.Kind == SendData && e.HasHarm(LeaksSecrets):
 		return SendSecret
-	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseWrittenCodeRunsLater: // code from a file, or code that runs later
+	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseWrittenCodeRunsLater: // return e.Kind for other kinds, code from a file, and code that runs later
 	case e.HasLabel(LabelFromNetwork):
 		return RunDownload
 	case e.HasLabel(LabelDecoderOutput):
 		return RunDecodedText
-	case e.HasLabel(LabelOtherCommandPartOutput):
+	case e.HasLabel(LabelSameCommandLineOutput):
 		return RunOtherCommandOutput
 	}
 	return e.Kind
@@ -40,7 +40,7 @@ func EffectOfPolicyKind(policyKind Kind) Effect {
 	case RunDecodedText:
 		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelDecoderOutput}}
 	case RunOtherCommandOutput:
-		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelOtherCommandPartOutput}}
+		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelSameCommandLineOutput}}
 	case UnknownEffect:
 		return Effect{Certainty: Unknown}
 	}
@@ -59,8 +59,8 @@ func (e *Effect) RunsUnanalysedCode() bool {
 // HasHarm reports whether an effect has a harm.
 func (e *Effect) HasHarm(h Harm) bool { return slices.Contains(e.Harms, h) }
 
-// CauseOrFirstHarm returns the value that rules match as the cause of an effect: why it is unknown, the variant of its
-// kind, or, except for programs and sent data, its first harm.
+// CauseOrFirstHarm returns the value that policy rules match as the cause of an effect: its Cause.
+// If Cause is empty, it returns the first harm, except for effects of kind [Execute] or [SendData].
 func (e *Effect) CauseOrFirstHarm() string {
 	if e.Cause == "" && len(e.Harms) > 0 && e.Kind != Execute && e.Kind != SendData {
 		return string(e.Harms[0])

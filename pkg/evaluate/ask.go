@@ -29,19 +29,20 @@ func (e limitCounterError) Unwrap() error { return e.err }
 // A randomSourceError says that no canary could be generated.
 type randomSourceError struct{ error }
 
-// An exchange holds the question of one evaluation and the service's replies.
+// A modelExchange holds the question of one evaluation and the service's replies.
 type modelExchange struct {
 	question *question
 	canaries []string // canaries of all attempts; the last one belongs to reply
 	reply    Reply
 }
 
-// askModelWithRetries sends a question until the service answers, its error is final, or the limits are reached. The first
-// attempt is charged to the budget together with its rate token, so that hitting the rate limit costs
-// nothing; each further attempt takes only a rate token. Each attempt has its own canary and boundary.
+// askModelWithRetries sends a question until the service answers, its error is final, or the limits
+// are reached. The first attempt is charged to the budget together with its rate token, so that
+// hitting the rate limit costs nothing; each further attempt takes only a rate token. Each attempt
+// has its own canary and boundary.
 //
-// A rejected parameter does not count as a try, since the service did not fail, but the attempt takes a rate
-// token.
+// An attempt that fails because the service rejects a parameter takes a rate token, but does not
+// count towards the maximum number of attempts after transient errors.
 func (e *Evaluator) askModelWithRetries(ctx context.Context, x *modelExchange) error {
 	tries, repairs := 1, 0
 	for attempt := 0; ; attempt++ {

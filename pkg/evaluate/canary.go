@@ -13,8 +13,9 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// untrustedDataBoundaryBytes is the number of random bytes in the boundary of one request. The action cannot guess it,
-// since it was written before.
+// untrustedDataBoundaryBytes is the number of random bytes in the boundary of one request. The text
+// of the action cannot contain the boundary, since the boundary is generated after the action was
+// written.
 const untrustedDataBoundaryBytes = 8
 
 // canaryBytes is the number of random bytes in a canary.
@@ -80,7 +81,7 @@ func newCanaryMatcher(canary string) canaryMatcher {
 // of it, or an encoded form.
 func (m canaryMatcher) foundIn(text string) bool {
 	text = strings.ToLower(decode.FoldUnicodeLookalikes(text))
-	for _, form := range [...]string{lettersAndDigits(text), joinHexWords(text, false), joinHexWords(text, true)} {
+	for _, form := range [...]string{lettersAndDigits(text), concatenateHexNumberWords(text, false), concatenateHexNumberWords(text, true)} {
 		for _, raw := range m.encodedForms {
 			if strings.Contains(form, raw) {
 				return true
@@ -122,10 +123,10 @@ func lettersAndDigits(s string) string {
 	}, s)
 }
 
-// joinHexWords joins the words of a text that are hexadecimal numbers, to find a canary split over
+// concatenateHexNumberWords joins the words of a text that are hexadecimal numbers, to find a canary split over
 // a sentence. If requiresDecimalDigit is set, a word must have a decimal digit, so that "a" and
 // "be" do not count.
-func joinHexWords(s string, requiresDecimalDigit bool) string {
+func concatenateHexNumberWords(s string, requiresDecimalDigit bool) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
 		word = strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "x")

@@ -15,7 +15,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// A dialect says which optional parameters are sent to a service.
+// An apiDialect says which optional parameters are sent to a service.
 type apiDialect struct {
 	format           replyFormat
 	replyLimit       replyLimitParameter
@@ -41,7 +41,7 @@ const (
 	replyLimitMaxCompletionTokens
 )
 
-// Names of answer formats and token limits, in stored dialects and in messages.
+// Names of reply formats and reply limit parameters, as stored and as shown in messages.
 var (
 	formatNames              = [...]string{replyFormatNone: "none", replyFormatObject: "json_object", replyFormatSchema: "json_schema"}
 	replyLimitParameterNames = [...]string{replyLimitNone: "none", replyLimitMaxTokens: "max_tokens", replyLimitMaxCompletionTokens: "max_completion_tokens"}
@@ -60,7 +60,7 @@ func (d apiDialect) String() string {
 	return formatNames[d.format] + " " + replyLimitParameterNames[d.replyLimit] + " " + temperature + roles
 }
 
-// parseDialect parses the result of [dialect.String].
+// parseDialect parses the result of [apiDialect.String].
 func parseDialect(text string) (apiDialect, bool) {
 	for f := range formatNames {
 		for l := range replyLimitParameterNames {
@@ -96,7 +96,7 @@ func dialectKey(baseURL, model string) string {
 // one that shield tries first: "json_schema", "json_object" or "none". It returns "" if the first
 // format works, or nothing is known yet.
 func StoredReplyFormatName(ctx context.Context, ep Endpoint) string {
-	service, ok := serviceOf(ep.Provider)
+	service, ok := modelAPIProviderByName(ep.Provider)
 	if !ok || ep.SupportedParameterStore == nil {
 		return ""
 	}

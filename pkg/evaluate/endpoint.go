@@ -22,35 +22,35 @@ type Endpoint struct {
 	SupportedParameterStore ServiceCapabilityStore
 }
 
-// A service describes a provider that implements the OpenAI API.
-type service struct {
+// A modelAPIProvider describes a provider that implements the OpenAI API.
+type modelAPIProvider struct {
 	baseURL  string
 	keyEnv   string
 	needsKey bool
 	dialect  apiDialect // API variant to try first
 }
 
-// serviceOf returns the description of a provider by its configured name. Its dialect is only a first guess:
+// modelAPIProviderByName returns the description of a provider by its configured name. Its dialect is only a first guess:
 // unsupported parameters are found by trying.
-func serviceOf(name string) (service, bool) {
+func modelAPIProviderByName(providerName string) (modelAPIProvider, bool) {
 	tokens := apiDialect{replyFormatSchema, replyLimitMaxTokens, true, false}
-	switch name {
+	switch providerName {
 	case "openai":
-		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, apiDialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}}, true
+		return modelAPIProvider{"https://api.openai.com/v1", "OPENAI_API_KEY", true, apiDialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}}, true
 	case "anthropic":
-		return service{"https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, tokens}, true
+		return modelAPIProvider{"https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, tokens}, true
 	case "google":
-		return service{"https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", true, tokens}, true
+		return modelAPIProvider{"https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", true, tokens}, true
 	case "ollama":
-		return service{"http://127.0.0.1:11434/v1", "", false, tokens}, true
+		return modelAPIProvider{"http://127.0.0.1:11434/v1", "", false, tokens}, true
 	case "custom":
-		return service{"", "", false, tokens}, true
+		return modelAPIProvider{"", "", false, tokens}, true
 	}
-	return service{}, false
+	return modelAPIProvider{}, false
 }
 
 // base returns the validated base URL of an endpoint.
-func (ep *Endpoint) base(s service) (*url.URL, error) {
+func (ep *Endpoint) base(s modelAPIProvider) (*url.URL, error) {
 	text := ep.BaseURL
 	if text == "" {
 		text = s.baseURL
@@ -90,7 +90,7 @@ func isPrivateHost(host string) bool {
 // ProviderModelAndURL identifies the model of an endpoint by provider, model and address; "" if the endpoint is
 // incomplete.
 func (ep *Endpoint) ProviderModelAndURL() string {
-	s, ok := serviceOf(ep.Provider)
+	s, ok := modelAPIProviderByName(ep.Provider)
 	if !ok || ep.Model == "" {
 		return ""
 	}

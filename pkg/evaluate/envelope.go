@@ -13,20 +13,20 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxEnvelopeDepth is the maximum nesting of a response. Log probabilities have the deepest nesting in use.
-const maxEnvelopeDepth = 16
+// maxResponseJSONDepth is the maximum nesting of a response. Log probabilities have the deepest nesting in use.
+const maxResponseJSONDepth = 16
 
-// readEnvelope returns the text of the single answer in the body of a chat completion response. Keys must be
+// extractChatCompletionText returns the text of the single answer in the body of a chat completion response. Keys must be
 // spelled exactly as documented, and a duplicate key, even in another case, is an error at any level: lax and
 // strict parsers would read different values. Additional data (usage, timings, the model's reasoning) is
 // ignored. It returns an error if anything says that the answer is not valid: an error, a refusal, a tool
 // call, or a finish reason other than completion.
-func readEnvelope(contentType string, body []byte) (string, error) {
+func extractChatCompletionText(contentType string, body []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 		return "", fmt.Errorf("the response has the type %.60q instead of application/json; check evaluator.base_url", contentType)
 	}
-	value, err := canonjson.ParseValue(body, maxEnvelopeDepth)
+	value, err := canonjson.ParseValue(body, maxResponseJSONDepth)
 	if err != nil {
 		return "", fmt.Errorf("the response is not one well-formed JSON object: %w", err)
 	}
@@ -71,10 +71,10 @@ type answerFormatError struct{ error }
 // readChoice returns the text of a choice, or an error if it is not an answer.
 func readChoice(choice, message map[string]any) (string, error) {
 	if reason, ok := choice["finish_reason"].(string); !ok || reason != "stop" {
-		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", shortValue(choice["finish_reason"]))
+		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", describeJSONValueForError(choice["finish_reason"]))
 	}
 	if role, ok := message["role"].(string); !ok || role != "assistant" {
-		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", shortValue(message["role"]))
+		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", describeJSONValueForError(message["role"]))
 	}
 	for _, other := range [...]struct{ field, what string }{
 		{"refusal", "the model refused to answer; ask the user, or use another model"},
@@ -120,8 +120,8 @@ func isNilOrEmpty(v any) bool {
 	return false
 }
 
-// shortValue returns a short value of a response for a message.
-func shortValue(v any) string {
+// describeJSONValueForError returns a short value of a response for a message.
+func describeJSONValueForError(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
@@ -134,7 +134,7 @@ func shortValue(v any) string {
 // readTokenCounts returns the token counts of a response. Counts that cannot be parsed are 0, since no decision
 // depends on them.
 func readTokenCounts(body []byte) (t Tokens) {
-	value, err := canonjson.ParseValue(body, maxEnvelopeDepth)
+	value, err := canonjson.ParseValue(body, maxResponseJSONDepth)
 	response, _ := value.(map[string]any)
 	usage, _ := response["usage"].(map[string]any)
 	if err != nil || usage == nil {

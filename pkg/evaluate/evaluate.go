@@ -56,9 +56,9 @@ type Options struct {
 	Limits EvaluationLimits // nil: neither rate nor budget is limited
 	Cache  VerdictCache     // nil: no verdicts are cached
 
-	// ReasonLowerTierAsked returns the reason for which a tier did not allow an action and asked the next tier, in
+	// ReasonForAskingNextTier returns the reason for which a tier did not allow an action and asked the next tier, in
 	// fixed words that contain no text of an action, file or third-party policy; "" if unknown.
-	ReasonLowerTierAsked func(*verdict.Step) string
+	ReasonForAskingNextTier func(*verdict.Step) string
 
 	// ReasonModelCannotReplaceUserApproval returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
 	// always can.
@@ -105,30 +105,30 @@ func New(o Options) (*Evaluator, error) {
 	return &Evaluator{o: o}, nil
 }
 
-// PromptHash returns "sha256:" and the hex digest of the compiled-in prompt.
-func PromptHash() string { return actionPromptHash() }
+// ActionPromptHash returns "sha256:" and the hex digest of the compiled-in prompt.
+func ActionPromptHash() string { return actionPromptHash() }
 
 var actionPromptHash = sync.OnceValue(func() string { return promptHash(systemPrompt) })
 
-// PromptHash returns the hash of the compiled-in prompt, as the function [PromptHash] does.
-func (e *Evaluator) PromptHash() string { return PromptHash() }
+// ActionPromptHash returns the hash of the compiled-in prompt, as the function [ActionPromptHash] does.
+func (e *Evaluator) ActionPromptHash() string { return ActionPromptHash() }
 
 // Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
-	v, oneMessage := e.judge(ctx, c)
+	v, oneMessage := e.judgeBeforeEscalation(ctx, c)
 	v = e.escalateAllowRequiringUserApproval(ctx, c, e.escalateUnreliableAllow(c, v), oneMessage)
 	v.Tier = 2
-	v.PromptHash = e.PromptHash()
+	v.EvaluatorPromptHash = e.ActionPromptHash()
 	return v, nil
 }
 
-// judge returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
+// judgeBeforeEscalation returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
 // and action were sent to the model as one message.
-func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
+func (e *Evaluator) judgeBeforeEscalation(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
 	if e.o.Provider == nil {
 		return e.verdictWithoutProvider(), false
 	}
-	if e.o.FixedCanaryToken != "" && payloadOrViewsContain(c, e.o.FixedCanaryToken) {
+	if e.o.FixedCanaryToken != "" && payloadOrTextVariantsContain(c, e.o.FixedCanaryToken) {
 		return finalBlock("canary", "the payload contains the configured canary token, which only the evaluator should know; ask the user to change evaluator.canary_token"), false
 	}
 	if e.o.Cache != nil {
@@ -136,7 +136,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdic
 			return v, false
 		}
 	}
-	q, err := newQuestion(c, e.o.Redactor, e.o.ReasonLowerTierAsked)
+	q, err := newQuestion(c, e.o.Redactor, e.o.ReasonForAskingNextTier)
 	if err != nil {
 		return leaveToPerson("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayloadBytes)), false
 	}
@@ -150,10 +150,10 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdic
 	if q.hasRedactionOutsideSecretFields && v.Decision == verdict.Allow {
 		v = escalateAllow(v, "the evaluator did not see all of the action, because secrets in it were redacted; ask the user")
 	}
-	if e.o.Cache != nil && v.ErrorCode == "" && !x.reply.NoSystemRole {
+	if e.o.Cache != nil && v.ErrorCode == "" && !x.reply.SentWithoutSystemRole {
 		e.o.Cache.Store(ctx, c, v)
 	}
-	return v, x.reply.NoSystemRole
+	return v, x.reply.SentWithoutSystemRole
 }
 
 // authorityByModelDecision maps the model's decision to who may then allow the action.
@@ -165,12 +165,12 @@ func (e *Evaluator) verdictFromReply(x *modelExchange) verdict.Verdict {
 	a, err := parseReply(x.reply.Text, x.canaries[last], x.canaries[:last]...)
 	var unknown unknownDecisionError
 	switch {
-	case errors.Is(err, errCanary), errors.Is(err, errCanaryLeaked):
+	case errors.Is(err, errCanaryMissing), errors.Is(err, errCanaryLeaked):
 		return finalBlock("canary", err.Error())
 	case errors.As(err, &unknown):
-		return e.failOpen(e.unparsedVerdict(err, x.canaries))
+		return e.failOpen(e.unparseableReplyVerdict(err, x.canaries))
 	case err != nil:
-		return e.unparsedVerdict(err, x.canaries)
+		return e.unparseableReplyVerdict(err, x.canaries)
 	}
 	reason := cmp.Or(e.redactTextForDisplay(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
 	return verdict.Finding{RequiredAuthority: authorityByModelDecision[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
@@ -218,7 +218,7 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	case errors.As(err, &random):
 		return failureVerdict("random", err.Error())
 	case errors.As(err, &form):
-		return e.unparsedVerdict(err, canaries)
+		return e.unparseableReplyVerdict(err, canaries)
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -231,9 +231,9 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	return v
 }
 
-// unparsedVerdict returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
+// unparseableReplyVerdict returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
 // model answer nonsense on purpose.
-func (e *Evaluator) unparsedVerdict(err error, canaries []string) verdict.Verdict {
+func (e *Evaluator) unparseableReplyVerdict(err error, canaries []string) verdict.Verdict {
 	text := e.redactTextForDisplay(err.Error(), canaries)
 	if !strings.Contains(text, "; ") {
 		text += "; try again, or use another model (evaluator.model)"
@@ -290,20 +290,21 @@ func (e *Evaluator) escalateUnreliableAllow(c *analysis.ActionCase, v verdict.Ve
 	instead := escalateAllow(v, "")
 	text := payloadText(c)
 	if len(text) > MaxPayloadBytes {
-		// A degraded or cached ALLOW: the payload was neither sent to an evaluator nor searched.
+		// The ALLOW is cached, or given although the evaluator failed: no evaluator read the
+		// payload, and the payload was not searched for text that addresses the evaluator.
 		return escalateAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayloadBytes))
 	}
 	switch said := findTextAddressingEvaluator(c, text); {
 	case said != nil:
 		instead.Confidence = 0.85
 		instead.Rule = said.rule.ID
-		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.viewDescription)
+		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.textVariantDescription)
 	case v.IsAllowedDespiteFailure && c.UnexaminedReason != "":
 		instead.Reasoning = "part of the action was not read (" + c.UnexaminedReason + "), and the evaluator could not be asked; ask the user"
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
-		instead.Trail = instead.Trail[:1] // keep only the evaluator's ALLOW: the ESCALATE comes from the minimum tier, not from the evaluator
+		instead.Trail = instead.Trail[:1] // keep only the evaluator's ALLOW: c.MinTier, not the evaluator, requires the user to decide
 		return instead
 	case !v.IsAllowedDespiteFailure && v.Confidence < 0.5:
 		// An ALLOW with a confidence below 0.5 contradicts itself, so the user must decide.

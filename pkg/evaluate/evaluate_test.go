@@ -26,8 +26,8 @@ func newCase(command string) *analysis.ActionCase {
 }
 
 func payloadCase(kind string, payload map[string]any) *analysis.ActionCase {
-	an := analysis.Analyzer{Shell: shell.Analyze}
-	return an.Case(&action.Action{Type: kind, Payload: payload})
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze}
+	return an.AnalyzeAction(&action.Action{Type: kind, Payload: payload})
 }
 
 // newEvaluator returns an evaluator that does not sleep.
@@ -70,8 +70,8 @@ func judge(tb testing.TB, e *Evaluator, c *analysis.ActionCase) verdict.Verdict 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if v.Tier != 2 || v.PromptHash != e.PromptHash() {
-		tb.Errorf("tier %d, prompt hash %q", v.Tier, v.PromptHash)
+	if v.Tier != 2 || v.EvaluatorPromptHash != e.ActionPromptHash() {
+		tb.Errorf("tier %d, prompt hash %q", v.Tier, v.EvaluatorPromptHash)
 	}
 	return v
 }

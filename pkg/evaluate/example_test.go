@@ -27,8 +27,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	an := analysis.Analyzer{Shell: shell.Analyze}
-	c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "make"}})
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze}
+	c := an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "make"}})
 	v, err := e.Judge(context.Background(), c)
 	fmt.Println(v.Decision, v.Confidence, v.Reasoning, err)
 	// Output: BLOCK 0.9 nothing is safe <nil>

@@ -33,10 +33,10 @@ const (
 // such as "path 1".
 type referencedTexts struct {
 	redactor *redact.Redactor
-	list     []referencedText
+	list     []textReferencedByFacts
 }
 
-type referencedText struct {
+type textReferencedByFacts struct {
 	referencedObjectKind string
 	number               int
 	text                 string
@@ -57,11 +57,12 @@ func (n *referencedTexts) addTextReturningReference(referencedObjectKind, text s
 	if len(n.list) == maxReferencedTexts {
 		return "another " + referencedObjectKind
 	}
-	n.list = append(n.list, referencedText{referencedObjectKind, number, shortenMiddle(text, maxTextBytes)})
+	n.list = append(n.list, textReferencedByFacts{referencedObjectKind, number, shortenMiddle(text, maxTextBytes)})
 	return fmt.Sprintf("%s %d", referencedObjectKind, number)
 }
 
-// shortenMiddle removes the middle of a text that is longer than most bytes.
+// shortenMiddle replaces the middle of a text by an ellipsis if the text has more than a maximum
+// number of bytes (most).
 func shortenMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -89,7 +90,8 @@ func (n *referencedTexts) write(q *promptJSONWriter) {
 	}
 }
 
-// newFacts returns the facts about a case. why returns the cause of a question in fixed words; "" if unknown.
+// newFacts returns the facts about an action. lowerTierAskReason returns, in fixed words, why a
+// lower tier asks for confirmation; "" if the reason is unknown.
 func newFacts(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.Step) string) *actionFacts {
 	f := &actionFacts{references: referencedTexts{redactor: r}}
 	f.addLowerTierAskReason(c, lowerTierAskReason)
@@ -99,7 +101,7 @@ func newFacts(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason fun
 	place := c.ExecutionContext()
 	for _, known := range [...]struct{ kind, path string }{{"workspace", firstOrEmpty(place.WorkspaceRoots)}, {"home", place.Home}} {
 		if known.path != "" {
-			f.references.list = append(f.references.list, referencedText{referencedObjectKind: known.kind, text: shortenMiddle(r.RedactText(known.path), maxReferencedTextBytes)})
+			f.references.list = append(f.references.list, textReferencedByFacts{referencedObjectKind: known.kind, text: shortenMiddle(r.RedactText(known.path), maxReferencedTextBytes)})
 		}
 	}
 	return f
@@ -121,7 +123,7 @@ func (f *actionFacts) addLowerTierAskReason(c *analysis.ActionCase, askReasonOfS
 	var by *verdict.Step
 	for i := range c.EarlierTierSteps {
 		s := &c.EarlierTierSteps[i]
-		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.TierWouldAllow && (by == nil || s.Rule != "" || by.Rule == "") {
+		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.AllowedPendingHigherTier && (by == nil || s.Rule != "" || by.Rule == "") {
 			by = s
 		}
 	}
@@ -187,7 +189,7 @@ func (f *actionFacts) addEffects(c *analysis.ActionCase) {
 		if what == "" {
 			continue
 		}
-		more := f.effectDetails(c, &e)
+		more := f.parenthesizedEffectDetails(c, &e)
 		at := slices.IndexFunc(lines, func(l line) bool { return l.what == what && l.more == more })
 		if at < 0 {
 			if len(lines) == maxFacts {
@@ -234,13 +236,13 @@ func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (verbPhra
 		return "sends a message to", "recipient", e.RemoteTargetName
 	case effect.SendData, effect.SendSecret, effect.Connect:
 		if e.Host == "" {
-			return effectWords[e.KindForPolicies()], "place", e.RemoteTargetName
+			return verbPhraseByEffectKind[e.KindForPolicies()], "place", e.RemoteTargetName
 		}
-		return effectWords[e.KindForPolicies()], "host", e.Host
+		return verbPhraseByEffectKind[e.KindForPolicies()], "host", e.Host
 	case effect.ChangeRemoteSystem:
-		return effectWords[e.KindForPolicies()], "resource", strings.Join(strings.Fields(e.RemoteServiceName+" "+e.RemoteOperationVerb+" "+e.RemoteTargetName), " ")
+		return verbPhraseByEffectKind[e.KindForPolicies()], "resource", strings.Join(strings.Fields(e.RemoteServiceName+" "+e.RemoteOperationVerb+" "+e.RemoteTargetName), " ")
 	}
-	verbPhrase = effectWords[e.KindForPolicies()]
+	verbPhrase = verbPhraseByEffectKind[e.KindForPolicies()]
 	if verbPhrase == "" {
 		verbPhrase = "does something else"
 	}
@@ -270,8 +272,8 @@ func describeProgram(e *effect.Effect, payload string) (verbPhrase, objectKind, 
 	return verbPhrase, "command", words
 }
 
-// effectWords name the kinds of effects.
-var effectWords = map[effect.Kind]string{
+// verbPhraseByEffectKind name the kinds of effects.
+var verbPhraseByEffectKind = map[effect.Kind]string{
 	effect.ReadFile: "reads", effect.WriteFile: "writes", effect.DeleteFile: "deletes", effect.DeleteDirectory: "deletes the folder",
 	effect.MoveFile: "moves away", effect.ListDirectory: "lists", effect.CreateDirectory: "creates the folder",
 	effect.ChangePermissions: "changes the permissions of", effect.Connect: "connects to", effect.Listen: "accepts connections",
@@ -283,8 +285,8 @@ var effectWords = map[effect.Kind]string{
 	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.UnknownEffect: "does something that cannot be known before it runs",
 }
 
-// effectDetails returns further details of an effect in fixed words, in parentheses.
-func (f *actionFacts) effectDetails(c *analysis.ActionCase, e *effect.Effect) string {
+// parenthesizedEffectDetails returns further details of an effect in fixed words, in parentheses.
+func (f *actionFacts) parenthesizedEffectDetails(c *analysis.ActionCase, e *effect.Effect) string {
 	var said []string
 	add := func(is bool, text string) {
 		if is {

@@ -11,7 +11,7 @@ import (
 const maxAPIKeyBytes = 4 << 10
 
 // key returns the API key that an endpoint names, or "" if it names none.
-func (ep *Endpoint) key(s service) (string, error) {
+func (ep *Endpoint) key(s modelAPIProvider) (string, error) {
 	if ep.APIKeyFile != "" && ep.APIKeyEnv != "" {
 		return "", errors.New("api_key_env and api_key_file are both set; leave one out")
 	}

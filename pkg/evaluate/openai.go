@@ -21,7 +21,7 @@ type openAI struct {
 	key    string // to redact it in messages
 
 	capabilityStore ServiceCapabilityStore // may be nil
-	dialectStoreKey string                 // key of the dialect in memory
+	dialectStoreKey string                 // key of the dialect in capabilityStore
 
 	mu                  sync.Mutex
 	triedDialectRecall  bool
@@ -32,7 +32,7 @@ type openAI struct {
 
 // NewProvider returns the provider for an endpoint. It reads the key and certificates but does not connect.
 func NewProvider(ep Endpoint) (ModelProvider, error) {
-	service, ok := serviceOf(ep.Provider)
+	service, ok := modelAPIProviderByName(ep.Provider)
 	if !ok {
 		return nil, fmt.Errorf("evaluator: unknown provider %.40q; use openai, anthropic, google, ollama or custom", ep.Provider)
 	}
@@ -61,20 +61,20 @@ func NewProvider(ep Endpoint) (ModelProvider, error) {
 	}, nil
 }
 
-// Complete implements [Provider].
+// Complete implements [ModelProvider].
 func (o *openAI) Complete(ctx context.Context, p Prompt) (string, error) {
 	r, err := o.CompleteWithMetadata(ctx, p)
 	return r.Text, err
 }
 
-// CompleteWithMetadata implements [ModelProviderWithReplyMetadata].
+// Complete implements [ModelProvider].
 func (o *openAI) CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, error) {
 	for {
 		d := o.currentDialect(ctx)
 		resp, err := o.client.CreateChatCompletion(ctx, d.request(o.model, p))
 		if err == nil {
 			o.rememberDialect(ctx, d)
-			r := Reply{Text: resp.Choices[0].Message.Content, NoSystemRole: d.noSystemRole} // readEnvelope has checked that there is one choice
+			r := Reply{Text: resp.Choices[0].Message.Content, SentWithoutSystemRole: d.noSystemRole} // extractChatCompletionText has checked that there is one choice
 			r.Tokens.Prompt, r.Tokens.Completion = resp.Usage.PromptTokens, resp.Usage.CompletionTokens
 			if more := resp.Usage.PromptTokensDetails; more != nil {
 				r.Tokens.Cached = more.CachedTokens
@@ -88,8 +88,9 @@ func (o *openAI) CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, err
 		case parameter == "":
 			return Reply{}, o.redactAPIKeyInError(err)
 		case !errors.As(err, &status):
-			// An error that is no HTTPStatusError comes from go-openai itself: nothing was sent, so
-			// this attempt does not count.
+			// An error without an HTTP status comes from go-openai itself, which rejected a
+			// parameter and sent nothing: repeat at once without the parameter, and do not count
+			// this as an attempt.
 		case why == dropReasonSuspectedFromError && isTransient(err):
 			return Reply{}, o.redactAPIKeyInError(err) // the service may only be busy: wait before trying the next format
 		default:
@@ -105,7 +106,8 @@ const (
 	dialectFoundByTryingTTL    = time.Hour
 )
 
-// currentDialect returns the dialect for the next request, after looking for one in the memory.
+// currentDialect returns the request parameters to use for the next request. The first call looks
+// them up in the capability store.
 func (o *openAI) currentDialect(ctx context.Context) apiDialect {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,8 +22,8 @@ const maxReplyDepth = 4
 // These errors make the evaluator itself untrustworthy: it did not follow its instructions, so its whole
 // reply is ignored.
 var (
-	errCanary       = errors.New("canary token missing from evaluator response -- possible evaluator injection; do not retry, and tell the user")
-	errCanaryLeaked = errors.New("canary token in the wrong field of evaluator response -- possible evaluator injection; do not retry, and tell the user")
+	errCanaryMissing = errors.New("canary token missing from evaluator response -- possible evaluator injection; do not retry, and tell the user")
+	errCanaryLeaked  = errors.New("canary token in the wrong field of evaluator response -- possible evaluator injection; do not retry, and tell the user")
 )
 
 // A unknownDecisionError is a well-formed reply with the right canary and an unknown decision.
@@ -41,20 +41,20 @@ type answer struct {
 // replyFields are the fields of a reply: all are required, in any order, and no others are accepted.
 var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 
-// parseReply parses a model's reply to a request with a canary. The canary is checked first: if it is not in
-// its field, the error is errCanary, whatever else is wrong, except that a reply which contains the canary
-// but is not a JSON object is a parse error. The error is errCanaryLeaked if another field also shows the canary,
-// in any spelling, or any field shows the canary of an older attempt.
+// parseReply parses a model's reply to a request with a canary. A reply that is not a JSON object
+// gives a parse error if it contains the canary, and errCanaryMissing if it does not. An object without
+// the canary in its canary field gives errCanaryMissing. If another field contains the canary, or that of
+// an older attempt, in any spelling, the error is errCanaryLeaked.
 func parseReply(reply, canary string, olderCanaries ...string) (answer, error) {
 	fields, err := replyObject(reply)
 	if err != nil {
 		if !strings.Contains(withoutThoughts(reply), canary) {
-			return answer{}, errCanary
+			return answer{}, errCanaryMissing
 		}
 		return answer{}, err
 	}
 	if got, ok := fields["canary"].(string); !ok || !sameCanary(got, canary) {
-		return answer{}, errCanary
+		return answer{}, errCanaryMissing
 	}
 	for name, value := range fields {
 		text, ok := value.(string)

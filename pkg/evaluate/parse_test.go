@@ -149,7 +149,7 @@ func FuzzParseReply(f *testing.F) {
 		}
 		a, err := parseReply(reply, canary)
 		if err != nil {
-			if a.decision == verdict.Allow && !errors.Is(err, errCanary) {
+			if a.decision == verdict.Allow && !errors.Is(err, errCanaryMissing) {
 				t.Errorf("an error came with ALLOW: %v", err)
 			}
 			return
@@ -157,7 +157,7 @@ func FuzzParseReply(f *testing.F) {
 		if a.decision < verdict.Allow || a.decision > verdict.Block || !(a.confidence >= 0 && a.confidence <= 1) {
 			t.Errorf("%q: %+v", reply, a)
 		}
-		if _, err := parseReply(reply, canary+"0"); !errors.Is(err, errCanary) {
+		if _, err := parseReply(reply, canary+"0"); !errors.Is(err, errCanaryMissing) {
 			t.Errorf("%q is believed with another canary: %v", reply, err)
 		}
 	})

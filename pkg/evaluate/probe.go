@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Problem is a reason why an endpoint cannot be used.
+// An EndpointProblem is a reason why an endpoint cannot be used.
 type EndpointProblem struct {
 	Setting              string // the setting of the evaluator's section that causes it
 	Msg                  string
@@ -25,7 +25,7 @@ type EndpointProblem struct {
 // ProbeEndpoint returns the problems of an endpoint: missing settings, an unreadable key, a service that does not
 // answer. It sends one GET for the list of models, with the key, and nothing about any action.
 func ProbeEndpoint(ctx context.Context, ep Endpoint) []EndpointProblem {
-	s, ok := serviceOf(ep.Provider)
+	s, ok := modelAPIProviderByName(ep.Provider)
 	if !ok {
 		_, err := NewProvider(ep)
 		return []EndpointProblem{{Setting: "provider", Msg: err.Error(), FixAdvice: "set evaluator.provider"}}
@@ -63,8 +63,9 @@ func ProbeEndpoint(ctx context.Context, ep Endpoint) []EndpointProblem {
 	return out
 }
 
-// probeModelList asks a service for its models and returns what is wrong with the answer. keyless: no key is
-// configured, so a service that requires one can only reject the request.
+// probeModelList asks a service for its models, and returns what is wrong with the answer.
+// hasNoAPIKey says that no key is configured, so a service that requires a key can only reject the
+// request.
 func (d *httpDoer) probeModelList(ctx context.Context, ep *Endpoint, base *url.URL, key string, hasNoAPIKey bool) *EndpointProblem {
 	fault := func(setting, fix, format string, args ...any) *EndpointProblem {
 		return &EndpointProblem{Setting: setting, FixAdvice: fix, Msg: fmt.Sprintf(format, args...)}
@@ -131,7 +132,7 @@ func modelNotListed(model string, base *url.URL, body []byte) *EndpointProblem {
 		}
 		ids = append(ids, toPrintableLine(m.ID, 60))
 	}
-	sorted.Strings(ids)
+	sorted.SortStrings(ids)
 	some := strings.Join(ids[:min(len(ids), 5)], ", ")
 	if len(ids) > 5 {
 		some += ", …"

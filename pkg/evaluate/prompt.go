@@ -51,7 +51,7 @@ type question struct {
 }
 
 // redactedPattern matches the replacement text of redacted secrets.
-var redactedPattern = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
+var redactedPattern = prefilter.LazyRegexp(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case without the secrets that r knows or recognises.
 func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.Step) string) (*question, error) {
@@ -82,8 +82,9 @@ func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason 
 	if len(f.lines) > 0 {
 		said = "Facts:\n- " + strings.Join(f.lines, "\n- ") + "\n\n"
 	}
-	// An agent that names a field "password" decides what counts as a secret. It could hide a command from
-	// the evaluator by repeating the command there.
+	// The agent chooses the field names, and the value of a field "password" is redacted everywhere
+	// in the payload. An agent could hide a command from the evaluator by repeating the command in
+	// such a field.
 	hidden := !bytes.Equal(redactedPattern().ReplaceAll(q.buf, nil), redactedPattern().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
 	return &question{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
 }

@@ -40,7 +40,7 @@ func TestPromptSays(t *testing.T) {
 
 func TestPromptHash(t *testing.T) {
 	t.Parallel()
-	hash := newEvaluator(t, Options{}).PromptHash()
+	hash := newEvaluator(t, Options{}).ActionPromptHash()
 	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(hash) {
 		t.Errorf("hash %q", hash)
 	}

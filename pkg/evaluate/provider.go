@@ -16,8 +16,9 @@ type Prompt struct {
 	ReplySchema []byte // JSON schema that the reply should have
 }
 
-// A Provider sends prompts to a language model. Each call sends one request, without waiting or retrying: the
-// evaluator retries, because each attempt takes a rate token. Goroutines may share a Provider.
+// A ModelProvider sends prompts to a language model. Each call sends one request, without waiting
+// or retrying: the evaluator retries, because each attempt takes a rate token. Goroutines may share
+// a ModelProvider.
 type ModelProvider interface {
 	// Complete returns the text of the model's reply. An error that wraps [*HTTPStatusError] means a response
 	// with a status other than 200; after one that wraps [*UnsupportedParameterError] the caller should repeat the
@@ -27,9 +28,9 @@ type ModelProvider interface {
 
 // A Reply is a model's answer with metadata.
 type Reply struct {
-	Text         string
-	NoSystemRole bool // the service has no system role: instructions and action were one message
-	Tokens       Tokens
+	Text                  string
+	SentWithoutSystemRole bool // the service has no system role: instructions and action were one message
+	Tokens                Tokens
 }
 
 // Tokens are the token counts of an answer as reported by the service; 0 if not reported.
@@ -39,7 +40,7 @@ type Tokens struct {
 	Completion int
 }
 
-// A ModelProviderWithReplyMetadata is a [Provider] that also returns metadata of an answer.
+// A ModelProviderWithReplyMetadata is a [ModelProvider] that also returns metadata of a reply.
 type ModelProviderWithReplyMetadata interface {
 	ModelProvider
 	CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, error)

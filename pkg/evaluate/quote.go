@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A quoter writes JSON that stays inert inside a prompt. Any JSON parser reads it as the same data. In
+// A promptJSONWriter writes JSON that stays inert inside a prompt. Any JSON parser reads it as the same data. In
 // addition it
 //
 //   - contains no control, format, bidirectional, private or unassigned

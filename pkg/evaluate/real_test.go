@@ -35,7 +35,7 @@ func TestRealServer(t *testing.T) {
 		if fields, err := replyObject(reply); err != nil || len(fields) != len(replyFields) {
 			t.Errorf("%s: the schema did not hold: %v: %q", command, err, reply)
 		}
-		if v.Decision != verdict.Block || v.Reasoning != errCanary.Error() || v.Confidence != 1 {
+		if v.Decision != verdict.Block || v.Reasoning != errCanaryMissing.Error() || v.Confidence != 1 {
 			t.Errorf("%s: %v %v %s", command, v.Decision, v.Confidence, v.Reasoning)
 		}
 	}

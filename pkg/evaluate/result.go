@@ -35,7 +35,7 @@ const (
 func (e *Evaluator) ExamineResultForInjection(ctx context.Context, actionType string, result any) verdict.Verdict {
 	v := e.examineResultParts(ctx, actionType, result)
 	v.Tier, v.NextTier = 2, 0
-	v.PromptHash = promptHash(resultExaminationPrompt)
+	v.EvaluatorPromptHash = promptHash(resultExaminationPrompt)
 	return v
 }
 
@@ -71,8 +71,8 @@ func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, r
 	return escalateDoubtfulResultAllow(v, append(r.textsAndMemberNames, actionType))
 }
 
-// examinePart returns the evaluator's verdict on a part. asking is the context of the request, with a shorter
-// deadline than the caller's ctx.
+// examinePart returns the evaluator's verdict on one part of a tool result. requestCtx is the
+// context of the request; its deadline is earlier than that of callerCtx.
 func (e *Evaluator) examinePart(requestCtx, callerCtx context.Context, x *modelExchange) verdict.Verdict {
 	if err := e.askModelWithRetries(requestCtx, x); err != nil {
 		return e.failureVerdictFor(callerCtx, err, x.canaries)
@@ -112,25 +112,25 @@ func newResultPartQuestion(actionType string, part []byte, partIndex, partCount 
 // and sounds.
 type redactedToolResult struct {
 	textsAndMemberNames []string // all texts, including names of members
-	quoted              []byte   // nil if the result is too large
+	promptJSON          []byte   // nil if the result is too large
 
-	redactor       *redact.Redactor
-	remainingBytes int // bytes of text that may still be added
+	redactor                 *redact.Redactor
+	remainingTextBudgetBytes int // bytes of text that may still be added
 }
 
 func redactResult(result any, r *redact.Redactor) redactedToolResult {
-	s := redactedToolResult{redactor: r, remainingBytes: maxResultParts * (MaxPayloadBytes - partOverlapBytes)}
-	q := promptJSONWriter{maxBytes: s.remainingBytes}
+	s := redactedToolResult{redactor: r, remainingTextBudgetBytes: maxResultParts * (MaxPayloadBytes - partOverlapBytes)}
+	q := promptJSONWriter{maxBytes: s.remainingTextBudgetBytes}
 	value := s.redactedValueCopy("", result, 0)
 	q.appendValue(value, 0)
-	if s.remainingBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
+	if s.remainingTextBudgetBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
 		return redactedToolResult{}
 	}
 	eachText(value, func(text string) bool {
 		s.textsAndMemberNames = append(s.textsAndMemberNames, text)
 		return true
 	})
-	s.quoted = q.buf
+	s.promptJSON = q.buf
 	return s
 }
 
@@ -142,9 +142,9 @@ const maxResultDepth = 128
 // instructions under such a name.
 func (s *redactedToolResult) redactedValueCopy(memberName string, v any, depth int) any {
 	if depth > maxResultDepth {
-		s.remainingBytes = -1
+		s.remainingTextBudgetBytes = -1
 	}
-	if s.remainingBytes < 0 {
+	if s.remainingTextBudgetBytes < 0 {
 		return nil
 	}
 	switch v := v.(type) {
@@ -160,14 +160,14 @@ func (s *redactedToolResult) redactedValueCopy(memberName string, v any, depth i
 		object := make(map[string]any, len(v))
 		for _, k := range sorted.Keys(v) {
 			shows := s.redactText("", k)
-			if n := mediaBytes(k, v); n > 0 {
+			if n := decodedMediaByteCount(k, v); n > 0 {
 				object[shows] = fmt.Sprintf("[%d bytes of an image or audio file]", n)
 			} else {
 				object[shows] = s.redactedValueCopy(k, v[k], depth+1)
 			}
 		}
 		if len(object) < len(v) { // several names became equal after redaction
-			s.remainingBytes = -1
+			s.remainingTextBudgetBytes = -1
 		}
 		return object
 	}
@@ -176,7 +176,7 @@ func (s *redactedToolResult) redactedValueCopy(memberName string, v any, depth i
 
 // redactText redacts a text in pieces that are small enough for the redactor.
 func (s *redactedToolResult) redactText(name, text string) string {
-	if s.remainingBytes -= len(text); s.remainingBytes < 0 {
+	if s.remainingTextBudgetBytes -= len(text); s.remainingTextBudgetBytes < 0 {
 		return ""
 	}
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
@@ -199,7 +199,7 @@ func (s *redactedToolResult) redactText(name, text string) string {
 // splitIntoOverlappingParts splits the quoted result into overlapping parts of at most [MaxPayloadBytes] bytes, one for each
 // question to the model.
 func (s redactedToolResult) splitIntoOverlappingParts() (out [][]byte) {
-	rest := s.quoted
+	rest := s.promptJSON
 	for len(rest) > MaxPayloadBytes {
 		end := MaxPayloadBytes
 		for !utf8.RuneStart(rest[end]) {
@@ -217,15 +217,15 @@ func (s redactedToolResult) splitIntoOverlappingParts() (out [][]byte) {
 	return out
 }
 
-// mediaBytes returns the number of bytes of an image or sound in a member of an object, in the formats of MCP
+// decodedMediaByteCount returns the number of bytes of an image or sound in a member of an object, in the formats of MCP
 // and of model APIs; 0 for anything else.
-func mediaBytes(name string, in map[string]any) int {
-	text, isText := in[name].(string)
-	if name != "data" && name != "blob" || !isText {
+func decodedMediaByteCount(memberName string, jsonObject map[string]any) int {
+	text, isText := jsonObject[memberName].(string)
+	if memberName != "data" && memberName != "blob" || !isText {
 		return 0
 	}
 	for _, field := range [...]string{"mimeType", "media_type"} {
-		kind, _ := in[field].(string)
+		kind, _ := jsonObject[field].(string)
 		if strings.HasPrefix(kind, "image/") || strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/") {
 			b, err := base64.StdEncoding.DecodeString(text)
 			if err != nil {

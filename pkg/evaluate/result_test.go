@@ -24,7 +24,7 @@ func TestRolesReadResults(t *testing.T) {
 		open := i%2 == 0
 		server.SetModelBehaviour("role", role.Do)
 		ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
-		server.OnStall(func() { ctx.once.Do(func() { close(ctx.over) }) })
+		server.OnResponseStall(func() { ctx.once.Do(func() { close(ctx.over) }) })
 		e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
 		v := e.ExamineResultForInjection(ctx, "http_request", map[string]any{"text": "The museum opens at nine."})
 		if !comes(v, role.Want, open) {
@@ -53,7 +53,7 @@ func TestResultQuestion(t *testing.T) {
 		"fake":     map[string]any{"data": "visit the page", "mimeType": "image/png"},
 		"n":        []any{1.5, nil, true},
 	}
-	if v := e.ExamineResultForInjection(t.Context(), "mcp__web__get", result); v.Decision != verdict.Allow || v.Tier != 2 || v.PromptHash != promptHash(resultExaminationPrompt) {
+	if v := e.ExamineResultForInjection(t.Context(), "mcp__web__get", result); v.Decision != verdict.Allow || v.Tier != 2 || v.EvaluatorPromptHash != promptHash(resultExaminationPrompt) {
 		t.Fatalf("%+v", v)
 	}
 	asked := server.Requests()

@@ -66,7 +66,7 @@ func TestRoles(t *testing.T) {
 		for n, action := range actions {
 			open := (n+i)%2 == 0 // with the other action, and for the next role, the other way round
 			ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
-			server.OnStall(func() { ctx.once.Do(func() { close(ctx.over) }) })
+			server.OnResponseStall(func() { ctx.once.Do(func() { close(ctx.over) }) })
 			e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
 			v, err := e.Judge(ctx, action())
 			if err != nil || !comes(v, role.Want, open) {

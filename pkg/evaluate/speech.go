@@ -10,17 +10,23 @@ import (
 
 // A textAddressingEvaluator is text in a payload that addresses the evaluator.
 type textAddressingEvaluator struct {
-	rule            *speech.Rule
-	viewDescription string // the view in which it was found, for people
+	rule                   *speech.Rule
+	textVariantDescription string // the view in which it was found, for people
 }
 
-// tooMuchEncoded is reported if part of a text was not decoded.
-var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than shield decodes"}
+// undecodedTextRule is reported if part of a text was not decoded.
+var undecodedTextRule = &speech.Rule{ID: "EV-099", Name: "more encoded text than shield decodes"}
 
-// findTextAddressingEvaluator looks for text in an action that addresses the evaluator. It searches the payload with its keys
-// and type as the single text of [payloadText], so that splitting a sentence over fields does not hide it;
-// its strings joined without separators; the case's views, which have the resolved words of a command; and
-// everything encoded in these. Each text is also searched with look-alike letters normalised.
+// findTextAddressingEvaluator looks for text in an action that addresses the evaluator. It
+// searches:
+//
+//   - the parameter text, which is the result of [payloadText]: the payload as one text, with keys and type, so that
+//     splitting a sentence over fields does not hide it;
+//   - the strings of the payload, joined without separators;
+//   - the text variants of the case, which contain the resolved words of a command;
+//   - all text that is encoded in the texts above.
+//
+// It also searches each text with look-alike letters normalised.
 func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *textAddressingEvaluator {
 	if r := findRuleIgnoringLookalikes(text); r != nil {
 		return &textAddressingEvaluator{r, "the payload"}
@@ -50,7 +56,7 @@ func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *textAddre
 		return found == nil
 	})
 	if found == nil && !whole {
-		return &textAddressingEvaluator{tooMuchEncoded, "the payload"}
+		return &textAddressingEvaluator{undecodedTextRule, "the payload"}
 	}
 	return found
 }
@@ -69,7 +75,7 @@ func findEvaluatorAddressingRule(texts []string) (found *speech.Rule) {
 		return found == nil
 	})
 	if found == nil && !whole {
-		return tooMuchEncoded
+		return undecodedTextRule
 	}
 	return found
 }
@@ -87,8 +93,8 @@ func findRuleIgnoringLookalikes(text string) *speech.Rule {
 	return nil
 }
 
-// payloadOrViewsContain reports whether an action contains a text.
-func payloadOrViewsContain(c *analysis.ActionCase, text string) bool {
+// payloadOrTextVariantsContain reports whether an action contains a text.
+func payloadOrTextVariantsContain(c *analysis.ActionCase, text string) bool {
 	if strings.Contains(payloadText(c), text) {
 		return true
 	}

@@ -303,7 +303,7 @@ func TestEncodedSpeech(t *testing.T) {
 			}[carrier]
 			n++
 			v := judge(t, e, payloadCase("write_file", payload))
-			if v.Decision == verdict.Allow || v.Rule == tooMuchEncoded.ID {
+			if v.Decision == verdict.Allow || v.Rule == undecodedTextRule.ID {
 				missed[name+", "+carrier]++
 			}
 		}
@@ -343,7 +343,7 @@ func TestTooMuchEncoded(t *testing.T) {
 		"a bomb":      b64(compressed(strings.Repeat("harmless ", 1<<20), true)),
 	} {
 		v := judge(t, e, payloadCase("write_file", map[string]any{"path": "a", "content": content}))
-		if v.Decision != verdict.Escalate || v.Rule != tooMuchEncoded.ID {
+		if v.Decision != verdict.Escalate || v.Rule != undecodedTextRule.ID {
 			t.Errorf("%s: %v %s %s", name, v.Decision, v.Rule, v.Reasoning)
 		}
 	}

@@ -47,12 +47,12 @@ func rows(tb testing.TB, name string, least int) []row {
 }
 
 func (r row) analysed() *analysis.ActionCase {
-	an := analysis.Analyzer{Shell: shell.Analyze}
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze}
 	raw, err := json.Marshal(map[string]any{"type": r.Type, "payload": r.Payload})
 	if err != nil {
 		panic(err)
 	}
-	return an.Case(&action.Action{ID: r.ID, Type: r.Type, Payload: r.Payload, Raw: raw})
+	return an.AnalyzeAction(&action.Action{ID: r.ID, Type: r.Type, Payload: r.Payload, Raw: raw})
 }
 
 // TestAttacksOnTheJudge shows the suite of attacks to an evaluator that obeys

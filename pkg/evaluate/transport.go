@@ -21,7 +21,7 @@ import (
 // maxResponseBodyBytes is the maximum length of a response body, in bytes.
 const maxResponseBodyBytes = 64 << 10
 
-// An httpDoer sends requests and returns only responses that [readEnvelope] accepts: complete, with status
+// An httpDoer sends requests and returns only responses that [extractChatCompletionText] accepts: complete, with status
 // 200 and at most maxResponseBodyBytes long. It implements go-openai's HTTPDoer.
 type httpDoer struct{ client *http.Client }
 
@@ -89,7 +89,7 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	case len(body) > maxResponseBodyBytes:
 		return nil, fmt.Errorf("the response is longer than %d bytes; check evaluator.base_url", maxResponseBodyBytes)
 	}
-	text, err := readEnvelope(resp.Header.Get("Content-Type"), body)
+	text, err := extractChatCompletionText(resp.Header.Get("Content-Type"), body)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,9 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// withoutRequestURL removes method and URL from an error of the HTTP client, which are known and may contain secrets, and
-// returns errConnectionCut for a closed connection.
+// withoutRequestURL removes the method and the URL from an error of the HTTP client: the caller
+// knows both, and the URL may contain secrets. It returns errConnectionCut if the connection was
+// closed.
 func withoutRequestURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

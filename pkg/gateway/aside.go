@@ -5,23 +5,23 @@ import "sync"
 // Limits of what is examined while further messages are read.
 const (
 	maxConcurrentResponseExaminations = 16   // answers that are examined at a time
-	maxHeldNotices                    = 1024 // notifications that wait for earlier answers
+	maxHeldServerNotifications        = 1024 // notifications that wait for earlier answers
 )
 
-// An asyncExaminer examines server responses concurrently while further messages are read. A notification that
-// follows a response can refer to it, so it is forwarded after that response. Responses depend only on
-// their requests.
+// An asyncResponseExaminer examines server responses concurrently while further messages are read.
+// A notification can refer to an earlier response, so the notification is forwarded after that
+// response. The responses themselves are independent of each other.
 type asyncResponseExaminer struct {
 	maxPendingMessageBytes int // bytes of answers and notifications in memory
 
-	mu                  sync.Mutex
-	pendingWorkChanged  sync.Cond
-	totalResponseCount  int          // number of responses so far
-	runningResponses    map[int]bool // key: number of the response
-	heldNotices         []heldServerNotification
-	isForwardingNotices bool // a goroutine is forwarding notifications
-	pendingMessageBytes int
-	err                 error
+	mu                      sync.Mutex
+	pendingWorkChanged      sync.Cond
+	totalResponseCount      int          // number of responses so far
+	runningResponses        map[int]bool // key: number of the response
+	heldServerNotifications []heldServerNotification
+	isForwardingNotices     bool // a goroutine is forwarding notifications
+	pendingMessageBytes     int
+	err                     error
 }
 
 // A heldServerNotification is a notification that is forwarded only after all responses with numbers up to
@@ -65,10 +65,10 @@ func (a *asyncResponseExaminer) examineResponse(size int, examine func()) {
 func (a *asyncResponseExaminer) forwardNotice(size int, pass func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.heldNotices) >= maxHeldNotices || len(a.heldNotices) > 0 && a.pendingMessageBytes+size > a.maxPendingMessageBytes {
+	for len(a.heldServerNotifications) >= maxHeldServerNotifications || len(a.heldServerNotifications) > 0 && a.pendingMessageBytes+size > a.maxPendingMessageBytes {
 		a.pendingWorkChanged.Wait()
 	}
-	a.heldNotices = append(a.heldNotices, heldServerNotification{a.totalResponseCount, size, pass})
+	a.heldServerNotifications = append(a.heldServerNotifications, heldServerNotification{a.totalResponseCount, size, pass})
 	a.pendingMessageBytes += size
 	a.forwardNotificationsAfterEarlierResponses()
 	err := a.err
@@ -76,17 +76,19 @@ func (a *asyncResponseExaminer) forwardNotice(size int, pass func() error) error
 	return err
 }
 
-// forwardNotificationsAfterEarlierResponses forwards the notifications whose earlier responses are forwarded. If another goroutine is
-// forwarding, that goroutine does it. The lock is held, except while a message is forwarded.
+// forwardNotificationsAfterEarlierResponses forwards each held notification once all responses that
+// came before the notification are forwarded. If another goroutine is already forwarding, that
+// goroutine forwards them instead. The caller holds the lock a.mu, which is released while a
+// message is forwarded.
 func (a *asyncResponseExaminer) forwardNotificationsAfterEarlierResponses() {
-	for !a.isForwardingNotices && len(a.heldNotices) > 0 {
-		one := a.heldNotices[0]
+	for !a.isForwardingNotices && len(a.heldServerNotifications) > 0 {
+		one := a.heldServerNotifications[0]
 		for n := range a.runningResponses {
 			if n <= one.afterResponseNumber {
 				return
 			}
 		}
-		a.heldNotices = a.heldNotices[1:]
+		a.heldServerNotifications = a.heldServerNotifications[1:]
 		a.isForwardingNotices = true
 		a.mu.Unlock()
 		err := one.forward()
@@ -104,7 +106,7 @@ func (a *asyncResponseExaminer) forwardNotificationsAfterEarlierResponses() {
 func (a *asyncResponseExaminer) waitUntilAllForwarded() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.runningResponses) > 0 || len(a.heldNotices) > 0 || a.isForwardingNotices {
+	for len(a.runningResponses) > 0 || len(a.heldServerNotifications) > 0 || a.isForwardingNotices {
 		a.pendingWorkChanged.Wait()
 	}
 }

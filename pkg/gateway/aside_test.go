@@ -42,7 +42,7 @@ func (s *slow) returned(_ context.Context, a *action.Action, _ any, _ Findings) 
 
 func connectSlow(t *testing.T, serve reply) (*conn, *slow) {
 	s := newSlow()
-	c := connect(t, "", func(o *Options) { o.OnResult = s.returned }, serve)
+	c := connect(t, "", func(o *Options) { o.OnActionResult = s.returned }, serve)
 	c.tools()
 	return c, s
 }
@@ -160,7 +160,7 @@ func TestAsideIsBounded(t *testing.T) {
 	if most > 10 || most < 2 {
 		t.Errorf("%d answers of 100 bytes at a time, want 2 to 10", most)
 	}
-	if a.pendingMessageBytes != 0 || len(a.runningResponses)+len(a.heldNotices) != 0 {
+	if a.pendingMessageBytes != 0 || len(a.runningResponses)+len(a.heldServerNotifications) != 0 {
 		t.Errorf("%d bytes are left", a.pendingMessageBytes)
 	}
 }

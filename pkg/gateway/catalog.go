@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Limits of a catalog.
+// Limits of a [sharedServerState], the state that all connections to one server share.
 const (
-	maxOpenListings              = 64   // tool lists whose next page was not requested yet
+	maxIncompleteToolListings    = 64   // tool lists whose next page was not requested yet
 	maxUnansweredServerQuestions = 4096 // server questions that were not answered yet
 )
 
-// A catalog is the state that all connections to one server share: its tools, and the questions in its
-// results, which the client can answer on another connection.
+// A sharedServerState is the state that all connections to one server share: the server's tools,
+// and the questions in its results. The client can answer such a question on another connection.
 type sharedServerState struct {
 	judgeSlots chan struct{} // limits concurrent judgements
 
 	mu                             sync.Mutex
-	listsChanged                   *sync.Cond              // signals that lists changed
+	toolListRequestEnded           *sync.Cond              // signals that lists changed
 	tools                          map[string]*tool        // by name
-	openListings                   map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
-	listRequested                  bool                    // a list of tools was received
+	incompleteToolListings         map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
+	isToolListReceivedOrRequested  bool                    // a list of tools was received
 	openListRequests               int                     // number of list requests in progress
 	questionNamesByRequestStateKey map[string][]string     // names of the server's unanswered questions, by [pendingCall.requestStateKey]
 	requestStateKeysByAge          []string                // the keys of questionNamesByRequestStateKey, oldest first
@@ -35,13 +35,13 @@ type toolListing struct {
 }
 
 func newSharedServerState() *sharedServerState {
-	k := &sharedServerState{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, openListings: map[string]*toolListing{}, questionNamesByRequestStateKey: map[string][]string{}}
-	k.listsChanged = sync.NewCond(&k.mu)
+	k := &sharedServerState{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, incompleteToolListings: map[string]*toolListing{}, questionNamesByRequestStateKey: map[string][]string{}}
+	k.toolListRequestEnded = sync.NewCond(&k.mu)
 	return k
 }
 
-// beginList records a request for a page of the tool list, and returns the list that the page belongs to.
-func (k *sharedServerState) beginList(params object) *toolListing {
+// beginToolListRequest records a request for a page of the tool list, and returns the list that the page belongs to.
+func (k *sharedServerState) beginToolListRequest(params object) *toolListing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.openListRequests++
@@ -50,43 +50,43 @@ func (k *sharedServerState) beginList(params object) *toolListing {
 		return &toolListing{complete: true}
 	}
 	cursor, _ := at.(string)
-	if l := k.openListings[cursor]; l != nil {
-		delete(k.openListings, cursor)
+	if l := k.incompleteToolListings[cursor]; l != nil {
+		delete(k.incompleteToolListings, cursor)
 		return l
 	}
 	return &toolListing{}
 }
 
-// endList records that a page request is over.
-func (k *sharedServerState) endList() {
+// endToolListRequest records that a page request is over.
+func (k *sharedServerState) endToolListRequest() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.openListRequests--
-	k.listsChanged.Broadcast()
+	k.toolListRequestEnded.Broadcast()
 }
 
 // storeNextPage stores a list under the cursor of its next page.
 func (k *sharedServerState) storeNextPage(l *toolListing, cursor string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.openListings) >= maxOpenListings {
-		clear(k.openListings) // tools on later pages of the dropped lists count as new
+	if len(k.incompleteToolListings) >= maxIncompleteToolListings {
+		clear(k.incompleteToolListings) // tools on later pages of the dropped lists count as new
 	}
-	k.openListings[cursor] = l
+	k.incompleteToolListings[cursor] = l
 }
 
 // waitForToolListOrClaimRequest waits for list requests in progress, and reports whether the caller has to request the first
 // list.
 func (k *sharedServerState) waitForToolListOrClaimRequest(ctx context.Context) bool {
-	defer context.AfterFunc(ctx, k.listsChanged.Broadcast)()
+	defer context.AfterFunc(ctx, k.toolListRequestEnded.Broadcast)()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for k.openListRequests > 0 && ctx.Err() == nil {
-		k.listsChanged.Wait()
+		k.toolListRequestEnded.Wait()
 	}
-	mine := !k.listRequested && ctx.Err() == nil
+	mine := !k.isToolListReceivedOrRequested && ctx.Err() == nil
 	if mine {
-		k.listRequested = true
+		k.isToolListReceivedOrRequested = true
 		k.openListRequests++
 	}
 	return mine
@@ -97,7 +97,7 @@ func (k *sharedServerState) waitForToolListOrClaimRequest(ctx context.Context) b
 func (k *sharedServerState) recordFirstListFailure() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.listRequested = false
+	k.isToolListReceivedOrRequested = false
 }
 
 // storeOpenQuestions stores the names of the server's open questions under a state key, see
@@ -115,10 +115,10 @@ func (k *sharedServerState) storeOpenQuestions(stateKey string, questionNames []
 	k.questionNamesByRequestStateKey[stateKey] = questionNames
 }
 
-// hasUnansweredQuestionsRemovingAnswered reports whether questions are stored for a state.
-// removeAnswered deletes the state. With keepUnanswered as well, it deletes only the questions in
-// answeredNames, and the state if no questions are left. Names that were not asked for are ignored:
-// by the protocol, the server ignores them.
+// hasUnansweredQuestionsRemovingAnswered reports whether questions of the server are stored under
+// the key stateKey. removeAnswered deletes these questions. With keepUnanswered as well, it deletes
+// only the questions in answeredNames. Names in answeredNames without a stored question are
+// ignored: by the protocol, the server ignores such answers.
 func (k *sharedServerState) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,8 +12,8 @@ func TestListsInterleave(t *testing.T) {
 	g := New(Options{Server: Server{Name: "s"}, AcceptedToolPins: openTestPins(t, t.TempDir(), "s")})
 	page := func(params object, next, name string) {
 		t.Helper()
-		l := g.sharedState.beginList(params)
-		defer g.sharedState.endList()
+		l := g.sharedState.beginToolListRequest(params)
+		defer g.sharedState.endToolListRequest()
 		result := `{"tools":[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
 		if next != "" {
 			result += `,"nextCursor":"` + next + `"`
@@ -45,10 +45,10 @@ func TestListsInterleave(t *testing.T) {
 // TestEndlessLists holds that lists whose end no one asks for are forgotten.
 func TestEndlessLists(t *testing.T) {
 	g := New(Options{})
-	for i := range 10 * maxOpenListings {
+	for i := range 10 * maxIncompleteToolListings {
 		g.sharedState.storeNextPage(&toolListing{}, fmt.Sprint(i))
 	}
-	if n := len(g.sharedState.openListings); n > maxOpenListings {
+	if n := len(g.sharedState.incompleteToolListings); n > maxIncompleteToolListings {
 		t.Errorf("%d lists are kept", n)
 	}
 }

@@ -63,7 +63,7 @@ func (g *Gateway) handleRequest(ctx context.Context, r *clientServerRoute, m *me
 	c := &pendingCall{route: r, id: m.id, method: m.method, progressToken: progressTokenOf(m.params), stateless: newer}
 	ctx, c.cancel = context.WithTimeout(ctx, g.opts.JudgeTimeout)
 	if class == "list" {
-		c.listing = g.sharedState.beginList(m.params)
+		c.listing = g.sharedState.beginToolListRequest(m.params)
 	}
 	if err := g.addCall(c); err != nil {
 		c.cancel()
@@ -138,7 +138,7 @@ func (g *Gateway) forward(c *pendingCall, raw []byte) {
 // finishCallWithoutResponse records that a request is finished without a response.
 func (g *Gateway) finishCallWithoutResponse(c *pendingCall) {
 	if c.listing != nil {
-		g.sharedState.endList()
+		g.sharedState.endToolListRequest()
 	}
 }
 
@@ -188,7 +188,7 @@ func (g *Gateway) handleClientNotification(r *clientServerRoute, m *message) {
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
-		g.countDroppedFrameAndNotify("dropped a notification of the client: %v; update the client", err)
+		g.countDroppedFrameAndNotifyUser("dropped a notification of the client: %v; update the client", err)
 	}
 }
 
@@ -203,6 +203,6 @@ func (g *Gateway) forwardClientResponse(r *clientServerRoute, m *message) {
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
-		g.countDroppedFrameAndNotify("dropped an answer of the client: %v; update the client", err)
+		g.countDroppedFrameAndNotifyUser("dropped an answer of the client: %v; update the client", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // clientWriteTimeout limits how long one write to a client can take.
 const clientWriteTimeout = 30 * time.Second
 
-// An event is one server-sent event, as the HTML standard defines it.
+// A serverSentEvent is one server-sent event, as the HTML standard defines it.
 type serverSentEvent struct {
 	data  []byte // nil or empty: no data
 	id    string // "": no ID
@@ -198,8 +198,8 @@ func (s *responseStream) setWriteDeadline() {
 	_ = s.controller.SetWriteDeadline(s.clock().Add(clientWriteTimeout))
 }
 
-// acceptFrame writes an event.
-func (s *responseStream) acceptFrame(raw []byte, _ bool) bool {
+// sendOrQueueFrame writes an event.
+func (s *responseStream) sendOrQueueFrame(raw []byte, _ bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -13,14 +13,14 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// A serverTextExaminer examines one text from a server. clean is the text without invisible
-// characters and secrets. A text without findings may still contain a prompt injection. It is safe
-// for concurrent use.
+// A serverTextExaminer examines one text from a server. CleanTextAndFindings returns the text
+// without invisible characters and secrets, and a description of what it found. A text without
+// findings may still contain a prompt injection. Goroutines can use an examiner concurrently.
 type serverTextExaminer interface {
 	CleanTextAndFindings(text string) (clean string, findings []TextFinding)
 }
 
-// A Finding is one thing in a server's text that should not be there.
+// A TextFinding is one thing in a server's text that should not be there, such as a secret.
 type TextFinding struct {
 	Kind        string // such as "a secret"
 	JSONPointer string // JSON pointer to the text
@@ -52,7 +52,7 @@ type FindingsMode string
 const (
 	FindingsModeReportOnly      FindingsMode = "flag"  // the result passes; the user and the log are told
 	FindingsModeRemoveFoundText FindingsMode = "clean" // secrets and invisible characters are removed
-	FindingsModeMarkAsData      FindingsMode = "wrap"  // also removes like FindingsModeRemoveFoundText; all text for a model is marked as data
+	FindingsModeMarkAsData      FindingsMode = "wrap"  // secrets and invisible characters are removed, and all text for a model is marked as data
 	FindingsModeWithhold        FindingsMode = "block" // a result with findings is withheld
 )
 
@@ -79,8 +79,8 @@ func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []
 	return clean, findings
 }
 
-// examineTexts examines every text of a value. out is the value to forward; nil if it must be withheld. c
-// is the request that the value answers, or nil.
+// examineTexts examines every text of a value. It returns the value to forward; nil if the value
+// must be withheld. c is the request that the value answers, or nil.
 func (g *Gateway) examineTexts(value object, c *pendingCall) (forwardedValue object, findings Findings, isValueChanged bool) {
 	w := textWalker{examiner: textExaminer{}, mustRemoveFindings: g.opts.ResultFindingsMode == FindingsModeRemoveFoundText || g.opts.ResultFindingsMode == FindingsModeMarkAsData}
 	mark := g.opts.ResultFindingsMode == FindingsModeMarkAsData && g.opts.MarkTextAsData != nil && c != nil && c.action != nil

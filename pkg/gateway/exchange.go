@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An exchange is one request of a client over HTTP.
+// An httpExchange is one HTTP request of a client and its response.
 type httpExchange struct {
 	endpoint   *MCPServerEndpoint
 	clientName string

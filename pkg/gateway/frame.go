@@ -11,7 +11,7 @@ import (
 // end, as in the protocol's reference implementations.
 const maxFrameBytes = 16 << 20
 
-// A frame is one line of a stream, expected to be a JSON-RPC message.
+// A jsonRPCFrame is one line of a stream, expected to be a JSON-RPC message.
 type jsonRPCFrame struct {
 	raw []byte // without the line end; nil if it was too long
 	id  []byte // the id at the top level, also of an invalid or too long frame; nil if not found

@@ -4,7 +4,7 @@
 // messages are examined before they reach the client.
 //
 // A [Gateway] relays one connection; gateways for the same server can share its tool list. A
-// [Process] is a server that shield starts.
+// [ServerProcess] is a server that shield starts.
 package gateway
 
 import (
@@ -24,33 +24,33 @@ import (
 
 //go:generate go run ./gen
 
-// A Judge decides whether an action may run. It always returns a verdict.
+// An ActionJudge decides whether an action may run. It always returns a verdict.
 type ActionJudge interface {
 	Evaluate(ctx context.Context, a *action.Action) verdict.Verdict
 }
 
 // Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
-	Judge                   ActionJudge
-	JudgeFor                func(client, connection string) (j ActionJudge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
-	Server                  Server
-	AcceptedToolPins        *ToolPinStore        // nil withholds every tool
-	OnResult                ResultFunc           // called with the result of every call; can be nil
-	MarkTextAsData          func(string) string  // marks a text as data, for FindingsModeMarkAsData; nil marks nothing
-	ResultFindingsMode      FindingsMode         // what happens to results with findings
-	AllowsSampling          bool                 // the server may send sampling requests to the client's model
-	LinkHostsAllowedForUser []effect.HostPattern // hosts whose links a server may show to a person
-	JudgeTimeout            time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
-	WorkingDir              string               // the server's working folder
-	SessionID               string               // session of the actions
-	Redactor                *redact.Redactor     // for notices; nil knows no configured secrets
-	NotifyUser              func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
-	TranscriptRecorder      *CorpusRowRecorder   // keeps a transcript; nil keeps none
+	Judge                      ActionJudge
+	JudgeFor                   func(client, connection string) (j ActionJudge, session string) // returns the judge and session ID for one client and one of its connections ("" if it has none); nil uses Judge and SessionID for all
+	Server                     Server
+	AcceptedToolPins           *ToolPinStore        // nil withholds every tool
+	OnActionResult             ActionResultHandler  // called with the result of every call; can be nil
+	MarkTextAsData             func(string) string  // marks a text as data, for FindingsModeMarkAsData; nil marks nothing
+	ResultFindingsMode         FindingsMode         // what happens to results with findings
+	AllowsSampling             bool                 // the server may send sampling requests to the client's model
+	TrustedElicitationURLHosts []effect.HostPattern // hosts whose links a server may show to a person
+	JudgeTimeout               time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
+	WorkingDir                 string               // the server's working folder
+	SessionID                  string               // session of the actions
+	Redactor                   *redact.Redactor     // for notices; nil knows no configured secrets
+	NotifyUser                 func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
+	CorpusRowRecorder          *CorpusRowRecorder   // keeps a transcript; nil keeps none
 }
 
-// A ResultFunc receives the result of an action, a value of the protocol, and the findings in it. If it
-// returns an error, the result is withheld. It is safe for concurrent use.
-type ResultFunc func(ctx context.Context, a *action.Action, result any, found Findings) error
+// A ActionResultHandler receives an action, its result as a JSON-RPC value, and the findings in the result.
+// If it returns an error, the result is withheld. It is safe for concurrent use.
+type ActionResultHandler func(ctx context.Context, a *action.Action, result any, found Findings) error
 
 // Limits of one connection.
 const (
@@ -60,7 +60,7 @@ const (
 	maxDroppedFrames                = 1000     // server frames that are dropped before the connection is closed
 	maxDropNotices                  = 20       // notices about refused frames
 	maxFindingNotices               = 200      // notices about findings
-	maxQueuedBytes                  = 64 << 20 // bytes that wait to be written
+	maxFrameWriteQueueBytes         = 64 << 20 // bytes that wait to be written
 	defaultJudgeTimeout             = 50 * time.Second
 	judgementGraceAfterClientClose  = 5 * time.Second // time for judgements in progress after the client has closed
 )
@@ -73,17 +73,17 @@ type Gateway struct {
 	frameByteLimit  int // bytes of a frame
 	queuedByteLimit int // bytes that wait to be written, in each direction
 
-	mu                       sync.Mutex
-	clientCalls              map[string]*pendingCall // open requests of the client, by canonical id
-	cancelledCalls           map[string]bool         // requests that the client cancelled after they were sent to the server
-	openRequestIDsFromServer map[string]bool         // open requests of the server, by canonical id
-	listsWithUnreadChange    map[string]bool         // lists that changed and that the client has not requested since it was told
-	gatewaySentRequestCount  int                     // number of requests that the gateway itself has sent
-	serverQuestionCount      int
-	droppedFrames            int
-	droppedFrameNotices      int
-	findingNotices           int
-	serverEndError           error // why the server sends no more responses
+	mu                             sync.Mutex
+	clientCalls                    map[string]*pendingCall // open requests of the client, by canonical id
+	cancelledCalls                 map[string]bool         // requests that the client cancelled after they were sent to the server
+	openRequestIDsFromServer       map[string]bool         // open requests of the server, by canonical id
+	changedServerListsNotRequested map[string]bool         // lists that changed and that the client has not requested since it was told
+	gatewaySentRequestCount        int                     // number of requests that the gateway itself has sent
+	serverQuestionCount            int
+	droppedFrames                  int
+	droppedFrameNotices            int
+	findingNotices                 int
+	serverEndError                 error // why the server sends no more responses
 }
 
 // A pendingCall is a client request that waits for its response.
@@ -100,7 +100,7 @@ type pendingCall struct {
 	hasOutputSchema          bool           // the tool has an output schema
 	forwarded                bool
 	answersUnaskedQuestion   bool          // it answers a question that the server did not ask: a protocol error
-	gatewayRequestResponse   chan *message // receives the response to a request that the gateway itself sent, or nil
+	gatewayRequestResponse   chan *message // for a request of the gateway itself, receives the server's response, or a nil message if none comes; otherwise a nil channel
 	cancel                   context.CancelFunc
 }
 
@@ -115,11 +115,12 @@ func New(opts Options) *Gateway {
 	return newGateway(opts, newSharedServerState())
 }
 
-// newGateway returns a gateway that shares a catalog with others.
+// newGateway returns a gateway. Gateways for the same server can share the server state k, such as
+// the listed tools.
 func newGateway(opts Options, k *sharedServerState) *Gateway {
 	return &Gateway{
-		opts: opts, sharedState: k, frameByteLimit: maxFrameBytes, queuedByteLimit: maxQueuedBytes,
-		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, openRequestIDsFromServer: map[string]bool{}, listsWithUnreadChange: map[string]bool{},
+		opts: opts, sharedState: k, frameByteLimit: maxFrameBytes, queuedByteLimit: maxFrameWriteQueueBytes,
+		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, openRequestIDsFromServer: map[string]bool{}, changedServerListsNotRequested: map[string]bool{},
 	}
 }
 
@@ -142,7 +143,7 @@ type PeerStreams struct {
 func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	toClient, toServer := newOutbox(client.ToPeer, g.queuedByteLimit), newOutbox(server.ToPeer, g.queuedByteLimit)
+	toClient, toServer := newFrameWriteQueue(client.ToPeer, g.queuedByteLimit), newFrameWriteQueue(server.ToPeer, g.queuedByteLimit)
 	r := &clientServerRoute{client: toClient, server: toServer}
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
 	go func() { clientEnd <- g.handleClientFrames(ctx, r, newFrameReader(client.FromPeer, g.frameByteLimit)) }()
@@ -154,7 +155,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
 			ended, clientEnd = true, nil
 			g.waitForJudgements()
 			toServer.close()
-			time.AfterFunc(judgementGraceAfterClientClose, func() { server.ToPeer.Close() }) // even if the server does not read
+			time.AfterFunc(judgementGraceAfterClientClose, func() { server.ToPeer.Close() }) // close the server's input after the grace time, even if the server has not read all queued messages
 		case err := <-serverEnd:
 			cancel()
 			open := g.failPendingCalls()
@@ -222,18 +223,18 @@ func (g *Gateway) failPendingCalls() int {
 	return len(open)
 }
 
-// A route is the path of a message and its responses: both ends of a connection, or of one HTTP
-// exchange.
+// A clientServerRoute is the way that a message and its responses take between client and server:
+// over a lasting connection, or within one HTTP exchange.
 type clientServerRoute struct {
 	client, server frameSink
 	asyncExaminer  *asyncResponseExaminer // examines responses concurrently; nil if results are not examined
 	stream         *responseStream        // response stream of one HTTP exchange, which the response ends; nil on a lasting connection
 }
 
-// A frameSink accepts frames in order. acceptFrame reports false if the frame was not accepted,
+// A frameSink accepts frames in order. sendOrQueueFrame reports false if the frame was not accepted,
 // since the other end is closed or, unless waitIfQueueFull is true, reads too slowly.
 type frameSink interface {
-	acceptFrame(raw []byte, waitIfQueueFull bool) bool
+	sendOrQueueFrame(raw []byte, waitIfQueueFull bool) bool
 }
 
 // answerClient sends the client the response to its request.
@@ -242,11 +243,13 @@ func (r *clientServerRoute) answerClient(raw []byte) {
 		r.stream.writeResponse(raw)
 		return
 	}
-	r.client.acceptFrame(raw, true)
+	r.client.sendOrQueueFrame(raw, true)
 }
 
 // sendToClient sends the client a frame that is not a response, and reports whether it was accepted.
-func (r *clientServerRoute) sendToClient(raw []byte) bool { return r.client.acceptFrame(raw, true) }
+func (r *clientServerRoute) sendToClient(raw []byte) bool {
+	return r.client.sendOrQueueFrame(raw, true)
+}
 
 // setStatus sets the HTTP status of an error response, if the route is an exchange.
 func (r *clientServerRoute) setStatus(code int) {
@@ -264,7 +267,7 @@ func (r *clientServerRoute) endHTTPExchangeWithoutResponse() {
 
 // sendToServer sends the server a frame, or fails if the server does not read.
 func (r *clientServerRoute) sendToServer(raw []byte) error {
-	if !r.server.acceptFrame(raw, false) {
+	if !r.server.sendOrQueueFrame(raw, false) {
 		return errors.New("the MCP server stopped reading its input; restart it")
 	}
 	return nil
@@ -277,20 +280,20 @@ func (g *Gateway) notify(format string, args ...any) {
 	}
 }
 
-// countDroppedFrameAndNotify counts a dropped frame, and notifies the user of the first ones.
-func (g *Gateway) countDroppedFrameAndNotify(format string, args ...any) (tooMany bool) {
+// countDroppedFrameAndNotifyUser counts a dropped frame, and notifies the user of the first ones.
+func (g *Gateway) countDroppedFrameAndNotifyUser(format string, args ...any) (tooManyDropped bool) {
 	g.mu.Lock()
 	g.droppedFrames++
 	tell := g.droppedFrameNotices < maxDropNotices
 	if tell {
 		g.droppedFrameNotices++
 	}
-	tooMany = g.droppedFrames > maxDroppedFrames
+	tooManyDropped = g.droppedFrames > maxDroppedFrames
 	g.mu.Unlock()
 	if tell {
 		g.notify(format, args...)
 	}
-	return tooMany
+	return tooManyDropped
 }
 
 // removePendingCall removes and returns the call that a response answers, if it was sent to the server.
@@ -321,7 +324,7 @@ func usesStatelessProtocol(requestParams object) bool {
 	return ok
 }
 
-// An outbox writes queued frames in order.
+// A frameWriteQueue writes queued frames to a stream in order.
 type frameWriteQueue struct {
 	writer          io.WriteCloser
 	maxBytesInQueue int // maximum number of queued bytes
@@ -336,18 +339,18 @@ type frameWriteQueue struct {
 	failed       bool
 }
 
-func newOutbox(w io.WriteCloser, max int) *frameWriteQueue {
-	o := &frameWriteQueue{writer: w, maxBytesInQueue: max, broken: make(chan struct{}), writingDone: make(chan struct{})}
+func newFrameWriteQueue(w io.WriteCloser, maxBytesInQueue int) *frameWriteQueue {
+	o := &frameWriteQueue{writer: w, maxBytesInQueue: maxBytesInQueue, broken: make(chan struct{}), writingDone: make(chan struct{})}
 	o.queueChanged = sync.NewCond(&o.mu)
 	go o.writeQueuedFrames()
 	return o
 }
 
-// acceptFrame queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
-func (o *frameWriteQueue) acceptFrame(raw []byte, wait bool) bool {
+// sendOrQueueFrame queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
+func (o *frameWriteQueue) sendOrQueueFrame(raw []byte, waitIfQueueFull bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for wait && o.queuedBytes > o.maxBytesInQueue && !o.closed && !o.failed {
+	for waitIfQueueFull && o.queuedBytes > o.maxBytesInQueue && !o.closed && !o.failed {
 		o.queueChanged.Wait()
 	}
 	if o.closed || o.failed || o.queuedBytes > o.maxBytesInQueue {

@@ -266,7 +266,7 @@ func TestClientEnds(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	c := connect(t, "", func(o *Options) { o.TranscriptRecorder = NewCorpusRowRecorder(&b, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.CorpusRowRecorder = NewCorpusRowRecorder(&b, nil) }, nil)
 	c.tools()
 	c.call("echo", `{"message":"hi"}`)
 	c.call("echo", `{"message":"evil","token":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
@@ -289,7 +289,7 @@ func TestRecord(t *testing.T) {
 // cannot hold.
 func TestTranscriptMustBeWritten(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.TranscriptRecorder = NewCorpusRowRecorder(broken{}, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.CorpusRowRecorder = NewCorpusRowRecorder(broken{}, nil) }, nil)
 	c.tools()
 	if said, failed := c.call("echo", `{}`); !failed || !strings.Contains(said, "--record") {
 		t.Errorf("%q, %t", said, failed)
@@ -309,7 +309,7 @@ func TestTasks(t *testing.T) {
 	var returned []string
 	c := connect(t, "", func(o *Options) {
 		o.ResultFindingsMode = FindingsModeWithhold
-		o.OnResult = func(_ context.Context, a *action.Action, _ any, _ Findings) error {
+		o.OnActionResult = func(_ context.Context, a *action.Action, _ any, _ Findings) error {
 			returned = append(returned, a.Type)
 			return nil
 		}

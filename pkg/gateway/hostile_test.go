@@ -63,7 +63,7 @@ func TestHostileServers(t *testing.T) {
 		"a claim to read only":       {list(echoTool, `{"name":"run","description":"Runs.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}`), "echo", "Runs", "withheld"},
 		"the same tool twice":        {list(echoTool, echoTool), "", "Says", "twice"},
 		"a giant tool":               {list(echoTool, described(strings.Repeat("x", maxToolBytes))), "echo", "xxx", "withheld"},
-		"many tools":                 {list(flood(maxTools+1, func(i int) string { return strings.Replace(echoTool, "echo", fmt.Sprintf("t%d", i), 1) })...), "", "t1", ""},
+		"many tools":                 {list(flood(maxToolsPerServer+1, func(i int) string { return strings.Replace(echoTool, "echo", fmt.Sprintf("t%d", i), 1) })...), "", "t1", ""},
 		"tools that are no list":     {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":{"tools":{"a":1}}}`), "", "\"a\"", ""},
 		"a result that is no object": {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":[1]}`), "", "[1]", ""},
 		"duplicate keys":             {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[]},"result":{"tools":[`+echoTool+`]}}`), "", "echo", "dropped"},
@@ -271,7 +271,7 @@ func TestResultsAreToldOf(t *testing.T) {
 	var fails error
 	heard := make(chan string, 2)
 	c := connect(t, "", func(o *Options) {
-		o.OnResult = func(_ context.Context, a *action.Action, result any, found Findings) error {
+		o.OnActionResult = func(_ context.Context, a *action.Action, result any, found Findings) error {
 			heard <- fmt.Sprint(a.Type, a.Session, result, found)
 			return fails
 		}
@@ -311,7 +311,9 @@ func TestErrorsAndProgressAreExamined(t *testing.T) {
 // TestQuestionsToPeople holds which questions of a server pass.
 func TestQuestionsToPeople(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.AllowsSampling, o.LinkHostsAllowedForUser = true, hostPatterns(t, "*.good.test") }, nil)
+	c := connect(t, "", func(o *Options) {
+		o.AllowsSampling, o.TrustedElicitationURLHosts = true, hostPatterns(t, "*.good.test")
+	}, nil)
 	for i, frame := range []string{
 		`"elicitation/create","params":{"message":"Which branch?","requestedSchema":{"type":"object","properties":{"branch":{"type":"string"}}}}`,
 		`"elicitation/create","params":{"mode":"url","url":"https://login.good.test/a","message":"Sign in","elicitationId":"e"}`,

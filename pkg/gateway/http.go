@@ -25,7 +25,7 @@ import (
 const (
 	maxBodyBytes               = 4 << 20   // bytes of a message, as in the protocol's reference implementations
 	maxTotalBodyBytes          = 128 << 20 // bytes of all messages in progress
-	maxExchanges               = 512       // concurrent exchanges
+	maxConcurrentHTTPExchanges = 512       // concurrent exchanges
 	maxRemoteSessions          = 1024      // maximum number of sessions of one HTTP server
 	bodyReadTimeout            = 30 * time.Second
 	answeredExchangeCloseGrace = time.Second // time for a server to close an answered exchange
@@ -128,7 +128,7 @@ func (f *HTTPFrontEnd) clientName(req *http.Request) (name string, authorized bo
 }
 
 // tryReserveBodyBytesOrExchange reserves one exchange if bytesOrZeroForExchange is 0, and otherwise
-// that many bytes for the body of a request. It returns false if that would exceed [maxExchanges]
+// that many bytes for the body of a request. It returns false if that would exceed [maxConcurrentHTTPExchanges]
 // or [maxTotalBodyBytes].
 func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int) bool {
 	f.mu.Lock()
@@ -140,7 +140,7 @@ func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int)
 		f.reservedBodyBytes += bytesOrZeroForExchange
 		return true
 	}
-	if f.openExchanges >= maxExchanges {
+	if f.openExchanges >= maxConcurrentHTTPExchanges {
 		return false
 	}
 	f.openExchanges++
@@ -244,26 +244,26 @@ func mcpNameHeaderValue(m *message) string {
 	return ""
 }
 
-// argumentHeaders returns the HTTP headers that repeat arguments of a call, for the
+// verifiedArgumentHeaders returns the HTTP headers that repeat arguments of a call, for the
 // parameters whose schema has x-mcp-header. It returns an error if the client sent a
 // header of this kind that no argument requires, or if the argument is missing.
-func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]string, error) {
+func verifiedArgumentHeaders(requestHeader http.Header, t *tool, arguments object) (map[string]string, error) {
 	out := map[string]string{}
 	for name, schema := range objectMember(objectMember(t.parsed, "inputSchema"), "properties") {
 		schema, _ := schema.(object)
 		header := http.CanonicalHeaderKey("Mcp-Param-" + stringMember(schema, "x-mcp-header"))
-		if stringMember(schema, "x-mcp-header") == "" || h.Values(header) == nil {
+		if stringMember(schema, "x-mcp-header") == "" || requestHeader.Values(header) == nil {
 			continue
 		}
 		want, isText := arguments[name].(string)
 		if !isText {
 			want = string(canonjson.AppendValue(nil, arguments[name]))
 		}
-		said, ok := decodeBase64HeaderValue(h.Get(header))
+		said, ok := decodeBase64HeaderValue(requestHeader.Get(header))
 		if !ok || arguments[name] == nil || said != want {
 			return nil, fmt.Errorf("the header %s does not match the message; send the value that is in the message", header)
 		}
-		out[header] = h.Get(header)
+		out[header] = requestHeader.Get(header)
 	}
 	return out, nil
 }
@@ -302,7 +302,7 @@ func refuseHTTP(w http.ResponseWriter, status int, id []byte, code int, why stri
 	_, _ = w.Write(errorResponse(id, code, "shield: "+why))
 }
 
-// An Endpoint is one server behind a [HTTPFrontEnd].
+// An MCPServerEndpoint is one MCP server behind an [HTTPFrontEnd].
 type MCPServerEndpoint struct {
 	opts        Options
 	sharedState *sharedServerState
@@ -313,7 +313,8 @@ type MCPServerEndpoint struct {
 	sessionUseCounter uint64
 }
 
-// serverBackend is how a server is reached. Each method answers its exchange.
+// A serverBackend connects an HTTP endpoint to its MCP server, for example by a local process. Each
+// handle method writes the HTTP response of the exchange x.
 type serverBackend interface {
 	handlePost(x *httpExchange, s *session, m *message)
 	handleGet(x *httpExchange, s *session)

@@ -38,7 +38,7 @@ func (g *Gateway) requestRefusalReason(ctx context.Context, c *pendingCall, m *m
 	if v.Decision == verdict.Allow && ctx.Err() != nil {
 		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.JudgeTimeout)
 	}
-	if err := g.opts.TranscriptRecorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
+	if err := g.opts.CorpusRowRecorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
 		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written (check its folder): "+err.Error()
 	}
 	if v.Decision != verdict.Allow {

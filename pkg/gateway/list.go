@@ -72,13 +72,13 @@ func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params
 	if !g.sharedState.waitForToolListOrClaimRequest(ctx) {
 		return
 	}
-	defer g.sharedState.endList()
+	defer g.sharedState.endToolListRequest()
 	ask := object{}
 	if meta, ok := params["_meta"]; ok {
 		ask["_meta"] = meta
 	}
 	l := &toolListing{complete: true}
-	for range maxTools { // pages
+	for range maxToolsPerServer { // pages
 		m := g.askServer(ctx, r, "tools/list", ask)
 		if m == nil {
 			g.sharedState.recordFirstListFailure()
@@ -96,7 +96,7 @@ func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params
 		ask["cursor"] = next
 	}
 	g.sharedState.recordFirstListFailure()
-	g.notify("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxTools)
+	g.notify("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxToolsPerServer)
 }
 
 // askServer sends a request of the gateway itself to the server and returns the response, or nil.
@@ -143,8 +143,8 @@ func rawToolDefinitions(listResponse *message) ([][]byte, error) {
 			case e.Name != "tools":
 			case !ok:
 				return nil, errors.New("the server's answer to tools/list has no list of tools; update the server")
-			case len(values) > maxTools:
-				return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxTools)
+			case len(values) > maxToolsPerServer:
+				return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxToolsPerServer)
 			default:
 				return arrayElements(e.Raw)
 			}
@@ -170,22 +170,22 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	first := l.tools == nil
 	if first {
 		l.tools = map[string]*tool{}
-		k.listRequested = true
+		k.isToolListReceivedOrRequested = true
 	}
 	for _, t := range tools {
 		if l.tools[t.name] != nil {
 			return nil, fmt.Errorf("the server lists the tool %s twice; update the server", t.name)
 		}
-		if len(l.tools) >= maxTools {
-			return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxTools)
+		if len(l.tools) >= maxToolsPerServer {
+			return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", maxToolsPerServer)
 		}
 		l.tools[t.name] = t
 	}
 	if l.complete && last {
 		k.tools = map[string]*tool{}
 	}
-	if maps.Copy(k.tools, l.tools); len(k.tools) > 2*maxTools { // lists that were never completed have added tools
-		return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", 2*maxTools)
+	if maps.Copy(k.tools, l.tools); len(k.tools) > 2*maxToolsPerServer { // lists that were never completed have added tools
+		return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", 2*maxToolsPerServer)
 	}
 	others, err := g.otherServerPins()
 	if err != nil {
@@ -196,7 +196,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 		if first && l.complete {
 			l.isFirstList = !f.FirstToolListAccepted
 			for name := range f.Tools {
-				if name != instructionsPinName { // tools are pinned from an incomplete first list: do not accept a second first list
+				if name != instructionsPinName { // a tool is pinned, so part of a first list was already accepted: this list does not count as the first
 					f.FirstToolListAccepted, l.isFirstList = true, false
 				}
 			}
@@ -299,16 +299,16 @@ func (g *Gateway) otherServerPins() ([]PinFile, error) {
 // toolShadowingReason returns which tool of another server a tool imitates or mentions; "" if none. The same tool
 // of the same server, started with other arguments, is not reported.
 func toolShadowingReason(t *tool, otherServerPins []PinFile) string {
-	plain := comparableName(t.name)
+	plain := lookalikeFoldedToolName(t.name)
 	said := string(t.canonicalJSONDefinition)
 	for _, f := range otherServerPins {
 		for _, name := range sorted.Keys(f.Tools) {
 			pin := f.Tools[name]
 			switch {
 			case name == instructionsPinName || pin.DefinitionHash == t.definitionSHA256Hex:
-			case comparableName(name) == plain && f.Tools[t.name].DefinitionHash != t.definitionSHA256Hex:
+			case lookalikeFoldedToolName(name) == plain && f.Tools[t.name].DefinitionHash != t.definitionSHA256Hex:
 				return fmt.Sprintf("the server %s already has a tool of this name", f.ServerName)
-			case comparableName(name) != plain && isUnlikelyOrdinaryWord(name) && mentions(said, name):
+			case lookalikeFoldedToolName(name) != plain && isUnlikelyOrdinaryWord(name) && mentions(said, name):
 				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.ServerName)
 			}
 		}
@@ -316,8 +316,8 @@ func toolShadowingReason(t *tool, otherServerPins []PinFile) string {
 	return ""
 }
 
-// comparableName returns a name in lower case, without separators, and with look-alike letters folded.
-func comparableName(s string) string {
+// lookalikeFoldedToolName returns a name in lower case, without separators, and with look-alike letters folded.
+func lookalikeFoldedToolName(s string) string {
 	return separatorRemover.Replace(strings.ToLower(decode.FoldUnicodeLookalikes(s)))
 }
 
@@ -350,8 +350,8 @@ func isWordByte(c byte) bool {
 	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
-// callableTool returns a tool by its name and the action type that a person gave it, if any, or why it
-// must not be called.
+// callableTool returns the tool with the given name and the action type that a person chose for the
+// tool, "" if none. If the tool must not be called, it returns the reason instead.
 func (g *Gateway) callableTool(toolName string) (t *tool, acceptedActionType, refusalReason string) {
 	g.sharedState.mu.Lock()
 	defer g.sharedState.mu.Unlock()

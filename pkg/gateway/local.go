@@ -50,7 +50,7 @@ func (l *localServer) startProcessFor(x *httpExchange, hasSession bool) (*localP
 		return nil, err
 	}
 	g := x.endpoint.gatewayFor(x.clientName, hasSession)
-	one := &localProcess{gateway: g, clientName: x.clientName, process: p, stdinQueue: newOutbox(p.ToPeer, g.queuedByteLimit), outputEnded: make(chan struct{})}
+	one := &localProcess{gateway: g, clientName: x.clientName, process: p, stdinQueue: newFrameWriteQueue(p.ToPeer, g.queuedByteLimit), outputEnded: make(chan struct{})}
 	go func() {
 		defer close(one.outputEnded)
 		err := g.handleServerFrames(&clientServerRoute{client: one, server: one.stdinQueue}, newFrameReader(p.FromPeer, g.frameByteLimit))
@@ -77,16 +77,16 @@ func (p *localProcess) ended() bool {
 	}
 }
 
-// acceptFrame sends a message that belongs to no request to the listening client, or else to the stream of the
+// sendOrQueueFrame sends a message that belongs to no request to the listening client, or else to the stream of the
 // latest open request.
-func (p *localProcess) acceptFrame(raw []byte, wait bool) bool {
+func (p *localProcess) sendOrQueueFrame(frameForClient []byte, waitIfQueueFull bool) bool {
 	p.mu.Lock()
 	to := p.unsolicitedMessageStream
 	if to == nil && len(p.openExchangeStreams) > 0 {
 		to = p.openExchangeStreams[len(p.openExchangeStreams)-1]
 	}
 	p.mu.Unlock()
-	return to != nil && to.acceptFrame(raw, wait)
+	return to != nil && to.sendOrQueueFrame(frameForClient, waitIfQueueFull)
 }
 
 func (p *localProcess) addStream(s *responseStream) {
@@ -160,7 +160,7 @@ func (l *localServer) handlePost(x *httpExchange, s *session, m *message) {
 		return
 	}
 	one.forwardClientMessage(x, m)
-	l.returnProcess(one)
+	l.returnProcessToPool(one)
 }
 
 // reuseOrStartProcess returns a process that no exchange uses and that served only this client; it starts one if
@@ -195,8 +195,8 @@ func (l *localServer) reuseOrStartProcess(x *httpExchange) (*localProcess, error
 	return one, err
 }
 
-// returnProcess returns a process to the pool, and ends it if requests are still open.
-func (l *localServer) returnProcess(one *localProcess) {
+// returnProcessToPool returns a process to the pool, and ends it if requests are still open.
+func (l *localServer) returnProcessToPool(one *localProcess) {
 	defer func() { <-l.processSlots }()
 	one.gateway.mu.Lock()
 	busy := len(one.gateway.clientCalls) > 0 || len(one.gateway.openRequestIDsFromServer) > 0

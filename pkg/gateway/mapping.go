@@ -17,16 +17,16 @@ import (
 
 // A Server describes the MCP server behind a gateway.
 type Server struct {
-	Name                string   // for notices, the log and action types
-	KnownServerTableKey string   // key in the table of known servers; "" if not there
-	PathBaseFolders     []string // absolute folders that relative paths are resolved against, if the server is given any
+	Name                   string   // for notices, the log and action types
+	KnownServerTableKey    string   // key in the table of known servers; "" if not there
+	ToolArgPathBaseFolders []string // absolute folders that relative paths are resolved against, if the server is given any
 }
 
 // A knownServer is a server whose tools have entries in the table.
 type knownServer struct {
 	name               string
 	packages           []string // package names that identify it on a command line
-	operandsAreFolders bool     // its operands are the folders that it serves
+	operandsAreFolders bool     // the operands on the server's command line are the folders that the server gives access to
 	tools              []knownTool
 }
 
@@ -110,7 +110,8 @@ func isModifyingTool(t *tool, s *Server) bool {
 	return false
 }
 
-// fillActionFromToolCall fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
+// fillActionFromToolCall fills in the action of a tool call. acceptedActionType is the action type
+// that a person chose for the tool, or "".
 func (g *Gateway) fillActionFromToolCall(p *proposedAction, t *tool, acceptedActionType string, arguments object) error {
 	action, sure := toolActionType(t, &g.opts.Server, acceptedActionType)
 	kind, template, _ := strings.Cut(action, " ")
@@ -136,7 +137,7 @@ func (g *Gateway) setWorkingDir(p *proposedAction) error {
 	if dir := stringMember(p.payload, "repo_path"); strings.HasPrefix(p.actionType, "git_") && filepath.IsAbs(dir) {
 		p.cwd = dir
 	}
-	switch folders := g.opts.Server.PathBaseFolders; len(folders) {
+	switch folders := g.opts.Server.ToolArgPathBaseFolders; len(folders) {
 	case 0:
 	case 1:
 		p.cwd = folders[0]
@@ -247,7 +248,7 @@ func NewServer(argv []string, dir, name string) Server {
 			if slices.Contains(k.packages, packageName(arg)) {
 				s.KnownServerTableKey, at = k.name, i
 				if k.operandsAreFolders {
-					s.PathBaseFolders = absoluteOperandPaths(argv[i+1:], dir)
+					s.ToolArgPathBaseFolders = absoluteOperandPaths(argv[i+1:], dir)
 				}
 				break
 			}

@@ -29,7 +29,7 @@ import (
 const (
 	maxPinFileBytes       = 64 << 20 // bytes
 	maxPinFiles           = 500      // pin files that are searched for shadowed tools
-	pinLockWait           = 10 * time.Second
+	maxWaitForPinLock     = 10 * time.Second
 	pinFileFormatVersion  = 1
 	maxHashedProgramBytes = 1 << 30 // bytes of a program that is hashed
 )
@@ -41,14 +41,14 @@ type PinFile struct {
 	ID                          string                                `json:"id"`
 	ServerName                  string                                `json:"server"`
 	Command                     []string                              `json:"command"` // secrets removed
-	Program                     Program                               `json:"program"`
+	Program                     PinnedServerExecutable                `json:"program"`
 	FirstToolListAccepted       bool                                  `json:"listed"` // the first list was accepted
 	Tools                       map[string]ToolPin                    `json:"tools"`
 	ToolsAwaitingUserAcceptance map[string]ToolAwaitingUserAcceptance `json:"waiting"`
 	Checksum                    string                                `json:"sum"` // SHA-256 of the other fields, to detect damage
 }
 
-// A Pin is an accepted tool.
+// A ToolPin is the stored definition of a tool that was accepted.
 type ToolPin struct {
 	DefinitionHash string         `json:"hash"`
 	ActionType     string         `json:"type,omitempty"` // the action type that a person gave it
@@ -63,8 +63,8 @@ type ToolAwaitingUserAcceptance struct {
 	Definition     jsontext.Value `json:"definition"`
 }
 
-// A Program is the executable of a command line.
-type Program struct {
+// A PinnedServerExecutable is the executable of a command line.
+type PinnedServerExecutable struct {
 	Path             string `json:"path"`
 	Size             int64  `json:"size"`
 	ModifiedUnixNano int64  `json:"modified"` // Unix nanoseconds
@@ -125,28 +125,28 @@ func (p *ToolPinStore) ProgramChanged(ctx context.Context) (bool, error) {
 	return changed, err
 }
 
-// readProgramState returns the state of an executable. It does not read the file again if size and times are
-// those in known.
-func readProgramState(path string, previousState Program) (Program, error) {
+// readProgramState returns the state of an executable. If path, size and modification time are
+// those in previousState, it takes the SHA-256 from there and does not read the file again.
+func readProgramState(path string, previousState PinnedServerExecutable) (PinnedServerExecutable, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Program{}, err
+		return PinnedServerExecutable{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return Program{}, errors.New(path + " is not a regular file")
+		return PinnedServerExecutable{}, errors.New(path + " is not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return Program{}, err
+		return PinnedServerExecutable{}, err
 	}
 	defer f.Close()
-	now := Program{Path: path, Size: info.Size(), ModifiedUnixNano: info.ModTime().UnixNano(), SHA256: previousState.SHA256}
+	now := PinnedServerExecutable{Path: path, Size: info.Size(), ModifiedUnixNano: info.ModTime().UnixNano(), SHA256: previousState.SHA256}
 	if now == previousState {
 		return now, nil
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.LimitReader(f, maxHashedProgramBytes)); err != nil {
-		return Program{}, err
+		return PinnedServerExecutable{}, err
 	}
 	now.SHA256 = hex.EncodeToString(h.Sum(nil))
 	return now, nil
@@ -248,7 +248,7 @@ func (p *ToolPinStore) update(ctx context.Context, change func(*PinFile) error) 
 		return err
 	}
 	defer lock.Close()
-	if err := lock.Lock(ctx, pinLockWait); err != nil {
+	if err := lock.Lock(ctx, maxWaitForPinLock); err != nil {
 		return err
 	}
 	if err := p.read(); err != nil {
@@ -310,7 +310,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 		}
 		all = append(all, f)
 	}
-	sorted.By(all, func(a, b PinFile) int {
+	sorted.SortStableBy(all, func(a, b PinFile) int {
 		return cmp.Or(strings.Compare(a.ServerName, b.ServerName), strings.Compare(a.ID, b.ID))
 	})
 	return all, damaged, nil
@@ -321,7 +321,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 // is the action type for calls of the tools, which can also be set for accepted tools. An accepted
 // tool that the server no longer lists is forgotten if actionType is "". It returns the names of
 // the tools.
-func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []string, actionType string) ([]string, error) {
+func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []string, actionTypeOfToolCalls string) ([]string, error) {
 	p := &ToolPinStore{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.ServerName, command: f.Command}
 	var done []string
 	err := p.update(ctx, func(f *PinFile) error {
@@ -337,14 +337,14 @@ func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []st
 				return fmt.Errorf("the definition of %s changed again; review it with: shield mcp tools diff %s", name, f.ServerName)
 			case waits:
 				pin.DefinitionHash, pin.Definition, pin.Gone = w.DefinitionHash, w.Definition, false
-			case !pinned || actionType == "" && !pin.Gone:
+			case !pinned || actionTypeOfToolCalls == "" && !pin.Gone:
 				return fmt.Errorf("the server %s has no new or changed tool %q to accept; 'shield mcp tools' lists its tools", f.ServerName, canonjson.Quote(name))
-			case pin.Gone && actionType == "":
+			case pin.Gone && actionTypeOfToolCalls == "":
 				delete(f.Tools, name)
 				done = append(done, name)
 				continue
 			}
-			pin.ActionType = cmp.Or(actionType, pin.ActionType)
+			pin.ActionType = cmp.Or(actionTypeOfToolCalls, pin.ActionType)
 			f.Tools[name] = pin
 			delete(f.ToolsAwaitingUserAcceptance, name)
 			done = append(done, name)

@@ -19,13 +19,13 @@ import (
 // Time for a server to exit after its input is closed, and again after SIGTERM; and time that its
 // remaining child processes may keep its output open.
 const (
-	exitGrace                = 3 * time.Second
-	sigtermToKillDelay       = 2 * time.Second
-	outputWaitAfterChildExit = time.Second
+	stdinCloseToTerminateDelay = 3 * time.Second
+	sigtermToKillDelay         = 2 * time.Second
+	outputWaitAfterChildExit   = time.Second
 )
 
-// A Process is a server in its own process group. It should exit when its input is closed, and is
-// killed otherwise.
+// A ServerProcess is a server in its own process group. It should exit when its input is closed;
+// otherwise it is killed.
 type ServerProcess struct {
 	PeerStreams
 	cmd           *exec.Cmd
@@ -147,7 +147,7 @@ type processInput struct {
 
 func (e *processInput) Close() error {
 	err := e.WriteCloser.Close()
-	time.AfterFunc(exitGrace, func() {
+	time.AfterFunc(stdinCloseToTerminateDelay, func() {
 		select {
 		case <-e.process.done:
 		default:

@@ -48,22 +48,22 @@ func (r *remoteServer) close()              { r.client.CloseIdleConnections() }
 // message are derived from the message.
 var headersForwardedToServer = []string{"Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
 
-// A remoteRelay sends the messages of one client exchange to an HTTP server.
-type remoteRelay struct {
-	remote                    *remoteServer
-	exchange                  *httpExchange
-	ctx                       context.Context
-	gateway                   *Gateway
-	route                     *clientServerRoute
-	hasSession                bool
-	clientRequestID           []byte // ID of the client's request; nil if the exchange has none
-	pendingSends              sync.WaitGroup
-	nonRequestStatusForClient atomic.Int32 // HTTP status for a message that is not a request
+// A clientToRemoteServerRelay sends the messages of one client exchange to an HTTP server.
+type clientToRemoteServerRelay struct {
+	remote                         *remoteServer
+	exchange                       *httpExchange
+	ctx                            context.Context
+	gateway                        *Gateway
+	route                          *clientServerRoute
+	hasSession                     bool
+	clientRequestID                []byte // ID of the client's request; nil if the exchange has none
+	pendingSends                   sync.WaitGroup
+	httpStatusForNonRequestMessage atomic.Int32 // HTTP status for a message that is not a request
 }
 
-func (r *remoteServer) newRelay(ctx context.Context, x *httpExchange, s *session, beginsSession bool) *remoteRelay {
-	way := &remoteRelay{remote: r, exchange: x, ctx: ctx}
-	way.nonRequestStatusForClient.Store(http.StatusAccepted)
+func (r *remoteServer) newRelay(ctx context.Context, x *httpExchange, s *session, beginsSession bool) *clientToRemoteServerRelay {
+	way := &clientToRemoteServerRelay{remote: r, exchange: x, ctx: ctx}
+	way.httpStatusForNonRequestMessage.Store(http.StatusAccepted)
 	if s != nil {
 		way.gateway, way.hasSession = s.gateway, true
 	} else {
@@ -83,14 +83,14 @@ func (r *remoteServer) handlePost(x *httpExchange, s *session, m *message) {
 	way.gateway.handleClientMessage(ctx, way.route, m)
 	if !m.isRequest() {
 		way.pendingSends.Wait()
-		x.writer.WriteHeader(int(way.nonRequestStatusForClient.Load()))
+		x.writer.WriteHeader(int(way.httpStatusForNonRequestMessage.Load()))
 		return
 	}
 	x.waitForResponseOrDisconnect()
 }
 
-// acceptFrame sends a message to the server, and handles its response as it arrives.
-func (w *remoteRelay) acceptFrame(raw []byte, _ bool) bool {
+// sendOrQueueFrame sends a message to the server, and handles its response as it arrives.
+func (w *clientToRemoteServerRelay) sendOrQueueFrame(raw []byte, _ bool) bool {
 	m, err := parseMessage(raw)
 	if err != nil {
 		return false
@@ -99,7 +99,7 @@ func (w *remoteRelay) acceptFrame(raw []byte, _ bool) bool {
 	go func() {
 		defer w.pendingSends.Done()
 		if err := w.send(m); err != nil {
-			w.answerError(m, err)
+			w.answerClientWithError(m, err)
 		}
 	}()
 	return true
@@ -137,7 +137,7 @@ func (r *remoteServer) newRequest(ctx context.Context, method string, from http.
 }
 
 // send sends a message and handles the response.
-func (w *remoteRelay) send(m *message) error {
+func (w *clientToRemoteServerRelay) send(m *message) error {
 	req, err := w.remote.newRequest(w.ctx, http.MethodPost, w.exchange.req.Header, m)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *remoteRelay) send(m *message) error {
 	}
 	defer resp.Body.Close()
 	if !m.isRequest() {
-		w.nonRequestStatusForClient.Store(int32(resp.StatusCode))
+		w.httpStatusForNonRequestMessage.Store(int32(resp.StatusCode))
 		return nil
 	}
 	asked := bytes.Equal(m.id, w.clientRequestID)
@@ -203,14 +203,14 @@ func (w *remoteRelay) send(m *message) error {
 }
 
 // addArgumentHeaders adds the headers that repeat arguments of a call to the server request.
-func (w *remoteRelay) addArgumentHeaders(req *http.Request, m *message) error {
+func (w *clientToRemoteServerRelay) addArgumentHeaders(req *http.Request, m *message) error {
 	w.gateway.sharedState.mu.Lock()
 	t := w.gateway.sharedState.tools[stringMember(m.params, "name")]
 	w.gateway.sharedState.mu.Unlock()
 	if t == nil {
 		return nil
 	}
-	headers, err := argumentHeaders(w.exchange.req.Header, t, objectMember(m.params, "arguments"))
+	headers, err := verifiedArgumentHeaders(w.exchange.req.Header, t, objectMember(m.params, "arguments"))
 	if err != nil {
 		return headerMismatchError{err}
 	}
@@ -246,8 +246,8 @@ func clientHTTPStatus(serverStatus int) int {
 	return serverStatus
 }
 
-// answerError sends an error as the response to a message that the server has not answered.
-func (w *remoteRelay) answerError(m *message, err error) {
+// answerClientWithError sends an error as the response to a message that the server has not answered.
+func (w *clientToRemoteServerRelay) answerClientWithError(m *message, err error) {
 	status, code := http.StatusBadGateway, codeInternalError
 	var s statusError
 	if errors.As(err, &s) && s >= 400 {
@@ -257,7 +257,7 @@ func (w *remoteRelay) answerError(m *message, err error) {
 		status, code = http.StatusBadRequest, codeHeaderMismatch
 	}
 	if !m.isRequest() {
-		w.nonRequestStatusForClient.Store(int32(status))
+		w.httpStatusForNonRequestMessage.Store(int32(status))
 		return
 	}
 	c := w.gateway.removePendingCall(m.id)
@@ -284,7 +284,7 @@ func (g *Gateway) isRequestResumable(requestID []byte) bool {
 }
 
 // storeSession stores the session that a server has started in its response, if any.
-func (w *remoteRelay) storeSession(h http.Header) error {
+func (w *clientToRemoteServerRelay) storeSession(h http.Header) error {
 	id := h.Get("Mcp-Session-Id")
 	switch {
 	case id == "":
@@ -301,7 +301,7 @@ func (w *remoteRelay) storeSession(h http.Header) error {
 // relayEvents handles the events of a response while the client reads it; answersClientRequest says
 // that the response is to a request of the client. resumable reports whether the client can request
 // the rest.
-func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (resumable bool, err error) {
+func (w *clientToRemoteServerRelay) relayEvents(body io.Reader, answersClientRequest bool) (resumable bool, err error) {
 	in := newEventReader(body, maxFrameBytes)
 	for !w.route.stream.ended() {
 		ev, err := in.next()
@@ -320,7 +320,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (re
 		}
 		m, err := parseBody(ev.data)
 		if err != nil {
-			if w.gateway.countDroppedFrameAndNotify("dropped a message of the server: %v; update the server", err) {
+			if w.gateway.countDroppedFrameAndNotifyUser("dropped a message of the server: %v; update the server", err) {
 				return false, err
 			}
 			continue

@@ -15,11 +15,11 @@ const maxSchemaBytesComparedToArgs = 8 << 20
 // an enum, a missing required argument, or an unknown argument where the schema allows no additional
 // ones. Other keywords are left to the server.
 func schemaViolation(schema, arguments object) string {
-	m := schemaMatcher{bytesLeft: maxSchemaBytesComparedToArgs}
+	m := schemaMatcher{schemaBytesLeftToCompare: maxSchemaBytesComparedToArgs}
 	return m.checkValue("arguments", schema, arguments)
 }
 
-type schemaMatcher struct{ bytesLeft int }
+type schemaMatcher struct{ schemaBytesLeftToCompare int }
 
 func (m *schemaMatcher) checkValue(at string, schema object, v any) string {
 	if listed, ok := schema["enum"].([]any); ok {
@@ -56,7 +56,7 @@ func (m *schemaMatcher) checkObject(at string, schema, v object) string {
 		if _, given := v[text]; ok && !given {
 			return fmt.Sprintf("%s: the required argument %q is missing; add it", at, canonjson.Quote(text))
 		}
-		if m.bytesLeft -= len(text); m.bytesLeft < 0 {
+		if m.schemaBytesLeftToCompare -= len(text); m.schemaBytesLeftToCompare < 0 {
 			return m.tooLargeReason(at)
 		}
 	}
@@ -86,7 +86,7 @@ func (m *schemaMatcher) checkEnum(at string, list []any, v any) string {
 	got := canonjson.AppendValue(nil, v)
 	for _, one := range list {
 		want := canonjson.AppendValue(nil, one)
-		if m.bytesLeft -= len(want) + 1; m.bytesLeft < 0 {
+		if m.schemaBytesLeftToCompare -= len(want) + 1; m.schemaBytesLeftToCompare < 0 {
 			return m.tooLargeReason(at)
 		}
 		if bytes.Equal(got, want) {

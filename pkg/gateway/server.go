@@ -28,7 +28,7 @@ func (g *Gateway) handleServerFrames(r *clientServerRoute, in *frameReader) erro
 				g.withholdResponse(c, err.Error())
 				g.finishCallWithoutResponse(c)
 			}
-			if g.countDroppedFrameAndNotify("dropped a message of the server: %v; update the server", err) {
+			if g.countDroppedFrameAndNotifyUser("dropped a message of the server: %v; update the server", err) {
 				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxDroppedFrames)
 			}
 			continue
@@ -53,7 +53,7 @@ func (g *Gateway) handleServerMessage(r *clientServerRoute, m *message) error {
 	default:
 		err = g.handleServerResponse(r, m)
 	}
-	if err != nil && g.countDroppedFrameAndNotify("%v", err) {
+	if err != nil && g.countDroppedFrameAndNotifyUser("%v", err) {
 		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxDroppedFrames)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (g *Gateway) handleServerResponse(r *clientServerRoute, m *message) error {
 		}
 		return errors.New("dropped an answer of the server to a request that was never sent")
 	}
-	if r.asyncExaminer != nil && c.action != nil && g.opts.OnResult != nil {
+	if r.asyncExaminer != nil && c.action != nil && g.opts.OnActionResult != nil {
 		r.asyncExaminer.examineResponse(len(m.raw), func() { g.forwardResponse(r, c, m) })
 		return nil
 	}
@@ -110,7 +110,7 @@ func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *messa
 		return
 	}
 	if m.rpcError != nil {
-		if why := g.errorElicitationsRefusal(m.rpcError); why != "" {
+		if why := g.errorResponseRefusalReason(m.rpcError); why != "" {
 			g.withholdResponse(c, why)
 			return
 		}
@@ -142,8 +142,8 @@ func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *messa
 func (g *Gateway) examineAndForwardResponse(c *pendingCall, m *message, responseMemberName string, value object) {
 	out, findings, changed := g.examineTexts(value, c)
 	g.notifyFindings(c.method+" "+c.requestTargetNameURIOrID, findings)
-	if g.opts.OnResult != nil && c.action != nil {
-		if err := g.opts.OnResult(context.Background(), c.action, value, findings); err != nil {
+	if g.opts.OnActionResult != nil && c.action != nil {
+		if err := g.opts.OnActionResult(context.Background(), c.action, value, findings); err != nil {
 			g.withholdResponse(c, err.Error())
 			return
 		}
@@ -276,8 +276,8 @@ func (g *Gateway) wasClientToldOfListChange(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	of := listNameOfMethod(method)
-	known := g.listsWithUnreadChange[of]
-	g.listsWithUnreadChange[of] = true
+	known := g.changedServerListsNotRequested[of]
+	g.changedServerListsNotRequested[of] = true
 	return known
 }
 
@@ -285,7 +285,7 @@ func (g *Gateway) wasClientToldOfListChange(method string) bool {
 func (g *Gateway) recordListRequest(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.listsWithUnreadChange, listNameOfMethod(method))
+	delete(g.changedServerListsNotRequested, listNameOfMethod(method))
 }
 
 // listNameOfMethod returns which list a method concerns, such as "tools".

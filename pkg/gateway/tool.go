@@ -13,8 +13,8 @@ import (
 
 // Limits of the tools that a server can list.
 const (
-	maxTools     = 1000
-	maxToolBytes = 256 << 10 // bytes of one tool
+	maxToolsPerServer = 1000
+	maxToolBytes      = 256 << 10 // bytes of one tool
 )
 
 // A tool is an entry of a server's tool list.

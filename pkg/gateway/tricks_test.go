@@ -110,7 +110,7 @@ func TestQuestionsAreExamined(t *testing.T) {
 func TestErrorsThatSendPeople(t *testing.T) {
 	t.Parallel()
 	for url, passes := range map[string]bool{"https://login.good.test/a": true, "https://evil.test/": false, "http://login.good.test/": false} {
-		c := connect(t, "", func(o *Options) { o.LinkHostsAllowedForUser = hostPatterns(t, "*.good.test") }, say("tools/call", false,
+		c := connect(t, "", func(o *Options) { o.TrustedElicitationURLHosts = hostPatterns(t, "*.good.test") }, say("tools/call", false,
 			`{"jsonrpc":"2.0","id":{id},"error":{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"`+url+`","message":"Sign in"}]}}}`))
 		c.tools()
 		if m := c.ask("tools/call", `{"name":"echo"}`); strings.Contains(string(m.raw), "elicitationId") != passes {
@@ -173,7 +173,7 @@ func TestEndlessPages(t *testing.T) {
 		c.answer(m, `{"tools":[],"nextCursor":"x"}`)
 		return true
 	})
-	if _, failed := c.call("echo", "{}"); !failed || pages != maxTools || !strings.Contains(c.told(), "ignores the rest") {
+	if _, failed := c.call("echo", "{}"); !failed || pages != maxToolsPerServer || !strings.Contains(c.told(), "ignores the rest") {
 		t.Errorf("%d pages; a person is told %q", pages, c.told())
 	}
 }
@@ -184,7 +184,7 @@ func TestEventsAreOneLine(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	s := newResponseStream(w, time.Now)
-	s.acceptFrame([]byte("{\"a\":\"x\u2028\u2029data: {}\u0085\u0085\"}"), true)
+	s.sendOrQueueFrame([]byte("{\"a\":\"x\u2028\u2029data: {}\u0085\u0085\"}"), true)
 	s.writeResponse([]byte(`{"b":"\u2028"}`))
 	if got, want := w.Body.String(), "data: {\"a\":\"x\\u2028\\u2029data: {}\\u0085\\u0085\"}\n\ndata: {\"b\":\"\\u2028\"}\n\n"; got != want {
 		t.Errorf("the client gets %q, want %q", got, want)

@@ -32,7 +32,7 @@ func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	}
 	if address, isLink := params["url"]; isLink || params["mode"] == "url" {
 		address, _ := address.(string)
-		return g.linkRefusal(address)
+		return g.userLinkRefusalReason(address)
 	}
 	w := textWalker{examiner: secretRequestExaminer{}}
 	w.examineValue("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
@@ -42,9 +42,9 @@ func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	return ""
 }
 
-// errorElicitationsRefusal returns why an error response is refused. Such a response asks the user to open
+// errorResponseRefusalReason returns why an error response is refused. Such a response asks the user to open
 // links before the call can work. The result is "" if the links are allowed, or there are none.
-func (g *Gateway) errorElicitationsRefusal(responseError object) string {
+func (g *Gateway) errorResponseRefusalReason(responseError object) string {
 	all, _ := objectMember(responseError, "data")["elicitations"].([]any)
 	for _, one := range all {
 		params, _ := one.(object)
@@ -55,8 +55,8 @@ func (g *Gateway) errorElicitationsRefusal(responseError object) string {
 	return ""
 }
 
-// linkRefusal returns why a server may not ask the user to open an address; "" if it may.
-func (g *Gateway) linkRefusal(address string) string {
+// userLinkRefusalReason returns why a server may not ask the user to open an address; "" if it may.
+func (g *Gateway) userLinkRefusalReason(address string) string {
 	canonical, host := effect.NormalizeURL(address)
 	u, err := url.Parse(canonical)
 	switch {
@@ -68,7 +68,7 @@ func (g *Gateway) linkRefusal(address string) string {
 		return "the server asks the user to open a URL that contains a user name; open the site by hand"
 	}
 	addr := effect.ParseAddr(host)
-	if !slices.ContainsFunc(g.opts.LinkHostsAllowedForUser, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
+	if !slices.ContainsFunc(g.opts.TrustedElicitationURLHosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
 		return fmt.Sprintf("the server asks the user to open %s, which is not in trusted.hosts; add it there if you trust it", canonjson.Quote(host))
 	}
 	return ""
@@ -145,11 +145,13 @@ func (c *pendingCall) requestStateKey(paramsOrResult object) string {
 	return c.requestDigest + hashParts(canonjson.AppendValue(nil, paramsOrResult["requestState"]))
 }
 
-// answersServerQuestions reports whether the server asked questions with a request's requestState,
-// in a result for the same request of the same client; true if the request answers no questions. If
-// removeAnswered is true, the stored questions are deleted; for a task, only the answered ones.
-// Without a requestState the server cannot distinguish repeated answers, so the questions stay
-// stored.
+// answersServerQuestions reports whether a request's answers match questions of the server: the
+// server must have asked with the same requestState, in a result for the same request of the same
+// client. It also returns true for a request without answers and requestState.
+//
+// If removeAnswered is true, the matched questions are deleted; for a task, only those that were
+// answered. Without a requestState, repeated answers cannot be distinguished, so only the questions
+// of tasks are deleted.
 func (g *Gateway) answersServerQuestions(c *pendingCall, params object, removeAnswered bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]

@@ -37,7 +37,7 @@ const AllObjects = "*"
 // Limits of a prompt.
 const (
 	maxPromptBytes          = 8 << 10 // bytes that are read; of a longer prompt only the first line counts
-	maxFullyReadPromptRunes = 600     // maximum characters of a prompt that counts as a whole
+	maxFullyReadPromptRunes = 600     // maximum characters of a prompt that is read in full; of a longer prompt only the first line is read
 	maxFullyReadPromptLines = 8
 	maxNamedObjects         = 32
 	maxNameBytes            = 200
@@ -90,11 +90,11 @@ func CanonicalObjectName(name string) string {
 }
 
 var (
-	fencedText       = prefilter.Lazy("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
-	doubleQuotedText = prefilter.Lazy("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
-	singleQuotedText = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // does not match an apostrophe, as in don't
-	logLine          = prefilter.Lazy(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
-	markupTag        = prefilter.Lazy(`<[a-zA-Z_/!-]`)
+	fencedText       = prefilter.LazyRegexp("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
+	doubleQuotedText = prefilter.LazyRegexp("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
+	singleQuotedText = prefilter.LazyRegexp(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // does not match an apostrophe, as in don't
+	logLine          = prefilter.LazyRegexp(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
+	markupTag        = prefilter.LazyRegexp(`<[a-zA-Z_/!-]`)
 )
 
 // userWrittenText returns the parts of a prompt that its author certainly wrote: without code fences, quotes and log
@@ -133,9 +133,9 @@ func userWrittenText(prompt string) string {
 }
 
 // retraction matches words by which a user retracts what was said before.
-var retraction = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
+var retraction = prefilter.LazyRegexp(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
 
-var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
+var sentenceEnd = prefilter.LazyRegexp(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
 
 // splitSentences splits a text into sentences. A sentence keeps a question mark or colon at its end.
 func splitSentences(text string) (out []string) {
@@ -176,8 +176,8 @@ func splitWords(sentence string) []string {
 	return out
 }
 
-// namedObjectsOfSentence returns the objects of one sentence. about are the objects of the last sentence that had any, to
-// which "it" refers.
+// namedObjectsOfSentence returns the objects that one sentence names. lastNamedObjects are the
+// objects of the last sentence that named any, to which "it" refers; they are updated.
 func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObject) (out []PromptNamedObject) {
 	list := splitWords(replacePhrasesWithVerbs(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
@@ -195,14 +195,14 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 	negated := false
 	before := *lastNamedObjects
 	topic := splitWords(parenthesizedText().ReplaceAllString(sentence, " "))
-	if mentioned := mentionedNames(topic, lowerWords(topic)); len(mentioned) > 0 {
+	if mentioned := possiblePronounReferents(topic, lowerWords(topic)); len(mentioned) > 0 {
 		*lastNamedObjects = mentioned
-	} else if mentioned := mentionedNames(list, lower); len(mentioned) > 0 {
+	} else if mentioned := possiblePronounReferents(list, lower); len(mentioned) > 0 {
 		*lastNamedObjects = mentioned
 	}
 	var does ObjectOperationSet
 	governed := false // the verb does not request the operation, as in: explain how to …
-	ends := false     // governed ends with this part of the sentence
+	ends := false     // whether governed becomes false at the next comma, "and", "then" or "please"
 	fresh := true     // a requested operation can begin here
 	first := false    // an operation or negation was read, but no object after it yet
 	apart := false    // a comma has followed the negation
@@ -214,7 +214,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			within = true
 		}
 		switch {
-		case foreignWords(w):
+		case wordsMarkingNonEnglishSentences(w):
 			return nil
 		case pastParticiples()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
 			from, not := participleSubjectStart(lower, i)
@@ -222,7 +222,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 				does, fresh = 0, false
 				continue
 			}
-			for _, n := range mentionedNames(list[from:i], lower[from:i]) {
+			for _, n := range possiblePronounReferents(list[from:i], lower[from:i]) {
 				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: n.ObjectKindNoun, WantedOrForbiddenOperations: pastParticiples()[w], AreOperationsForbidden: not, Quote: said})
 			}
 			if does, fresh = 0, false; negated { // nothing may be deleted on …
@@ -234,7 +234,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			continue
 		case (pronouns[w] || refersToEarlierObject(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
 			of := before
-			if here := mentionedNames(list[:i], lower[:i]); len(here) > 0 {
+			if here := possiblePronounReferents(list[:i], lower[:i]); len(here) > 0 {
 				of = here
 			}
 			if noun := objectNouns()[w]; noun != "" && !areNamesOfOneMention(of) {
@@ -313,7 +313,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 		if !ok {
 			continue
 		}
-		of := namesActionsMayUse(name, does)
+		of := namesImpliedByUserGivenName(name, does)
 		if len(of) == 0 && negated {
 			of = []PromptNamedObject{{Name: name, WantedOrForbiddenOperations: does}}
 		}
@@ -330,7 +330,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 }
 
 // parenthesizedText matches text in parentheses.
-var parenthesizedText = prefilter.Lazy(`\([^()]*\)`)
+var parenthesizedText = prefilter.LazyRegexp(`\([^()]*\)`)
 
 func lowerWords(list []string) []string {
 	out := make([]string, len(list))
@@ -386,29 +386,29 @@ func participleSubjectStart(lower []string, participleIndex int) (from int, isNe
 	return from, isNegated
 }
 
-// mentionedNames returns the names in a sentence to which a pronoun may refer. Names from the same
+// possiblePronounReferents returns the names in a sentence to which a pronoun may refer. Names from the same
 // mention have the same Quote.
-func mentionedNames(list, lower []string) (out []PromptNamedObject) {
-	for i := range lower {
-		if name, noun, ok := objectNameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !firstWordsOfCommandSentences(lower[i]) && ObjectOperationSet(0) == requestVerbs()[lower[i]] {
-			for _, n := range namesActionsMayUse(name, Delete|Change|Send|Fetch) {
-				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: noun, Quote: list[i]})
+func possiblePronounReferents(words, wordsInLowerCase []string) (out []PromptNamedObject) {
+	for i := range wordsInLowerCase {
+		if name, noun, ok := objectNameAt(words, wordsInLowerCase, i, false); ok && !fillerWords(wordsInLowerCase[i]) && !firstWordsOfCommandSentences(wordsInLowerCase[i]) && ObjectOperationSet(0) == requestVerbs()[wordsInLowerCase[i]] {
+			for _, n := range namesImpliedByUserGivenName(name, Delete|Change|Send|Fetch) {
+				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: noun, Quote: words[i]})
 			}
 		}
 	}
 	return out
 }
 
-// namesActionsMayUse returns the names that an action may use for an object named by the user: a URL without its
+// namesImpliedByUserGivenName returns the names that an action may use for an object named by the user: a URL without its
 // scheme, its host, and its path.
-func namesActionsMayUse(userGivenName string, does ObjectOperationSet) (out []PromptNamedObject) {
+func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperationSet) (out []PromptNamedObject) {
 	add := func(name string, does ObjectOperationSet) {
 		if name = CanonicalObjectName(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n PromptNamedObject) bool { return n.Name == name }) {
 			out = append(out, PromptNamedObject{Name: name, WantedOrForbiddenOperations: does})
 		}
 	}
-	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && does&Delete == 0 { // a mail address counts only if the only operation is Send
-		if does != Send {
+	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&Delete == 0 { // a mail address counts only if the only operation is Send
+		if operations != Send {
 			return nil
 		}
 	}
@@ -417,23 +417,23 @@ func namesActionsMayUse(userGivenName string, does ObjectOperationSet) (out []Pr
 		rest = userGivenName
 	}
 	rest = strings.TrimSuffix(rest, "/")
-	add(rest, does)
+	add(rest, operations)
 	host, path, _ := strings.Cut(rest, "/")
 	at, file, remote := strings.Cut(host, ":")
 	_, at, _ = cutLast(at, "@")
-	switch place := does &^ Delete; { // deleting a page does not delete its host
+	switch place := operations &^ Delete; { // deleting a page does not delete its host
 	case strings.HasPrefix(userGivenName, "@"), strings.HasPrefix(userGivenName, "/"), strings.HasPrefix(userGivenName, "~"):
 	case isURL && path == "":
-		add(at, does)
+		add(at, operations)
 	case isURL:
 		add(at, place|Fetch)
 		folders := strings.SplitN(strings.TrimSuffix(path, ".git"), "/", 3)
-		add(strings.Join(folders[:min(len(folders), 2)], "/"), does)
+		add(strings.Join(folders[:min(len(folders), 2)], "/"), operations)
 	case remote && file != "" && strings.Contains(at, "."), path != "" && strings.Contains(strings.TrimPrefix(host, "."), ".") && !strings.HasPrefix(host, "."):
 		add(at, place)
 		if path != "" && remote {
 			folders := strings.SplitN(strings.TrimSuffix(path, ".git"), "/", 3)
-			add(strings.Join(folders[:min(len(folders), 2)], "/"), does)
+			add(strings.Join(folders[:min(len(folders), 2)], "/"), operations)
 		}
 	}
 	return out
@@ -506,4 +506,4 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-var canonicalObjectNamePattern = prefilter.Lazy(`^[a-z0-9~./_@][a-z0-9~./_@:+=#-]*$`)
+var canonicalObjectNamePattern = prefilter.LazyRegexp(`^[a-z0-9~./_@][a-z0-9~./_@:+=#-]*$`)

@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-var nameCandidate = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
+var nameCandidate = prefilter.LazyRegexp(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
 
 // minNameBytes is the minimum length in bytes of a name that is compared.
 const minNameBytes = 3

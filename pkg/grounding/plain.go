@@ -37,7 +37,7 @@ func IsInstructionFreeStatement(line string) bool {
 }
 
 var (
-	webAddress = prefilter.Lazy(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
+	webAddress = prefilter.LazyRegexp(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
 
 	// statementVerbs are the verbs of statements.
 	statementVerbs = wordSet("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")

@@ -82,10 +82,10 @@ var phraseToVerbReplacer = sync.OnceValue(func() *strings.Replacer {
 
 // splitPhrasalVerbPattern matches a phrasal verb, such as take down, with a name between its words: take
 // NAME down.
-var splitPhrasalVerbPattern = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
+var splitPhrasalVerbPattern = prefilter.LazyRegexp(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
 // httpRequestPhrase matches a phrase for an HTTP request.
-var httpRequestPhrase = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
+var httpRequestPhrase = prefilter.LazyRegexp(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
 
 // replacePhrasesWithVerbs returns a sentence with phrases replaced by single verbs.
 func replacePhrasesWithVerbs(sentence string) string {
@@ -183,6 +183,6 @@ var (
 	// negationWords are words that negate what follows.
 	negationWords = wordSet("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")
 
-	// foreignWords are words of other languages. Sentences with them are not read.
-	foreignWords = wordSet("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")
+	// wordsMarkingNonEnglishSentences are words of other languages. Sentences with them are not read.
+	wordsMarkingNonEnglishSentences = wordSet("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")
 )

@@ -45,12 +45,12 @@ func (h *Host) CheckSendingHostWaitsForUserAnswer(ctx context.Context, in []byte
 	case !slices.Contains(ask.PermissionModesAwaitingUserAnswer, mode):
 		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.PermissionModesAwaitingUserAnswer, ", "))
 	}
-	return version, h.CheckVersionWaitsForUser(version)
+	return version, h.CheckHostVersionAwaitsUserAnswer(version)
 }
 
-// CheckVersionWaitsForUser returns nil if a version of the host waits for its user's answer: the version, or an earlier
+// CheckHostVersionAwaitsUserAnswer returns nil if a version of the host waits for its user's answer: the version, or an earlier
 // one of the same major version, waited in tests, and it is not among the failed ones.
-func (h *Host) CheckVersionWaitsForUser(version string) error {
+func (h *Host) CheckHostVersionAwaitsUserAnswer(version string) error {
 	ask := h.description.Ask
 	if err := h.CheckHostAwaitsUserAnswer(); err != nil || ask.FirstVersionAwaitingUserAnswer == "" {
 		return err
@@ -63,7 +63,7 @@ func (h *Host) CheckVersionWaitsForUser(version string) error {
 }
 
 // versionPattern matches a version with 1 to 4 numeric parts.
-var versionPattern = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
+var versionPattern = prefilter.LazyRegexp(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
 // versionNumbers returns the numeric parts of a version; nil if it has other parts.
 func versionNumbers(version string) (out []int) {
@@ -80,9 +80,9 @@ func versionNumbers(version string) (out []int) {
 	return out
 }
 
-// AskUserResponse returns the answer that makes the host ask its user about an event, one JSON text. It is for events
+// ResponseAskingUser returns the answer that makes the host ask its user about an event, one JSON text. It is for events
 // for which [Host.CheckSendingHostWaitsForUserAnswer] returns nil.
-func (h *Host) AskUserResponse(ctx context.Context, e Event, reason string) ([]byte, error) {
+func (h *Host) ResponseAskingUser(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.description.Ask.AskResponseJQ == "" || reason == "" {
 		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto to be asked on the approval page")
 	}

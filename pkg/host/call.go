@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Call is a tool call in a host's transcript.
+// A TranscriptToolCall is a tool call in a host's transcript.
 type TranscriptToolCall struct {
 	Tool      string
 	Input     jsontext.Value // arguments of the tool, an object
@@ -18,8 +18,8 @@ type TranscriptToolCall struct {
 	SessionID string
 }
 
-// Actions returns the actions that a call proposes, as [Host.Event] does for an event before a tool
-// runs. internal says that the tool changes nothing outside the host.
+// Actions returns the actions that a tool call proposes, as [Host.Event] does for an event before a
+// tool runs. isHostInternalTool is true for a tool that changes nothing outside the host.
 func (h *Host) Actions(ctx context.Context, c TranscriptToolCall) (actions []jsontext.Value, isHostInternalTool bool, err error) {
 	switch {
 	case c.Tool == "":
@@ -82,8 +82,9 @@ func (h *Host) encodedActions(ctx context.Context, tool string, input, eventFiel
 	return out, nil
 }
 
-// ConfigFolder returns the host's configuration folder below the home folder, and the environment variable
-// that can name another, optionally followed by a relative path; "" if there is none.
+// ConfigFolder returns the host's configuration folder below the home folder, and the environment
+// variable that overrides the folder; a relative path can follow the variable's name. Both are ""
+// if the host has no user settings.
 func (h *Host) ConfigFolder() (folder, overrideVariable string) {
 	for _, p := range h.description.SettingsFiles {
 		if p.Scope == "user" {

@@ -35,8 +35,8 @@ func TestEvents(t *testing.T) {
 				continue
 			}
 			fmt.Fprintf(&b, "%s %s\n", e.Name, e.ToolCallID)
-			if e.EndedSession != "" {
-				fmt.Fprintf(&b, "  ends in %s\n", e.EndedSession)
+			if e.EndedSessionID != "" {
+				fmt.Fprintf(&b, "  ends in %s\n", e.EndedSessionID)
 			}
 			if e.ParentSessionID != "" {
 				fmt.Fprintf(&b, "  began in %s\n", e.ParentSessionID)

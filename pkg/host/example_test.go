@@ -22,7 +22,7 @@ func ExampleHost_Event() {
 	for _, a := range e.Actions {
 		fmt.Println(string(a))
 	}
-	answer, err := h.Deny(ctx, "deletes the home folder", "")
+	answer, err := h.DenialResponse(ctx, "deletes the home folder", "")
 	fmt.Println(string(answer), err)
 	// Output:
 	// {"cwd":"/work/app","payload":{"command":"rm -rf ~"},"session":"s","type":"execute_command"}

@@ -121,8 +121,8 @@ type Event struct {
 	ToolCallID      string           // ID of the tool call; "" if the host gives none
 	ParentSessionID string           // ID of the parent session; "" if there is none, or it is unknown
 	Actions         []jsontext.Value // all must be allowed; none if the event proposes nothing
-	ToolResult      *ToolResult      // the result of a tool; nil for an event before a tool runs. Actions are then those that were executed
-	EndedSession    string           // ID of the session whose agent stops; "" for another event
+	ToolResult      *ToolResult      // the result of a tool that has run the actions in Actions; nil for an event before a tool runs
+	EndedSessionID  string           // ID of the session whose agent stops; "" for another event
 	Prompt          *Prompt          // a prompt that the user may have written; nil for another event
 }
 
@@ -195,7 +195,7 @@ func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
 	}
 	switch session, _ := read["session"].(string); {
 	case tool == "" && session != "" && slices.Contains(h.description.AgentStopEvents, name):
-		e.EndedSession = session
+		e.EndedSessionID = session
 		return e, nil
 	case tool == "":
 		return Event{}, errors.New("the input is not an event of this host; check the HOST in the hook's command")
@@ -349,9 +349,9 @@ func containsText(v any, text string) bool {
 	return false
 }
 
-// ResponseToAllowedEvent returns the host's response to an allowed event, as one JSON text; nil for no response. On
-// a host with its own permissions, the response leaves the decision to them if the event has no
-// actions or if delegate is true.
+// ResponseToAllowedEvent returns the host's response to an allowed event, as one JSON text; nil for
+// no response. If the host has its own permissions, the response leaves the decision to them if the
+// event has no actions or delegateToHostPermissions is true.
 func (h *Host) ResponseToAllowedEvent(ctx context.Context, e Event, delegateToHostPermissions bool, reason string) ([]byte, error) {
 	form := h.description.NeutralResponseJQ
 	if len(e.Actions) > 0 && e.ToolResult == nil && !delegateToHostPermissions && h.description.AllowResponseJQ != "" {
@@ -377,14 +377,14 @@ func (h *Host) ShowUserTextResponse(ctx context.Context, e Event, text string) (
 	return encodeCompactJSON(out)
 }
 
-// Deny returns the host's response for a denial, one JSON text: reason is for the agent, user (unless
-// "") for the user. Some hosts treat a denial without a reason as permission, so reason must not be
-// empty.
-func (h *Host) Deny(ctx context.Context, reason, textForUser string) ([]byte, error) {
-	if reason == "" {
+// DenialResponse returns the host's response for a denial as one JSON text. reason is the text for the agent,
+// and textForUser the text for the user, "" for none. Some hosts treat a denial without a reason as
+// permission, so reason must not be empty.
+func (h *Host) DenialResponse(ctx context.Context, reasonForAgent, textForUser string) ([]byte, error) {
+	if reasonForAgent == "" {
 		return nil, errors.New("internal error: a denial has no reason; please report this")
 	}
-	out, err := h.runJQForOneResult(ctx, h.description.DenyResponseJQ, map[string]any{"reason": reason, "user": textForUser})
+	out, err := h.runJQForOneResult(ctx, h.description.DenyResponseJQ, map[string]any{"reason": reasonForAgent, "user": textForUser})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}

@@ -97,7 +97,7 @@ func TestEveryHostDenies(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		h := named(t, name)
-		if got, err := h.Deny(t.Context(), "", ""); err == nil {
+		if got, err := h.DenialResponse(t.Context(), "", ""); err == nil {
 			t.Errorf("%s: %s, without a reason", name, got)
 		}
 		s, err := h.HookSettings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
@@ -105,7 +105,7 @@ func TestEveryHostDenies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, reason := range []string{"why", "\"quoted\"\n\x00", strings.Repeat("long ", 1000)} {
-			answer, err := h.Deny(t.Context(), reason, "")
+			answer, err := h.DenialResponse(t.Context(), reason, "")
 			if err != nil {
 				t.Fatal(err)
 			}

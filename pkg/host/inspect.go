@@ -11,7 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// An Inspection is how a host reads one of its settings files.
+// A SettingsFileInspection describes how a host reads one of its settings files.
 type SettingsFileInspection struct {
 	HostIgnoresFileReasons []string `json:"ignored"` // why the host does not read the file, each with the fix
 	HookDisablingSettings  []string `json:"stops"`   // settings in the file that disable the hooks of every file
@@ -89,8 +89,8 @@ func (p *HostSettingsFile) inspectTemplateFile(doc []byte, form installedTextTem
 		if f.beforeToolHookCommand != "" {
 			in.BeforeToolHooks = []Hook{{Command: f.beforeToolHookCommand, TimeoutSeconds: timeout}}
 		}
-		if f.resultCommand != "" {
-			in.ResultHooks = []Hook{{Command: f.resultCommand, TimeoutSeconds: timeout}}
+		if f.afterToolHookCommand != "" {
+			in.ResultHooks = []Hook{{Command: f.afterToolHookCommand, TimeoutSeconds: timeout}}
 		}
 		return in
 	case p.host.mentionsShieldHookCommand(doc) && p.OnlyHandlesResults():

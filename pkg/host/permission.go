@@ -13,8 +13,8 @@ import (
 // ErrNoPermissionPromptHook is the error for a host that has no hook event before its permission prompt.
 var ErrNoPermissionPromptHook = errors.New("this host has no hook before its permission prompt")
 
-// ForPermissionPromptEvents returns the host with only its event before the permission prompt: events, denials and
-// answers are those of that event.
+// ForPermissionPromptEvents returns a copy of the host that handles only the hook event before the
+// permission prompt. Its responses have the format for that event.
 func (h *Host) ForPermissionPromptEvents() (*Host, error) {
 	p := h.description.Permission
 	if p.Event == "" {
@@ -39,8 +39,9 @@ func (p *HostSettingsFile) HasPermissionHook() bool {
 	return slices.ContainsFunc(p.ListEntries, func(e form.SettingsListEntry) bool { return e.IsForPermissionEvent })
 }
 
-// HasAskRuleForCall reports whether a settings file has a rule by which the host must ask the user about a call,
-// or deny it. in is the hook's input. An error means that this is unknown.
+// HasAskRuleForCall reports whether a settings file has a rule by which the host must ask the user
+// about a tool call, or deny the call. hookInput is the hook's input. An error means that the
+// answer is unknown.
 func (p *HostSettingsFile) HasAskRuleForCall(ctx context.Context, hookInput, settingsDoc []byte) (bool, error) {
 	v, err := decodeEvent(hookInput)
 	if err != nil {

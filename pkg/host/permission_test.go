@@ -27,7 +27,7 @@ func TestPermission(t *testing.T) {
 		if _, err := h.Event(t.Context(), []byte(asks)); err == nil {
 			t.Errorf("%s: a hook for tools takes a question", name)
 		}
-		deny, err := p.Deny(t.Context(), "no", "")
+		deny, err := p.DenialResponse(t.Context(), "no", "")
 		if want := `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"no"},"hookEventName":"PermissionRequest"}}`; err != nil || string(deny) != want {
 			t.Errorf("%s denies with %s, %v", name, deny, err)
 		}

@@ -21,7 +21,7 @@ func every(t *testing.T, f func(t *testing.T, s *HookSettings, p *HostSettingsFi
 				t.Fatal(err)
 			}
 			for i := range s.SettingsFiles {
-				if p := &s.SettingsFiles[i]; p.IsInstallable() && (system == "linux" || p.OnlyOnGOOS == system) {
+				if p := &s.SettingsFiles[i]; p.CanHaveShieldHookInstalled() && (system == "linux" || p.OnlyOnGOOS == system) {
 					t.Run(name+" "+system+" "+p.Scope+" "+p.File, func(t *testing.T) { f(t, s, p) })
 				}
 			}

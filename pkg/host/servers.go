@@ -162,7 +162,7 @@ func editServer(text []byte, s jsonMemberValueSpan, change func(ServerCommand) (
 	case args != nil && len(now.Args) == 0 && string(text[command.end:args.start]) == argsMemberPrefixJSON:
 		edits[0].end = args.end
 	case args != nil:
-		edits = append(edits, editList(*args, spanStarts(words), was.Args, now.Args, written))
+		edits = append(edits, argListEdit(*args, spanStarts(words), was.Args, now.Args, written))
 	case len(now.Args) > 0:
 		edits[0].text += argsMemberPrefixJSON + written.quoteAsArray(now.Args)
 	}
@@ -199,23 +199,23 @@ func (f quotedFormByWord) quoteAll(all []string) string {
 
 func (f quotedFormByWord) quoteAsArray(words []string) string { return "[" + f.quoteAll(words) + "]" }
 
-// editList returns the edit that replaces a list of words, whose elements begin at the given offsets.
+// argListEdit returns the edit that replaces a list of words, whose elements begin at the given offsets.
 // If words are only added or removed at the front, the others keep their form and comments.
-func editList(list span, at []int, was, now []string, written quotedFormByWord) textEdit {
-	more := len(now) - len(was)
+func argListEdit(oldArraySpan span, oldArgOffsets []int, oldArgs, newArgs []string, written quotedFormByWord) textEdit {
+	more := len(newArgs) - len(oldArgs)
 	switch {
-	case len(at) != len(was):
-	case more > 0 && len(was) > 0 && slices.Equal(now[more:], was):
-		return textEdit{span{at[0], at[0]}, written.quoteAll(now[:more]) + ", "}
-	case more < 0 && len(now) > 0 && slices.Equal(was[-more:], now):
-		return textEdit{span{at[0], at[-more]}, ""}
+	case len(oldArgOffsets) != len(oldArgs):
+	case more > 0 && len(oldArgs) > 0 && slices.Equal(newArgs[more:], oldArgs):
+		return textEdit{span{oldArgOffsets[0], oldArgOffsets[0]}, written.quoteAll(newArgs[:more]) + ", "}
+	case more < 0 && len(newArgs) > 0 && slices.Equal(oldArgs[-more:], newArgs):
+		return textEdit{span{oldArgOffsets[0], oldArgOffsets[-more]}, ""}
 	}
-	return textEdit{list, written.quoteAsArray(now)}
+	return textEdit{oldArraySpan, written.quoteAsArray(newArgs)}
 }
 
 // applyEdits returns a document with edits applied.
 func applyEdits(doc []byte, edits []textEdit) []byte {
-	sorted.By(edits, func(a, b textEdit) int { return b.start - a.start })
+	sorted.SortStableBy(edits, func(a, b textEdit) int { return b.start - a.start })
 	out := bytes.Clone(doc)
 	for _, e := range edits {
 		out = slices.Concat(out[:e.start], []byte(e.text), out[e.end:])

@@ -48,7 +48,7 @@ func editTOMLServers(doc []byte, table string, change func(ServerCommand) (Serve
 		}
 		server["args"] = words
 	}
-	sorted.Strings(changed)
+	sorted.SortStrings(changed)
 	out = []byte(replaceServerCommandLines(string(doc), table, commands))
 	var got map[string]any
 	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmptyServerArgs(want, table), withoutEmptyServerArgs(got, table)) {
@@ -69,7 +69,7 @@ func withoutEmptyServerArgs(doc map[string]any, table string) map[string]any {
 	return doc
 }
 
-var tableHeaderPattern = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
+var tableHeaderPattern = prefilter.LazyRegexp(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
 
 // commandChange is an old and a new command.
 type commandChange struct{ oldCommand, newCommand ServerCommand }
@@ -109,7 +109,7 @@ func replaceServerCommandLines(doc, table string, commands map[string]commandCha
 		case len(c.oldCommand.Args) == 0, len(c.newCommand.Args) == 0 && line == added: // drop the args line: it was empty, or shield had added it
 		default:
 			list, at := findArgsArray([]byte(line), len(key)+1)
-			b.Write(applyEdits([]byte(line), []textEdit{editList(list, at, c.oldCommand.Args, c.newCommand.Args, written)}))
+			b.Write(applyEdits([]byte(line), []textEdit{argListEdit(list, at, c.oldCommand.Args, c.newCommand.Args, written)}))
 		}
 	}
 	return b.String()
@@ -183,7 +183,8 @@ func findArgsArray(text []byte, from int) (list span, elementOffsets []int) {
 	return list, nil
 }
 
-// quotedWordEndOffset returns the end of a quoted word on one line; -1 if it has none.
+// quotedWordEndOffset returns the offset after the quoted word that starts at from; -1 if no
+// single-line quoted word starts there.
 func quotedWordEndOffset(text []byte, from int) int {
 	m := quotedWordPattern().Find(text[from:])
 	if m == nil || bytes.HasPrefix(text[from:], []byte(`"""`)) || bytes.HasPrefix(text[from:], []byte("'''")) {
@@ -192,4 +193,4 @@ func quotedWordEndOffset(text []byte, from int) int {
 	return from + len(m)
 }
 
-var quotedWordPattern = prefilter.Lazy(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)
+var quotedWordPattern = prefilter.LazyRegexp(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A template is a file text with placeholders: @LINE@ is the hook's command line, @QUOTED@ the same as
-// a JSON string, @AFTERLINE@ and @AFTER@ the same for the command line for results, and @TIMEOUT@ the
-// timeout in the host's unit. The part between @[ and @] is always written, but can be missing in a
-// file that is read.
+// An installedTextTemplate is the text of a file with placeholders. @LINE@ is the command line of
+// shield's hook, @QUOTED@ that command line as a JSON string, and @TIMEOUT@ the timeout in the
+// host's unit. @AFTERLINE@ and @AFTER@ are the command line for tool results, plain and as a JSON
+// string. The part between @[ and @] is always written, but can be missing in a file that is read.
 type installedTextTemplate struct {
 	text    string
 	pattern *regexp.Regexp // matches every text of the template
@@ -55,7 +55,7 @@ func (t installedTextTemplate) fillPlaceholders(beforeToolCommand, afterToolComm
 // A templateValues holds the values of the placeholders in a text.
 type templateValues struct {
 	beforeToolHookCommand string
-	resultCommand         string  // the command line for results; "" if the template has none
+	afterToolHookCommand  string  // the command line for results; "" if the template has none
 	timeout               float64 // timeout in the host's unit; 0 if the template has none
 }
 
@@ -93,14 +93,14 @@ func (t installedTextTemplate) readPlaceholderValues(doc []byte, submatchOffsets
 		case "line":
 			f.beforeToolHookCommand = text
 		case "afterline":
-			f.resultCommand = text
+			f.afterToolHookCommand = text
 		case "quoted", "after":
 			v, err := decodeStrictJSON([]byte(text))
 			if err != nil {
 				return templateValues{}, err
 			}
 			if line, _ := v.(string); name == "after" {
-				f.resultCommand = line
+				f.afterToolHookCommand = line
 			} else {
 				f.beforeToolHookCommand = line
 			}

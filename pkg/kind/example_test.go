@@ -11,13 +11,13 @@ import (
 )
 
 func ExampleOfAction() {
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}}
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}}
 	of := func(command string) (kind.ActionKind, error) {
 		a, err := action.Parse(fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%q}}`, command))
 		if err != nil {
 			return kind.ActionKind{}, err
 		}
-		return kind.OfAction(an.Case(a), nil, func(int) bool { return true })
+		return kind.OfAction(an.AnalyzeAction(a), nil, func(int) bool { return true })
 	}
 	answered, err := of("git push origin main")
 	if err != nil {

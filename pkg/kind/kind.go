@@ -72,9 +72,9 @@ func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i 
 	if len(f.collected) == 0 || !command && len(f.collected) == 1 && len(c.Effects) == 0 {
 		return ActionKind{}, errors.New("no effect of the action is known")
 	}
-	sorted.Strings(f.collected)
+	sorted.SortStrings(f.collected)
 	findings = slices.Clone(findings)
-	sorted.Strings(findings)
+	sorted.SortStrings(findings)
 	return ActionKind{ActionFactTexts: slices.Compact(f.collected), MatchedRuleAndClassifierIDs: slices.Compact(findings)}, nil
 }
 
@@ -122,12 +122,12 @@ func OfOnlyThisAction(c *analysis.ActionCase, findings []string) (ActionKind, er
 	if err != nil {
 		return ActionKind{}, err
 	}
-	k := ActionKind{ActionFactTexts: []string{"action " + c.Action.Hash, "folder " + c.ExecutionContext().CWD}, MatchedRuleAndClassifierIDs: slices.Clone(findings)}
+	k := ActionKind{ActionFactTexts: []string{"action " + c.Action.TypeAndPayloadHash, "folder " + c.ExecutionContext().CWD}, MatchedRuleAndClassifierIDs: slices.Clone(findings)}
 	if files != "" {
 		k.ActionFactTexts = append(k.ActionFactTexts, "files "+files)
 	}
-	sorted.Strings(k.ActionFactTexts)
-	sorted.Strings(k.MatchedRuleAndClassifierIDs)
+	sorted.SortStrings(k.ActionFactTexts)
+	sorted.SortStrings(k.MatchedRuleAndClassifierIDs)
 	return k, nil
 }
 
@@ -197,7 +197,7 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 	for i, l := range e.DataLabels {
 		labels[i] = string(l)
 	}
-	sorted.Strings(labels)
+	sorted.SortStrings(labels)
 	f.addFact(strings.Join(append(words, labels...), " "))
 	return nil
 }
@@ -330,13 +330,13 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 			words = append(words, w)
 		}
 	}
-	sorted.Strings(options)
+	sorted.SortStrings(options)
 	f.addFact(strings.Join(append(words, slices.Compact(options)...), " "))
 	return nil
 }
 
 var (
-	operandGeneralizedToNamePattern = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	operandGeneralizedToNamePattern = prefilter.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 	numericSegment                  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 

@@ -17,7 +17,7 @@ const maxShownActionVariants = 3
 // CoveredVariants returns up to maxShownActionVariants variants of an action for which the function
 // covers returns true. They are examples of what an approval would also allow.
 func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
-	for _, n := range OneWordVariants(a) {
+	for _, n := range VariantsWithOneWordChanged(a) {
 		if len(out) == maxShownActionVariants {
 			break
 		}
@@ -28,14 +28,14 @@ func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []
 	return out
 }
 
-// OneWordVariants returns actions that differ from a in one word: another file in the same folder, another number,
+// VariantsWithOneWordChanged returns actions that differ from a in one word: another file in the same folder, another number,
 // another name. The caller must check whether a kind covers them.
-func OneWordVariants(a *action.Action) (out []*action.Action) {
+func VariantsWithOneWordChanged(a *action.Action) (out []*action.Action) {
 	with := func(key, text string) {
 		b := *a
 		b.Payload = maps.Clone(a.Payload)
 		b.Payload[key] = text
-		b.Hash, b.Raw = "", nil
+		b.TypeAndPayloadHash, b.Raw = "", nil
 		out = append(out, &b)
 	}
 	for _, key := range sorted.Keys(a.Payload) {
@@ -44,14 +44,14 @@ func OneWordVariants(a *action.Action) (out []*action.Action) {
 			continue
 		}
 		if key != "command" {
-			for _, other := range wordsOfSameForm(text) {
+			for _, other := range wordsWithOtherNumberOrName(text) {
 				with(key, other)
 			}
 			continue
 		}
 		words := strings.Split(text, " ")
 		for i := len(words) - 1; i > 0; i-- {
-			for _, other := range wordsOfSameForm(words[i]) {
+			for _, other := range wordsWithOtherNumberOrName(words[i]) {
 				with(key, strings.Join(slices.Concat(words[:i], []string{other}, words[i+1:]), " "))
 			}
 		}
@@ -59,22 +59,22 @@ func OneWordVariants(a *action.Action) (out []*action.Action) {
 	return out
 }
 
-// wordsOfSameForm returns words similar to a word.
-func wordsOfSameForm(w string) (out []string) {
-	if w == "" || strings.HasPrefix(w, "-") || strings.ContainsAny(w, "$`'\"|&;<>(){}*?[]\\") {
+// wordsWithOtherNumberOrName returns words similar to a word.
+func wordsWithOtherNumberOrName(word string) (out []string) {
+	if word == "" || strings.HasPrefix(word, "-") || strings.ContainsAny(word, "$`'\"|&;<>(){}*?[]\\") {
 		return nil
 	}
-	if n, err := strconv.Atoi(w); err == nil {
+	if n, err := strconv.Atoi(word); err == nil {
 		return []string{strconv.Itoa(n + 1)}
 	}
-	dir, file := path.Split(w)
+	dir, file := path.Split(word)
 	ext := path.Ext(file)
 	for _, name := range [...]string{"another", "other-name"} {
 		out = append(out, dir+name+ext)
 	}
-	for i, part := range strings.Split(w, "/") {
+	for i, part := range strings.Split(word, "/") {
 		if n, err := strconv.Atoi(part); err == nil {
-			parts := strings.Split(w, "/")
+			parts := strings.Split(word, "/")
 			parts[i] = strconv.Itoa(n + 1)
 			out = append(out, strings.Join(parts, "/"))
 		}

@@ -10,7 +10,7 @@ type VariableNames struct {
 	Words              []string // parts of a name
 	Endings            []string // ends of a name
 	WholeNames         []string `yaml:"whole"`  // names
-	NonSecretNameParts []string `yaml:"public"` // parts of names of variables without credentials, although the other lists match
+	NonSecretNameParts []string `yaml:"public"` // parts of names, such as PUBLIC: a variable with such a part holds no credential, even if another list matches its name
 }
 
 // IsSecretVariableName reports whether an environment variable with that name probably holds a credential. It
@@ -20,12 +20,12 @@ func IsSecretVariableName(name string) bool {
 		return true
 	}
 	name = strings.ToUpper(name)
-	return !anyPartMatches(SecretVariables.NonSecretNameParts, name, strings.Contains) && IsNameOfSecret(name)
+	return !anyPartMatches(SecretVariables.NonSecretNameParts, name, strings.Contains) && HasSecretNamePart(name)
 }
 
-// IsNameOfSecret reports whether a word that a program is asked to print is probably the name of a
+// HasSecretNamePart reports whether a word that a program is asked to print is probably the name of a
 // credential. Unlike IsSecretVariableName, it makes no exception for names with a part such as "public".
-func IsNameOfSecret(name string) bool {
+func HasSecretNamePart(name string) bool {
 	if len(name) > maxVariableNameBytes {
 		return true
 	}

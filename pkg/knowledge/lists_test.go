@@ -70,7 +70,7 @@ func TestRunsValue(t *testing.T) {
 	} {
 		var got []string
 		for _, g := range CodeLoadingGroupsOfVariable(c.name) {
-			if g.RunsValue(c.value) {
+			if g.IsCodeRunningValue(c.value) {
 				got = append(got, g.CodeLanguage+g.PathAddressOptionOrSwitchKind)
 			}
 		}

@@ -38,7 +38,9 @@ func WidelyUsed(registry, name string) (used, ok bool) {
 // packageNames are the names of a registry, each between newlines.
 type packageNames struct{ text string }
 
-func (n *packageNames) contains(part string) bool { return strings.Contains(n.text, part) }
+func (n *packageNames) contains(delimitedNameOrScope string) bool {
+	return strings.Contains(n.text, delimitedNameOrScope)
+}
 
 var (
 	widelyUsedNPMPackages  = sync.OnceValue(func() *packageNames { return decompressNames(widelyUsedNPMNamesGzip) })

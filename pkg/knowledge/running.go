@@ -25,7 +25,7 @@ type CodeLoadingVariableGroup struct {
 // CodeLoadingGroupsOfVariable returns the groups that contain a variable, in the order of running.yaml.
 func CodeLoadingGroupsOfVariable(variableName string) []*CodeLoadingVariableGroup {
 	var out []*CodeLoadingVariableGroup
-	for p := range variablesWithCheckedValues().candidates(variableName) {
+	for p := range variablesWithKnownValueMeaning().candidates(variableName) {
 		if matchName(p.name, variableName) && (len(out) == 0 || out[len(out)-1] != p.group) {
 			out = append(out, p.group)
 		}
@@ -52,9 +52,9 @@ func (r *CodeLoadingVariableGroup) HoldsCodeFolders() bool {
 	return r.CodeLanguage == "file" && r.FileLanguage == "" && r.RunningValuePattern != ""
 }
 
-// RunsValue reports whether, by RunningValuePattern and HarmlessValuePattern, a value of the
+// IsCodeRunningValue reports whether, by RunningValuePattern and HarmlessValuePattern, a value of the
 // group's variables may run code.
-func (r *CodeLoadingVariableGroup) RunsValue(value string) bool {
+func (r *CodeLoadingVariableGroup) IsCodeRunningValue(value string) bool {
 	if r.RunningValuePattern != "" && !cachedExpression(r.RunningValuePattern).MatchString(value) {
 		return false
 	}
@@ -90,7 +90,7 @@ type codeLoadingVariablePattern struct {
 // variablePatternsByFirstByte holds patterns of names by their first byte, "*" included.
 type variablePatternsByFirstByte map[byte][]codeLoadingVariablePattern
 
-var variablesWithCheckedValues = sync.OnceValue(func() variablePatternsByFirstByte {
+var variablesWithKnownValueMeaning = sync.OnceValue(func() variablePatternsByFirstByte {
 	return indexNames(func(r *CodeLoadingVariableGroup) bool {
 		return r.CodeLanguage != "" || r.PathAddressOptionOrSwitchKind != ""
 	}, func(s string) string { return s })

@@ -12,7 +12,7 @@ type CodeRunningSetting struct {
 
 // FirstCodeRunningValue returns the first value in a text that makes a program run code; "" if there is none.
 func (f *CodeRunningSetting) FirstCodeRunningValue(text string) string {
-	for _, m := range cachedExpression(f.SettingPattern).FindAllStringSubmatch(text, maxSettingValues) {
+	for _, m := range cachedExpression(f.SettingPattern).FindAllStringSubmatch(text, maxSettingMatchesPerText) {
 		value := strings.TrimSpace(m[1])
 		if cachedExpression(f.RunningValuePattern).MatchString(value) && (f.HarmlessValuePattern == "" || !cachedExpression(`^(?:`+f.HarmlessValuePattern+`)$`).MatchString(value)) {
 			return value
@@ -21,6 +21,6 @@ func (f *CodeRunningSetting) FirstCodeRunningValue(text string) string {
 	return ""
 }
 
-// maxSettingValues is the maximum number of matches of one code-running setting that are examined
+// maxSettingMatchesPerText is the maximum number of matches of one code-running setting that are examined
 // in a text. Real configuration files have fewer.
-const maxSettingValues = 4096
+const maxSettingMatchesPerText = 4096

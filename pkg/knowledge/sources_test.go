@@ -17,7 +17,7 @@ func TestSourceSettings(t *testing.T) {
 			continue
 		}
 		sets, err := prefilter.SecondaryRequiredLiteralSets(f.AddressSettingPattern)
-		first, err1 := prefilter.RequiredLiterals(f.AddressSettingPattern)
+		first, err1 := prefilter.RequiredLiteralAlternatives(f.AddressSettingPattern)
 		if err != nil || err1 != nil {
 			t.Fatal(err, err1)
 		}

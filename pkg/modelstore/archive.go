@@ -39,11 +39,11 @@ func unpackArchive(ctx context.Context, f *os.File, to string) error {
 	taken := map[string]string{}
 	return walkArchive(ctx, f, func(name string, r io.Reader) error {
 		inside, ok := strings.CutPrefix(name, top)
-		k, isKnown := findKnownFile(inside)
+		k, isKnown := findModelFileSpec(inside)
 		if !ok || !isKnown {
 			return nil
 		}
-		return copyKnownFile(ctx, taken, k, r, to)
+		return copyModelFile(ctx, taken, k, r, to)
 	})
 }
 
@@ -88,7 +88,7 @@ func walkArchive(ctx context.Context, f *os.File, visit fileVisitor) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	e := &archiveEntries{seenNames: map[string]bool{}, visit: visit}
+	e := &archiveEntryWalker{seenNames: map[string]bool{}, visit: visit}
 	in := contextReader{ctx, f}
 	switch is := func(s string) bool { return bytes.HasPrefix(magic[:n], []byte(s)) }; {
 	case is("PK"):
@@ -111,15 +111,15 @@ func walkArchive(ctx context.Context, f *os.File, visit fileVisitor) error {
 	}
 }
 
-// archiveEntries checks the entries of one archive.
-type archiveEntries struct {
+// archiveEntryWalker checks the entries of one archive.
+type archiveEntryWalker struct {
 	seenNames  map[string]bool // names in lower case; false for folders
 	totalBytes int64           // bytes of all regular files
 	visit      fileVisitor
 }
 
 // checkEntry checks an entry and reports whether it is to be visited.
-func (e *archiveEntries) checkEntry(name string, mode fs.FileMode, size int64) (string, bool, error) {
+func (e *archiveEntryWalker) checkEntry(name string, mode fs.FileMode, size int64) (string, bool, error) {
 	plain, err := cleanEntryPath(name)
 	if err != nil {
 		return "", false, err
@@ -145,7 +145,7 @@ func (e *archiveEntries) checkEntry(name string, mode fs.FileMode, size int64) (
 	return plain, !mode.IsDir(), nil
 }
 
-func (e *archiveEntries) walkTar(r io.Reader) error {
+func (e *archiveEntryWalker) walkTar(r io.Reader) error {
 	// Limit the bytes that are actually unpacked: the sizes in the headers can be false.
 	unpacked := &limitedReader{r: r, bytesLeft: maxModelBytes + maxArchiveEntries*(64<<10)}
 	t := tar.NewReader(unpacked)
@@ -179,7 +179,7 @@ func (e *archiveEntries) walkTar(r io.Reader) error {
 	}
 }
 
-func (e *archiveEntries) walkZip(ctx context.Context, f *os.File) error {
+func (e *archiveEntryWalker) walkZip(ctx context.Context, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (e *archiveEntries) walkZip(ctx context.Context, f *os.File) error {
 
 // visitZipFile visits a file of a zip archive. The zip library stops reading at the size in the
 // file's header, and then verifies the file's checksum.
-func (e *archiveEntries) visitZipFile(ctx context.Context, name string, file *zip.File) error {
+func (e *archiveEntryWalker) visitZipFile(ctx context.Context, name string, file *zip.File) error {
 	r, err := file.Open()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, archiveError(err))

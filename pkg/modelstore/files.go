@@ -51,9 +51,9 @@ var modelFileSpecs = []modelFileSpec{
 // requiredFiles are the files without which there is no model.
 var requiredFiles = []string{modelFile, "tokenizer.json", "config.json"}
 
-// findKnownFile returns the known file that a source has at name.
-func findKnownFile(name string) (modelFileSpec, bool) {
-	i := slices.IndexFunc(modelFileSpecs, func(k modelFileSpec) bool { return k.sourcePath == name })
+// findModelFileSpec returns the known file that a source has at name.
+func findModelFileSpec(sourcePath string) (modelFileSpec, bool) {
+	i := slices.IndexFunc(modelFileSpecs, func(k modelFileSpec) bool { return k.sourcePath == sourcePath })
 	if i < 0 {
 		return modelFileSpec{}, false
 	}

@@ -16,7 +16,7 @@ type ModelInfo struct {
 	Size                int64    `json:"size"`   // bytes of all files
 	Licence             string   `json:"licence,omitzero"`
 	MinBlockConfidence  *float64 `json:"threshold,omitzero"`
-	Digest              string   `json:"digest,omitzero"`
+	ModelFilesDigest    string   `json:"digest,omitzero"`
 	PulledFrom          string   `json:"from,omitzero"`  // path or URL that it was pulled from
 	Error               string   `json:"error,omitzero"` // why the model cannot be used
 }
@@ -26,7 +26,7 @@ type ModelInfo struct {
 func (s *Store) List(ctx context.Context) ([]ModelInfo, error) {
 	var list []ModelInfo
 	if s.embedded != nil {
-		info := ModelInfo{Name: EmbeddedModelName, EmbeddedOrInstalled: "embedded", Size: s.embedded.Size, Digest: s.embedded.Digest}
+		info := ModelInfo{Name: EmbeddedModelName, EmbeddedOrInstalled: "embedded", Size: s.embedded.Size, ModelFilesDigest: s.embedded.Digest}
 		info.addDescription(fs.ReadFile(s.embedded.FS, modelDescriptionFileName))
 		list = append(list, info)
 	}
@@ -56,7 +56,7 @@ func (s *Store) describeInstalled(name string) ModelInfo {
 		info.Error = err.Error()
 		return info
 	}
-	info.Digest, info.PulledFrom = m.Digest, m.Source
+	info.ModelFilesDigest, info.PulledFrom = m.Digest, m.Source
 	for _, f := range m.Files {
 		info.Size += f.Size
 	}

@@ -37,7 +37,7 @@ type Store struct {
 	clock    func() time.Time
 }
 
-// An Embedded model is part of the program.
+// An EmbeddedModel model is part of the program.
 type EmbeddedModel struct {
 	FS     fs.FS        // the unpacked files
 	Digest string       // digest of its source folder, as [Digest] returns it
@@ -57,9 +57,9 @@ var modelNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.Must
 // an extension, as in con.txt.
 var windowsDevicePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$`) })
 
-// CheckName refuses what cannot be the name of an installed model: it is at
-// most 64 of a-z, 0-9, ".", "_" and "-", begins with a letter or digit, and
-// means nothing else to shield or to Windows.
+// CheckName returns an error if a name cannot be that of an installed model. A valid name has at
+// most 64 of a-z, 0-9, ".", "_" and "-", begins with a letter or digit, does not end with ".", and
+// is neither a reserved word of shield nor a Windows device.
 func CheckName(name string) error {
 	if !modelNamePattern().MatchString(name) || strings.HasSuffix(name, ".") {
 		return fmt.Errorf("model name %.80q: use at most 64 of a-z, 0-9, \".\", \"_\" and \"-\", a letter or digit first and no \".\" last", name)

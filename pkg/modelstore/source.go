@@ -32,7 +32,7 @@ func unpackFolder(ctx context.Context, dir, to string) error {
 		if err != nil {
 			return err
 		}
-		err = copyKnownFile(ctx, taken, k, f, to)
+		err = copyModelFile(ctx, taken, k, f, to)
 		f.Close()
 		if err != nil {
 			return err
@@ -71,20 +71,20 @@ func openWithoutSymlinks(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// copyKnownFile writes a known file of a source into the folder to. taken maps the installed names
+// copyModelFile writes a known file of a source into the folder to. taken maps the installed names
 // of the files written before to their paths in the source.
-func copyKnownFile(ctx context.Context, taken map[string]string, k modelFileSpec, r io.Reader, to string) error {
-	if other, ok := taken[k.installedName]; ok {
-		return fmt.Errorf("the folder has both %s and %s; remove one", other, k.sourcePath)
+func copyModelFile(ctx context.Context, sourcePathByInstalledName map[string]string, spec modelFileSpec, fileReader io.Reader, targetDir string) error {
+	if other, ok := sourcePathByInstalledName[spec.installedName]; ok {
+		return fmt.Errorf("the folder has both %s and %s; remove one", other, spec.sourcePath)
 	}
-	taken[k.installedName] = k.sourcePath
-	f, err := os.OpenFile(filepath.Join(to, k.installedName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	sourcePathByInstalledName[spec.installedName] = spec.sourcePath
+	f, err := os.OpenFile(filepath.Join(targetDir, spec.installedName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, r}, k.maxBytes+1))
-	if err == nil && n > k.maxBytes {
-		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model; use a smaller model", k.maxBytes)
+	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, fileReader}, spec.maxBytes+1))
+	if err == nil && n > spec.maxBytes {
+		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model; use a smaller model", spec.maxBytes)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -93,7 +93,7 @@ func copyKnownFile(ctx context.Context, taken map[string]string, k modelFileSpec
 		err = closed
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", k.sourcePath, err)
+		return fmt.Errorf("%s: %w", spec.sourcePath, err)
 	}
 	return nil
 }

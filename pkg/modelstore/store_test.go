@@ -107,7 +107,7 @@ func TestInstallFolder(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("list %+v, error %v", list, err)
 	}
-	if i := list[0]; i.Licence != "MIT" || i.MinBlockConfidence == nil || *i.MinBlockConfidence != 0.9 || i.Size != 7+12+3+43+9 || i.Digest != m.Digest {
+	if i := list[0]; i.Licence != "MIT" || i.MinBlockConfidence == nil || *i.MinBlockConfidence != 0.9 || i.Size != 7+12+3+43+9 || i.ModelFilesDigest != m.Digest {
 		t.Errorf("list %+v", i)
 	}
 	if err := s.Remove("tiny"); err != nil {

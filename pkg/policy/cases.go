@@ -50,8 +50,8 @@ type CaseResult struct {
 	OK               bool
 }
 
-// Run judges all cases. The function under returns the policy under test, for options with the
-// folders of the table; a case can also name a preset instead. Actions are judged in the table's
+// Run judges all cases. policyWithOptions returns the policy under test, for options with the
+// folders of the table; a case can name a preset instead. Actions are judged in the table's
 // [effect.PathContext], or in an.DefaultExecutionContext if the table has none.
 func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, policyWithOptions func(Options) (*Policy, error)) ([]CaseResult, error) {
 	opts, place := Options{Vars: t.table.Vars}, an.DefaultExecutionContext
@@ -61,7 +61,7 @@ func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, poli
 		opts.Vars["WORKSPACE"] = t.table.WorkspaceRoots
 		opts.Vars["HOME"] = []string{t.table.Home}
 	}
-	local := &analysis.Analyzer{Shell: an.Shell, FileAnalyzer: an.FileAnalyzer, ReplaySession: an.ReplaySession, DefaultExecutionContext: place}
+	local := &analysis.Analyzer{ShellAnalyzer: an.ShellAnalyzer, FileAnalyzer: an.FileAnalyzer, ReplaySession: an.ReplaySession, DefaultExecutionContext: place}
 	policies := map[string]*Policy{}
 	var out []CaseResult
 	for i := range t.table.Cases {
@@ -86,10 +86,10 @@ func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, poli
 	return out, nil
 }
 
-func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.Case, w rulefile.Want) CaseResult {
+func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.Case, w rulefile.ExpectedDecision) CaseResult {
 	r := CaseResult{Name: c.Name, Line: c.Pos.Line, PolicyName: p.Name(), Want: w.Decision}
 	if r.Name == "" {
-		r.Name = displayText(string(c.Action))
+		r.Name = shortenAndEscapeForMessage(string(c.Action))
 	}
 	if w.Tier != 0 {
 		r.Want = fmt.Sprintf("%s %d", w.Decision, w.Tier)
@@ -118,7 +118,7 @@ func judgeRuleExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *
 		actions = append(actions, a)
 	}
 	if len(actions) == 1 {
-		return p.Judge(ctx, an.Case(actions[0]))
+		return p.Judge(ctx, an.AnalyzeAction(actions[0]))
 	}
 	if an.ReplaySession == nil {
 		return verdict.Verdict{}, errors.New("the case has a list of actions; give each case one action")

@@ -35,7 +35,7 @@ func TestCaseTables(t *testing.T) {
 		}
 		cases += len(table.table.Cases)
 		for _, preset := range PresetNames() {
-			results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load(preset))
+			results, err := table.Run(t.Context(), &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load(preset))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ cases:
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/"}}, load("default"))
+		results, err := table.Run(t.Context(), &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/"}}, load("default"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestCasesUnknownPreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load("default"))
+	_, err = table.Run(t.Context(), &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load("default"))
 	if err == nil || !strings.Contains(err.Error(), `t.yaml:1: unknown preset "defualt"; did you mean "default"?`) {
 		t.Errorf("error %v", err)
 	}

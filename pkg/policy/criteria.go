@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// contentFields are the payload fields that the criterion content reads.
-var contentFields = [...]string{"content", "body", "text"}
+// payloadContentFieldNames are the payload fields that the criterion content reads.
+var payloadContentFieldNames = [...]string{"content", "body", "text"}
 
 // A regexpCriterion matches regular expressions, which it compiles on first use.
 type regexpCriterion struct {
@@ -35,7 +35,8 @@ func (t *regexpCriterion) compile() ([]*regexp.Regexp, error) {
 	return t.regexps, t.err
 }
 
-// matchesAnyTextVariant reports whether an expression matches somewhere in a view that take accepts.
+// matchesAnyTextVariant reports whether an expression matches somewhere in a text variant that
+// isAccepted accepts. If isAccepted is nil, all variants are accepted.
 func (t *regexpCriterion) matchesAnyTextVariant(variants []analysis.PayloadTextVariant, isAccepted func(*analysis.PayloadTextVariant) bool) (bool, error) {
 	res, err := t.compile()
 	if err != nil {
@@ -80,7 +81,7 @@ type wholeActionCriteria struct {
 	commands, content *regexpCriterion
 	when              *condition
 	session           *rulefile.Session
-	loosensPolicy     bool // a match makes the policy less strict, see [slowCriteria.match]
+	loosensPolicy     bool // a match makes the policy less strict, see [wholeActionCriteria.match]
 }
 
 func compileWholeActionCriteria(c *rulefile.Criteria, loosensPolicy bool) *wholeActionCriteria {
@@ -124,7 +125,7 @@ func (s *wholeActionCriteria) match(in *ruleSearch) (bool, error) {
 		if s.loosensPolicy {
 			take = func(v *analysis.PayloadTextVariant) bool { return v.TransformationName == "raw" }
 		}
-		ok, err := s.content.matchesAnyTextVariant(c.FieldTextVariants(contentFields[:]...), take)
+		ok, err := s.content.matchesAnyTextVariant(c.FieldTextVariants(payloadContentFieldNames[:]...), take)
 		if !ok || err != nil {
 			return false, err
 		}
@@ -157,15 +158,15 @@ func (s *wholeActionCriteria) matchCommand(c *analysis.ActionCase) (bool, error)
 	return s.commands.matchesWhole(command)
 }
 
-// An exception is one entry of a rule's exceptions.
+// A ruleException is one entry of a rule's exceptions.
 type ruleException struct {
 	actionTypesAndEffectKinds           []string
 	globs                               []string
-	hasGlobForAnyFolder                 bool // a glob matches a name in any folder
+	hasGlobForAnyFolder                 bool // whether one of the globs matches a name in every folder, as **/.env does
 	paths                               func() (*effect.Globs, error)
 	hosts                               []effect.HostPattern
 	targetTrustedTrueFalseOrAny         string // required value of [effect.Effect.IsTargetTrusted]: "true", "false", or "" for either
-	restorableTrueFalseBackedUpOrAny    string // required value of Restorable: "true", "false", "kept", or "" for any
+	restorableTrueFalseBackedUpOrAny    string // required restorability of a removed file: "true" or "false" (by version control), "kept" (backed up by shield), or "" for any
 	sendsEarlierReadValueTrueFalseOrAny string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
 	effectPropertyCriteria              effectPropertyCriteria
 	wholeActionCriteria                 *wholeActionCriteria
@@ -191,7 +192,7 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 // match reports whether the exception holds for an effect. An exception that makes the policy less strict
 // must cover everything that the effect touches; one that makes it stricter need only possibly match a part.
 func (x *ruleException) match(s *ruleSearch, e *effect.Effect) (bool, error) {
-	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.AmbiguousTypeAlias == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.AmbiguousTypeAlias)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
+	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.AmbiguousReceivedType == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.AmbiguousReceivedType)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
 		return false, nil
 	}
 	if x.targetTrustedTrueFalseOrAny != "" && (x.targetTrustedTrueFalseOrAny == "true") != e.IsTargetTrusted || !meetsRestorableCriterion(x.restorableTrueFalseBackedUpOrAny, e) ||

@@ -29,8 +29,8 @@ deny:
 		fmt.Println(err)
 		return
 	}
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", WorkspaceRoots: []string{"/work/app"}}}
-	v, err := p.Judge(context.Background(), an.Case(a))
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", WorkspaceRoots: []string{"/work/app"}}}
+	v, err := p.Judge(context.Background(), an.AnalyzeAction(a))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// compileHeuristicExceptions compiles the exceptions to heuristic rules.
+// compileHeuristicExceptions compiles the policy's exceptions from heuristic rules, and stores them
+// by the ID of the rule.
 func (p *Policy) compileHeuristicExceptions(opts Options) error {
 	for i := range p.rules.HeuristicExceptions {
 		r := &p.rules.HeuristicExceptions[i]
@@ -64,14 +65,15 @@ func (p *Policy) DisablesHeuristicRule(ctx context.Context, c *analysis.ActionCa
 	return covered, nil
 }
 
-// MatchingDenyAndVerifyRules returns the deny and verify rules that match an action, certainly or possibly, and, for each of
-// its effects, whether one of these rules asks about it.
+// MatchingDenyAndVerifyRules returns the names of the deny and verify rules that certainly or
+// possibly match an action. isEffectAskedAbout says, for each effect of the action, whether one of
+// these rules matches that effect.
 func (p *Policy) MatchingDenyAndVerifyRules(ctx context.Context, c *analysis.ActionCase) (rules []string, isEffectAskedAbout []bool, err error) {
-	before := c.MatchedRules
-	defer func() { c.MatchedRules = before }()
+	before := c.MatchedRulesByEffectIndex
+	defer func() { c.MatchedRulesByEffectIndex = before }()
 	isEffectAskedAbout = make([]bool, len(c.Effects))
 	for _, l := range append([]*Policy{p}, p.lowerLayers...) {
-		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
+		c.MatchedRulesByEffectIndex = make([][]analysis.RuleMatch, len(c.Effects))
 		s := searchPool.Get().(*ruleSearch)
 		s.ctx, s.judgedCase = ctx, c
 		denied, verified, err := l.matchDenyAndVerifyRules(s)
@@ -85,12 +87,12 @@ func (p *Policy) MatchingDenyAndVerifyRules(ctx context.Context, c *analysis.Act
 				rules = append(rules, ch.rule.Name)
 			}
 		}
-		for i := range c.MatchedRules {
-			for _, m := range c.MatchedRules[i] {
+		for i := range c.MatchedRulesByEffectIndex {
+			for _, m := range c.MatchedRulesByEffectIndex[i] {
 				rules, isEffectAskedAbout[i] = append(rules, m.RuleNameOrID), true
 			}
 		}
 	}
-	sorted.Strings(rules)
+	sorted.SortStrings(rules)
 	return slices.Compact(rules), isEffectAskedAbout, nil
 }

@@ -35,7 +35,7 @@ func exampleCase(t *testing.T, raw string) *analysis.ActionCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}).Case(a)
+	return (&analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}).AnalyzeAction(a)
 }
 
 // An exception to a heuristic rule holds only where it covers the whole action.

@@ -78,8 +78,9 @@ func (f *effectPropertyCriterion) acceptsValue(value string) bool {
 	return !slices.Contains(f.excludedValues, value) && (len(f.allowedValues) == 0 || slices.Contains(f.allowedValues, value))
 }
 
-// programClass returns the class of the program that an effect belongs to: the last one before it. Without a program
-// it is the class of read-only programs.
+// programClass returns the class of the program that causes an effect: the program of the last
+// Execute effect up to and including e in the list of effects. If there is none, it returns the
+// class of read-only programs.
 func (s *ruleSearch) programClass(e *effect.Effect) effect.ProgramClass {
 	class := effect.ReadOnly
 	for i := range s.judgedCase.Effects {
@@ -93,7 +94,8 @@ func (s *ruleSearch) programClass(e *effect.Effect) effect.ProgramClass {
 	return class
 }
 
-// checkEffectPropertyValue returns an error for an entry that no effect can have.
+// checkEffectPropertyValue returns an error if no effect can have the given value of the named
+// property.
 func checkEffectPropertyValue(propertyName, value string) error {
 	var known []string
 	switch propertyName {

@@ -48,14 +48,15 @@ func (p *Policy) AllowRuleGaps(ctx context.Context, c *analysis.ActionCase) ([]A
 // isRuleForAction reports whether a rule is intended for an action: it lists the action's type, or one of its
 // expressions matches part of the command.
 func isRuleForAction(c *analysis.ActionCase, r *rulefile.Rule) bool {
-	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.AmbiguousTypeAlias != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.AmbiguousTypeAlias) {
+	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.AmbiguousReceivedType != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.AmbiguousReceivedType) {
 		return true
 	}
 	ok, err := (&regexpCriterion{expressions: r.Commands}).matchesAnyTextVariant(c.TextVariants(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
 	return ok && err == nil
 }
 
-// uncoveredActionReason returns the part of a case that an allow rule does not cover; "" if it covers everything.
+// uncoveredActionReason returns why an allow rule does not cover the whole action; "" if it covers
+// it.
 func (s *ruleSearch) uncoveredActionReason(rule int, r *rulefile.Rule) (string, error) {
 	for i := range s.judgedCase.Effects {
 		e := &s.judgedCase.Effects[i]
@@ -92,13 +93,13 @@ func (s *ruleSearch) uncoveredActionReason(rule int, r *rulefile.Rule) (string, 
 // uncoveredEffectReason returns why a rule does not cover an effect; "" if it does.
 func (s *ruleSearch) uncoveredEffectReason(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
 	if isNeverAllowedByRule(s.judgedCase, e) {
-		return "part of the action is unknown, and allow rules cover known actions only: " + displayText(cmp.Or(e.Reason, e.Program)), nil
+		return "part of the action is unknown, and allow rules cover known actions only: " + shortenAndEscapeForMessage(cmp.Or(e.Reason, e.Program)), nil
 	}
 	set, err := s.rulesCoveringEffect(e)
 	if set.has(rule) || err != nil {
 		return "", err
 	}
-	typed := s.index.rulesOfType(s.judgedCase.Action, e.KindForPolicies())
+	typed := s.index.rulesApplyingToTypeOrKind(s.judgedCase.Action, e.KindForPolicies())
 	switch {
 	case !typed.has(rule) || e.Certainty == effect.Unknown && !slices.Contains(r.ActionTypesAndEffectKinds, s.judgedCase.Action.Type):
 		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", describeEffect(e), e.KindForPolicies()), nil
@@ -126,7 +127,7 @@ func (s *ruleSearch) executedProgramCount() (n int) {
 func describeEffect(e *effect.Effect) string {
 	for _, object := range [...]string{e.Path, e.Host, e.Program} {
 		if object != "" {
-			return string(e.KindForPolicies()) + " " + displayText(object)
+			return string(e.KindForPolicies()) + " " + shortenAndEscapeForMessage(object)
 		}
 	}
 	return string(e.KindForPolicies())

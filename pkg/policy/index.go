@@ -31,19 +31,19 @@ func newRuleList(rules []rulefile.Rule, vars map[string][]string, allow bool) ru
 type ruleIndex struct {
 	matchers []ruleMatcher
 
-	rulesByActionTypeOrKind        map[string]*ruleSet // rules that list an action type or kind
-	rulesWithoutTypeOrKind         ruleSet             // rules without types
-	withoutPathsAndHosts           ruleSet             // rules with neither paths nor hosts
-	protectedCoreRules             ruleSet             // rules of the protected core
-	byRequiredTargetTrust          rulesByRequiredBool // rules that require a trusted place, or an untrusted one
-	byRestorable                   rulesByRequiredBool // rules that require that version control can restore the file, or cannot
-	rulesRequiringShieldBackup     ruleSet             // rules that require that shield backs up the file
-	rulesBySendingEarlierReadValue rulesByRequiredBool // rules for values that the session has seen, or for all other values
-	withPaths                      ruleSet
-	withHosts                      ruleSet
+	rulesByActionTypeOrKind          map[string]*ruleSet // rules that list an action type or kind
+	rulesWithoutTypeOrKind           ruleSet             // rules without types
+	withoutPathsAndHosts             ruleSet             // rules with neither paths nor hosts
+	coreRulesProtectedFromExceptions ruleSet             // rules of the protected core
+	byRequiredTargetTrust            rulesByRequiredBool // rules that require a trusted place, or an untrusted one
+	byRequiredFileRestorability      rulesByRequiredBool // rules that require that version control can restore the file, or cannot
+	rulesRequiringShieldBackup       ruleSet             // rules that require that shield backs up the file
+	rulesBySendingEarlierReadValue   rulesByRequiredBool // rules for values that the session has seen, or for all other values
+	withPaths                        ruleSet
+	withHosts                        ruleSet
 
-	policyFilePaths []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
-	workspaceRoots  []string // workspace folders
+	policyFileAndParentFolderPaths []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
+	workspaceRoots                 []string // workspace folders
 
 	posixGlobs             globSet
 	driveGlobs             globSet // globs that begin with a drive or a share
@@ -65,20 +65,20 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 	}
 	x := &ruleIndex{
 		matchers: make([]ruleMatcher, len(rules)), rulesByActionTypeOrKind: make(map[string]*ruleSet, 32),
-		policyFilePaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
+		policyFileAndParentFolderPaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
 	}
 	x.globSets = [...]*globSet{&x.posixGlobs, &x.driveGlobs}
 	for i := range rules {
 		r := &rules[i]
-		x.addTypes(i, r.ActionTypesAndEffectKinds)
+		x.addRuleByTypesAndKinds(i, r.ActionTypesAndEffectKinds)
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
 			x.withoutPathsAndHosts.add(i)
 		}
 		if isProtectedFromExceptions(r.Name) {
-			x.protectedCoreRules.add(i)
+			x.coreRulesProtectedFromExceptions.add(i)
 		}
 		x.byRequiredTargetTrust.add(i, r.TrustedTrueFalseOrAny)
-		x.byRestorable.add(i, r.RestorableTrueFalseBackedUpOrAny)
+		x.byRequiredFileRestorability.add(i, r.RestorableTrueFalseBackedUpOrAny)
 		if r.RestorableTrueFalseBackedUpOrAny == "kept" {
 			x.rulesRequiringShieldBackup.add(i)
 		}
@@ -96,7 +96,7 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 		for _, h := range r.Hosts {
 			p, err := effect.ParseHostPattern(h)
 			if err != nil {
-				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
+				return nil, fmt.Errorf("rule %s: %w", yamlfile.QuoteForMessage(r.Name), err)
 			}
 			x.withHosts.add(i)
 			x.hostPatterns = append(x.hostPatterns, p)
@@ -107,7 +107,7 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 		for k := range r.Except {
 			e, err := compileException(&r.Except[k], vars, !areAllowRules)
 			if err != nil {
-				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
+				return nil, fmt.Errorf("rule %s: %w", yamlfile.QuoteForMessage(r.Name), err)
 			}
 			x.matchers[i].exceptions = append(x.matchers[i].exceptions, e)
 		}
@@ -147,7 +147,8 @@ func (s *globSet) mustCompile() *effect.Globs {
 	return g
 }
 
-// segmentGlobAt returns glob g with the folders of its variables, for comparing names.
+// segmentGlobAt returns the glob with index g, together with the folders that glob variables such
+// as $HOME stand for.
 func (s *globSet) segmentGlobAt(g int) segmentGlob { return segmentGlob{s.globs[g], s.vars} }
 
 // isDriveGlob reports whether a glob matches only Windows paths.
@@ -164,11 +165,11 @@ func (x *ruleIndex) globSetsFor(path string, isPattern bool) []*globSet {
 	return x.globSets[:]
 }
 
-func (x *ruleIndex) addTypes(rule int, types []string) {
-	if len(types) == 0 {
+func (x *ruleIndex) addRuleByTypesAndKinds(rule int, typesAndKinds []string) {
+	if len(typesAndKinds) == 0 {
 		x.rulesWithoutTypeOrKind.add(rule)
 	}
-	for _, t := range types {
+	for _, t := range typesAndKinds {
 		set := x.rulesByActionTypeOrKind[t]
 		if set == nil {
 			set = new(ruleSet)
@@ -190,8 +191,8 @@ func (t *rulesByRequiredBool) add(rule int, want string) {
 	}
 }
 
-// removeRulesRequiringOther removes from a set the rules that require the other value of a true/false
-// criterion than the given one.
+// removeRulesRequiringOther removes from a set the rules that require true if actualValue is false,
+// or that require false if actualValue is true.
 func (t *rulesByRequiredBool) removeRulesRequiringOther(set *ruleSet, actualValue bool) {
 	if actualValue {
 		set.subtract(&t.requireFalse)
@@ -202,9 +203,9 @@ func (t *rulesByRequiredBool) removeRulesRequiringOther(set *ruleSet, actualValu
 
 // candidateRules returns the rules whose types, and criteria on trust, restorability and seen values, an effect meets.
 func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
-	set := x.rulesOfType(a, e.KindForPolicies())
+	set := x.rulesApplyingToTypeOrKind(a, e.KindForPolicies())
 	x.byRequiredTargetTrust.removeRulesRequiringOther(&set, e.IsTargetTrusted)
-	x.byRestorable.removeRulesRequiringOther(&set, e.IsRestorableWithoutBackup)
+	x.byRequiredFileRestorability.removeRulesRequiringOther(&set, e.IsRestorableWithoutBackup)
 	if !e.IsBackedUpByShield {
 		set.subtract(&x.rulesRequiringShieldBackup)
 	}
@@ -214,7 +215,7 @@ func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
 
 // rulesNamingActionType returns the rules that list the action's type under one of its names.
 func (x *ruleIndex) rulesNamingActionType(a *action.Action) (set ruleSet) {
-	for _, name := range [...]string{a.Type, a.AmbiguousTypeAlias} {
+	for _, name := range [...]string{a.Type, a.AmbiguousReceivedType} {
 		if s := x.rulesByActionTypeOrKind[name]; s != nil {
 			set.union(s)
 		}
@@ -222,14 +223,14 @@ func (x *ruleIndex) rulesNamingActionType(a *action.Action) (set ruleSet) {
 	return set
 }
 
-// rulesOfType returns the rules that list a kind of effect, or the action's type under one of its names, or no
+// rulesApplyingToTypeOrKind returns the rules that list a kind of effect, or the action's type under one of its names, or no
 // types.
-func (x *ruleIndex) rulesOfType(a *action.Action, kind effect.Kind) ruleSet {
+func (x *ruleIndex) rulesApplyingToTypeOrKind(a *action.Action, kind effect.Kind) ruleSet {
 	set := x.rulesWithoutTypeOrKind
 	if s := x.rulesByActionTypeOrKind[a.Type]; s != nil {
 		set.union(s)
 	}
-	if s := x.rulesByActionTypeOrKind[a.AmbiguousTypeAlias]; s != nil {
+	if s := x.rulesByActionTypeOrKind[a.AmbiguousReceivedType]; s != nil {
 		set.union(s)
 	}
 	if string(kind) != a.Type {
@@ -245,14 +246,14 @@ type ruleSearch struct {
 	ctx                      context.Context
 	judgedCase               *analysis.ActionCase
 	index                    *ruleIndex // index of the rule list that is searched
-	rulesMatchingPathAndHost ruleSet    // rules with paths and hosts that both match some effect
+	rulesMatchingPathAndHost ruleSet    // rules with both paths and hosts: one effect matches the path, and the same or another effect the host
 
 	denyRuleCount int // number of deny rules, which are first in the list
 
 	conditionInput any // input of jq conditions; nil until the first is evaluated
 
-	rulesEvaluatedOnWholeAction, rulesMatchingWholeAction ruleSet // rules whose slow criteria were evaluated, and those that matched
-	globBuffer, exactPathGlobIndexBuffer                  [48]int // buffers for indices of globs
+	rulesEvaluatedOnWholeAction, rulesMatchingWholeAction ruleSet // rules whose [wholeActionCriteria] were evaluated, and those of them that matched
+	matchedGlobIndexBuffer, exactPathGlobIndexBuffer      [48]int // buffers for indices of globs
 }
 
 var searchPool = sync.Pool{New: func() any { return new(ruleSearch) }}
@@ -262,7 +263,8 @@ func (s *ruleSearch) resetForRuleList(x *ruleIndex) {
 	s.index, s.rulesMatchingPathAndHost, s.rulesEvaluatedOnWholeAction, s.rulesMatchingWholeAction = x, ruleSet{}, ruleSet{}, ruleSet{}
 }
 
-// matchesWholeActionCriteria reports whether a rule's slow criteria match the case.
+// matchesWholeActionCriteria reports whether the action meets a rule's criteria on the whole
+// action, such as commands, content and jq conditions. It evaluates them once for each rule.
 func (s *ruleSearch) matchesWholeActionCriteria(rule int) (bool, error) {
 	m := &s.index.matchers[rule]
 	if m.wholeActionCriteria == nil {
@@ -297,8 +299,8 @@ func (s *ruleSearch) isExcepted(rule int, e *effect.Effect) (bool, error) {
 
 // A ruleError means that a rule could not be evaluated.
 type ruleError struct {
-	ruleNumber int
-	err        error
+	ruleIndexInList int
+	err             error
 }
 
 func (e *ruleError) Error() string { return e.err.Error() }

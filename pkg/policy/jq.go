@@ -128,7 +128,7 @@ var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]jqDefinitionGro
 			return fmt.Errorf("%s: %w", text, err)
 		}
 		s := jqDefinitionGroup{q.FuncDefs, map[string]bool{}}
-		functionsIn(reflect.ValueOf(q), s.calledFunctionNames, map[string]bool{})
+		collectJQFunctionNames(reflect.ValueOf(q), s.calledFunctionNames, map[string]bool{})
 		all = append(all, s)
 		return nil
 	}
@@ -161,7 +161,7 @@ func prependNeededJQDefinitions(q *gojq.Query) error {
 		return err
 	}
 	called := map[string]bool{}
-	functionsIn(reflect.ValueOf(q), called, map[string]bool{})
+	collectJQFunctionNames(reflect.ValueOf(q), called, map[string]bool{})
 	for i := len(all) - 1; i >= 0; i-- {
 		needed := slices.ContainsFunc(all[i].definitions, func(d *gojq.FuncDef) bool {
 			return called[fmt.Sprintf("%s/%d", d.Name, len(d.Args))]
@@ -203,11 +203,11 @@ func insertMeterCalls(v reflect.Value) error {
 			insertTermMeterCalls(n)
 		case *gojq.Index:
 			if !n.IsSlice && n.Start != nil {
-				n.Start = pipeQuery(n.Start, callQuery("_key"))
+				n.Start = newPipeQuery(n.Start, newFunctionCallQuery("_key"))
 			}
 		case *gojq.PatternObject:
 			if n.KeyQuery != nil {
-				n.KeyQuery = pipeQuery(n.KeyQuery, callQuery("_key"))
+				n.KeyQuery = newPipeQuery(n.KeyQuery, newFunctionCallQuery("_key"))
 			}
 		}
 	case reflect.Struct:
@@ -232,7 +232,7 @@ func insertQueryMeterCalls(q *gojq.Query) error {
 		return fmt.Errorf("%s%s, which cannot change values", q.Op, notAvailable)
 	}
 	if name, ok := meteredOperatorFunctions[q.Op]; ok {
-		q.Term = callQuery("_op_"+name, q.Right, q.Left).Term
+		q.Term = newFunctionCallQuery("_op_"+name, q.Right, q.Left).Term
 		q.Left, q.Op, q.Right = nil, 0, nil
 	}
 	return nil
@@ -245,65 +245,66 @@ func insertTermMeterCalls(t *gojq.Term) {
 	if t.Str != nil {
 		for i, q := range t.Str.Queries {
 			if q.Term == nil || q.Term.Str == nil {
-				t.Str.Queries[i] = pipeQuery(q, callQuery("_paid", numberQuery(times)))
+				t.Str.Queries[i] = newPipeQuery(q, newFunctionCallQuery("_paid", newNumberLiteralQuery(times)))
 			}
 		}
 		return
 	}
 	if t.Type == gojq.TermTypeFormat {
 		format := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format}}
-		t.Type, t.Format, t.Query = gojq.TermTypeQuery, "", pipeQuery(callQuery("_paid", numberQuery(times)), format)
+		t.Type, t.Format, t.Query = gojq.TermTypeQuery, "", newPipeQuery(newFunctionCallQuery("_paid", newNumberLiteralQuery(times)), format)
 	}
 }
 
-func callQuery(name string, args ...*gojq.Query) *gojq.Query {
+func newFunctionCallQuery(name string, args ...*gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
 }
 
-func numberQuery(number string) *gojq.Query {
+func newNumberLiteralQuery(number string) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeNumber, Number: number}}
 }
 
-// pipeQuery returns left | right in parentheses.
-func pipeQuery(left, right *gojq.Query) *gojq.Query {
+// newPipeQuery returns left | right in parentheses.
+func newPipeQuery(left, right *gojq.Query) *gojq.Query {
 	q := &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}
 }
 
-// functionsIn collects the functions that an expression calls and those it defines.
-func functionsIn(v reflect.Value, called, defined map[string]bool) {
-	switch v.Kind() {
+// collectJQFunctionNames collects the functions that an expression calls and those it defines.
+func collectJQFunctionNames(jqSyntaxNode reflect.Value, calledNames, definedNames map[string]bool) {
+	switch jqSyntaxNode.Kind() {
 	case reflect.Pointer:
-		if v.IsNil() {
+		if jqSyntaxNode.IsNil() {
 			return
 		}
-		switch n := v.Interface().(type) {
+		switch n := jqSyntaxNode.Interface().(type) {
 		case *gojq.Func:
-			called[fmt.Sprintf("%s/%d", n.Name, len(n.Args))] = true
+			calledNames[fmt.Sprintf("%s/%d", n.Name, len(n.Args))] = true
 		case *gojq.FuncDef:
-			defined[fmt.Sprintf("%s/%d", n.Name, len(n.Args))] = true
+			definedNames[fmt.Sprintf("%s/%d", n.Name, len(n.Args))] = true
 		}
-		functionsIn(v.Elem(), called, defined)
+		collectJQFunctionNames(jqSyntaxNode.Elem(), calledNames, definedNames)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			functionsIn(v.Field(i), called, defined)
+		for i := range jqSyntaxNode.NumField() {
+			collectJQFunctionNames(jqSyntaxNode.Field(i), calledNames, definedNames)
 		}
 	case reflect.Slice:
-		for i := range v.Len() {
-			functionsIn(v.Index(i), called, defined)
+		for i := range jqSyntaxNode.Len() {
+			collectJQFunctionNames(jqSyntaxNode.Index(i), calledNames, definedNames)
 		}
 	default:
 	}
 }
 
-// parseWhen parses an expression and rewrites it so that it pays for its work.
+// parseWhen parses a jq expression, and inserts calls that count its work, so that the work can be
+// limited. It refuses functions that conditions must not use.
 func parseWhen(expr string) (*gojq.Query, error) {
 	q, err := gojq.Parse(expr)
 	if err != nil {
 		return nil, err
 	}
 	called, defined := map[string]bool{}, map[string]bool{}
-	functionsIn(reflect.ValueOf(q), called, defined)
+	collectJQFunctionNames(reflect.ValueOf(q), called, defined)
 	for fn := range called {
 		if strings.HasPrefix(fn, "_") || slices.Contains(jqFunctionsRefusedInConditions, fn) && !defined[fn] {
 			name, _, _ := strings.Cut(fn, "/")

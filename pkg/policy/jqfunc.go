@@ -20,7 +20,7 @@ type program struct {
 	regexps map[[2]string]*compiledRegexp
 }
 
-func newProgram(expr string) (*program, error) {
+func compileJQCondition(expr string) (*program, error) {
 	q, err := parseWhen(expr)
 	if err != nil {
 		return nil, fmt.Errorf("jq: %w", err)
@@ -32,7 +32,8 @@ func newProgram(expr string) (*program, error) {
 	return p, nil
 }
 
-// functions returns the Go functions that the prelude calls.
+// functions returns the Go functions that the metering code in a compiled jq condition calls, such
+// as _paid.
 func (p *program) functions() []gojq.CompilerOption {
 	// input returns a function's input unchanged if pay succeeds.
 	input := func(pay func(v any, args []any) error) func(any, []any) any {
@@ -162,8 +163,8 @@ func (p *program) substringPositions(s, x string) any {
 // A compiledRegexp is a regular expression that can be searched from any position of a text in linear time.
 type compiledRegexp struct {
 	*regexp.Regexp
-	regexpAfterFirstRune *regexp.Regexp // the expression as group 1, anywhere after the first character
-	workPerByte          int            // work for one byte
+	regexpPrecededByContextRune *regexp.Regexp // the expression as group 1, anywhere after the first character
+	workPerByte                 int            // work for one byte
 }
 
 const (
@@ -199,7 +200,7 @@ func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
 	}
 	r := &compiledRegexp{workPerByte: 1 + size/16}
 	if r.Regexp, err = regexp.Compile(re); err == nil {
-		r.regexpAfterFirstRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
+		r.regexpPrecededByContextRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression %.80q: %w", re, err)
@@ -283,7 +284,7 @@ func (p *program) splitAtMatches(v, re, flags any) any {
 // A regexpMatch is one match of an expression.
 type regexpMatch struct {
 	byteRange [2]int // in bytes
-	startRune int    // where it starts, in characters
+	startRune int    // start of the match in the text, in characters
 	captures  []any  // groups as jq's match returns them: offset, length, string, name
 }
 
@@ -317,7 +318,7 @@ func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(re
 }
 
 // captureGroupValue describes one capture group of a match, as jq's match function does. The match
-// starts at byte start; runes is the number of characters before it.
+// starts at byte matchStart of text, which is character matchStartRune.
 func captureGroupValue(text, groupName string, groupStart, groupEnd, matchStart, matchStartRune int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
 	if groupName != "" {
@@ -341,7 +342,7 @@ func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, err
 	}
 	_, n := utf8.DecodeLastRuneInString(text[:pos])
 	in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text, offset: pos - n}
-	at := r.regexpAfterFirstRune.FindReaderSubmatchIndex(in)
+	at := r.regexpPrecededByContextRune.FindReaderSubmatchIndex(in)
 	if at == nil || p.exceededLimit != nil {
 		return nil, p.exceededLimit
 	}

@@ -15,7 +15,7 @@ type ruleListMatches struct {
 // A matchedRule is a rule and the effect that matches it.
 type matchedRule struct {
 	rule      *rulefile.Rule
-	listIndex int // index of rule
+	listIndex int // index of rule in its rule list
 	effect    *effect.Effect
 }
 
@@ -27,15 +27,15 @@ func (ch *matchedRule) tier() int {
 	return ch.rule.Tier
 }
 
-// preferStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same
+// replaceIfStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same
 // tier and is listed earlier. If one effect deletes a folder and another only reads its path, the
 // rule for the deletion is chosen.
-func (ch *matchedRule) preferStricter(rules []rulefile.Rule, r int, e *effect.Effect) {
-	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier ||
-		rules[r].Tier == ch.rule.Tier && (isReadOfDeletedFolder(e, ch.effect) || r >= ch.listIndex && !isReadOfDeletedFolder(ch.effect, e))) {
+func (ch *matchedRule) replaceIfStricter(rules []rulefile.Rule, candidateRuleIndex int, e *effect.Effect) {
+	if candidateRuleIndex < 0 || ch.rule != nil && (rules[candidateRuleIndex].Tier < ch.rule.Tier ||
+		rules[candidateRuleIndex].Tier == ch.rule.Tier && (isReadOfDeletedFolder(e, ch.effect) || candidateRuleIndex >= ch.listIndex && !isReadOfDeletedFolder(ch.effect, e))) {
 		return
 	}
-	*ch = matchedRule{&rules[r], r, e}
+	*ch = matchedRule{&rules[candidateRuleIndex], candidateRuleIndex, e}
 }
 
 // isReadOfDeletedFolder reports whether an effect reads a path as a file that another effect deletes as a folder.
@@ -63,11 +63,11 @@ func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denyMatches, verifyMatc
 			from, to int
 		}{{&denyMatches, 0, len(p.rules.Deny)}, {&verifyMatches, len(p.rules.Deny), len(rules)}} {
 			sure, err := s.firstApplyingRuleIndex(&t.certain, part.from, part.to, e)
-			part.found.certain.preferStricter(rules, sure, e)
+			part.found.certain.replaceIfStricter(rules, sure, e)
 			if err == nil {
 				var perhaps int
 				perhaps, err = s.firstApplyingRuleIndex(&t.possible, part.from, part.to, e)
-				part.found.possible.preferStricter(rules, perhaps, e)
+				part.found.possible.replaceIfStricter(rules, perhaps, e)
 				s.recordMatch(i, rules, sure, perhaps)
 			}
 			if err != nil {
@@ -112,7 +112,7 @@ func (l *ruleList) firstRuleMatchingAllEffects(s *ruleSearch) (*rulefile.Rule, e
 		return nil, err
 	}
 	s.resetForRuleList(x)
-	left := x.rulesOfType(c.Action, "")
+	left := x.rulesApplyingToTypeOrKind(c.Action, "")
 	left.intersect(&x.withoutPathsAndHosts)
 	for i := range c.Effects {
 		set, err := s.rulesCoveringEffect(&c.Effects[i])
@@ -140,8 +140,9 @@ func (l *ruleList) firstRuleMatchingAllEffects(s *ruleSearch) (*rulefile.Rule, e
 	return nil, nil
 }
 
-// isNeverAllowedByRule reports whether no rule can cover an effect: it is unknown and not that of an unknown tool, or
-// it is an unknown program that such a tool would run.
+// isNeverAllowedByRule reports whether no allow rule can cover an effect. This holds for an unknown
+// effect, unless an unknown tool causes it, and for an unknown program that an action of an unknown
+// type runs.
 func isNeverAllowedByRule(c *analysis.ActionCase, e *effect.Effect) bool {
 	return e.Certainty == effect.Unknown && !c.IsUnknownToolEffect(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.IsKnownActionType(c.Action.Type)
 }
@@ -152,7 +153,7 @@ func (s *ruleSearch) rulesCoveringEffect(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {
 		for _, set := range s.index.globSetsFor(e.Path, e.PathIsPattern) {
-			for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive) {
+			for _, g := range set.mustCompile().AppendCoveringGlobs(s.matchedGlobIndexBuffer[:0], e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive) {
 				placed.add(set.ruleOfGlob[g])
 			}
 		}

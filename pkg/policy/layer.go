@@ -34,14 +34,14 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify} {
 		for i := range l {
 			if r := &l[i]; len(r.Except) > 0 {
-				errs.Add(r.Pos.Errorf("rule %s has exceptions, which the %s layer cannot have; narrow the rule instead", yamlfile.Quote(r.Name), layer))
+				errs.Add(r.Pos.Errorf("rule %s has exceptions, which the %s layer cannot have; narrow the rule instead", yamlfile.QuoteForMessage(r.Name), layer))
 			}
 		}
 	}
 	if len(f.Deny)+len(f.Verify) > maxRules {
 		errs.Add(yamlfile.Pos{}.Errorf("the %s layer has more than %d deny and verify rules; combine some rules", layer, maxRules))
 	}
-	if err := yamlfile.WithFile("policy", name, errs.Err()); err != nil {
+	if err := yamlfile.AnnotateErrorsWithFile("policy", name, errs.Err()); err != nil {
 		return nil, err
 	}
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify} {

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A Severity says how serious a [Finding] is.
+// A LintSeverity says how serious a [LintFinding] is.
 type LintSeverity uint8
 
 // The severities.
@@ -31,15 +31,15 @@ const (
 // String returns the severity in lower case.
 func (s LintSeverity) String() string { return [...]string{"note", "warning", "error"}[s] }
 
-// A Finding is something in a policy file that its author should look at.
+// A LintFinding is something in a policy file that its author should look at.
 type LintFinding struct {
 	Line, Column int // counted from 1; 0 means the whole file
 	Severity     LintSeverity
 	Msg          string
 }
 
-// LintPolicyFile returns everything in a policy file that is wrong or probably not intended, in the order of the file.
-// If the file can be used, Check also judges the examples of its rules.
+// LintPolicyFile returns everything in a policy file that is wrong or probably not intended, in the
+// order of the file. If the file can be used, it also judges the examples of its rules.
 func LintPolicyFile(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []LintFinding {
 	opts.Vars = opts.variableFolders()
 	f, set, lost, err := assembleRules(name, data, opts)
@@ -74,7 +74,7 @@ func (l *linter) examine(f *rulefile.File) []LintFinding {
 			l.add(e.Pos, Note, "rule %s is a heuristic rule: the policy alone does not judge its examples; use shield explain", r.Name)
 		}
 	}
-	sorted.By(l.findings, func(a, b LintFinding) int {
+	sorted.SortStableBy(l.findings, func(a, b LintFinding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return l.findings
@@ -129,17 +129,17 @@ func (l *linter) lintExamples(r *rulefile.Rule) {
 // reportUnknownActionTypes reports action types that are unknown or not spelled as shield spells them.
 func (l *linter) reportUnknownActionTypes(c *rulefile.Criteria) {
 	for i, t := range c.ActionTypesAndEffectKinds {
-		at := c.Positions["action_types"][i]
+		at := c.EntryPositionsByCriterionKey["action_types"][i]
 		switch canonical := canonicalActionTypeOrKind(t); {
 		case canonical != t:
 			l.add(at, Note, "%s is treated as %s, its name in shield; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
 		case slices.Contains(actionTypesAndEffectKinds(), t):
 		case strings.ContainsAny(t, "*?[{"):
-			l.add(at, Warning, "%s matches no action: action types have no wildcards, so list each type", yamlfile.Quote(t))
+			l.add(at, Warning, "%s matches no action: action types have no wildcards, so list each type", yamlfile.QuoteForMessage(t))
 		case suggest.Nearest(t, actionTypesAndEffectKinds()) != "":
-			l.add(at, Warning, "unknown action type %s; correct the name%s", yamlfile.Quote(t), suggest.DidYouMeanSuffix(t, actionTypesAndEffectKinds()))
+			l.add(at, Warning, "unknown action type %s; correct the name%s", yamlfile.QuoteForMessage(t), suggest.DidYouMeanSuffix(t, actionTypesAndEffectKinds()))
 		case !analysis.IsKnownActionType(t):
-			l.add(at, Note, "%s is not a type that shield knows: it only matches a tool with exactly this name", yamlfile.Quote(t))
+			l.add(at, Note, "%s is not a type that shield knows: it only matches a tool with exactly this name", yamlfile.QuoteForMessage(t))
 		}
 	}
 }
@@ -160,7 +160,8 @@ var actionTypesAndKindsWithoutHost = []string{
 	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
 }
 
-// reportUnmatchableHosts reports rules with hosts whose types all have no host.
+// reportUnmatchableHosts reports a rule that has hosts, but lists only action types and effect
+// kinds that never have a host.
 func (l *linter) reportUnmatchableHosts(r *rulefile.Rule) {
 	if len(r.Hosts) == 0 || len(r.ActionTypesAndEffectKinds) == 0 {
 		return
@@ -170,7 +171,7 @@ func (l *linter) reportUnmatchableHosts(r *rulefile.Rule) {
 			return
 		}
 	}
-	l.add(r.Positions["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.ActionTypesAndEffectKinds, ", "))
+	l.add(r.EntryPositionsByCriterionKey["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.ActionTypesAndEffectKinds, ", "))
 }
 
 // reportUnintendedAllowScope reports allow rules that probably allow more or less than intended.
@@ -181,7 +182,7 @@ func (l *linter) reportUnintendedAllowScope(r *rulefile.Rule) {
 	for i, t := range r.ActionTypesAndEffectKinds {
 		t = canonicalActionTypeOrKind(t)
 		if tier := analysis.MinTierForActionType(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
-			l.add(r.Positions["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
+			l.add(r.EntryPositionsByCriterionKey["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
 		}
 	}
 }
@@ -217,7 +218,7 @@ func (l *linter) exampleNotCoveredReason(ruleName string, e *rulefile.Example) s
 	if err != nil {
 		return ""
 	}
-	gaps, err := l.policy.AllowRuleGaps(l.ctx, l.analyzer.Case(a))
+	gaps, err := l.policy.AllowRuleGaps(l.ctx, l.analyzer.AnalyzeAction(a))
 	i := slices.IndexFunc(gaps, func(g AllowRuleGap) bool { return g.Rule == ruleName })
 	if err != nil || i < 0 {
 		return ""

@@ -16,7 +16,7 @@ import (
 func found(t *testing.T, yaml string) []string {
 	t.Helper()
 	var out []string
-	for _, f := range LintPolicyFile(t.Context(), "f.yaml", []byte(yaml), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}, testOptions()) {
+	for _, f := range LintPolicyFile(t.Context(), "f.yaml", []byte(yaml), &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}, testOptions()) {
 		out = append(out, fmt.Sprintf("%d:%d %v: %s", f.Line, f.Column, f.Severity, f.Msg))
 	}
 	return out
@@ -243,7 +243,7 @@ func TestReachIsSound(t *testing.T) {
 		yaml := rules("deny") + rules("verify") + rules("allow")
 		p := mustLoad(t, yaml)
 		never := map[string]bool{}
-		for _, f := range LintPolicyFile(t.Context(), "f.yaml", []byte(yaml), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}, testOptions()) {
+		for _, f := range LintPolicyFile(t.Context(), "f.yaml", []byte(yaml), &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}, testOptions()) {
 			if m := unreached.FindStringSubmatch(f.Msg); m != nil {
 				never[m[1]] = m[2] == ""
 				said++

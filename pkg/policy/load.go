@@ -43,7 +43,7 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 	if err := p.compileHeuristicExceptions(opts); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	p.missingPresetRulesError = yamlfile.WithFile("policy", name, lost.Err())
+	p.missingPresetRulesError = yamlfile.AnnotateErrorsWithFile("policy", name, lost.Err())
 	for _, l := range []*ruleList{&p.denyAndVerifyRules, &p.allow} {
 		if _, err := l.compile(); err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -54,15 +54,16 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 
 // ExtendedPresetName returns the preset that a policy file extends, "" if it names none.
 func ExtendedPresetName(policyYAML []byte) string {
-	f, err := rulefile.Parse("policy", policyYAML, rulefile.ValueChecks{})
+	f, err := rulefile.Parse("policy", policyYAML, rulefile.CriterionSyntaxChecks{})
 	if _, known := presetNamed(f.Extends); err != nil || !known {
 		return ""
 	}
 	return f.Extends
 }
 
-// assembleRules returns a file, its rules combined with those of the core and its preset, and the entries for
-// rules that neither has. With an error it returns the readable part, for a report.
+// assembleRules parses a policy file and combines its rules with those of the core and its preset.
+// The third result lists the exceptions and settings for rules that do not exist. With an error it
+// returns the part that it could read.
 func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.PolicyRuleLists, yamlfile.Errors, error) {
 	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.Vars))
 	var errs yamlfile.Errors
@@ -79,7 +80,7 @@ func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rule
 			addCanonicalActionTypes(&l[i])
 		}
 	}
-	return f, set, lost, yamlfile.WithFile("policy", name, errs.Err())
+	return f, set, lost, yamlfile.AnnotateErrorsWithFile("policy", name, errs.Err())
 }
 
 // moveExceptionsToHeuristicList moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
@@ -94,7 +95,7 @@ func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id
 			}
 			exists, always := lookUpHeuristicRule(r.Name)
 			if always {
-				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which allows no exceptions; remove the exception", yamlfile.Quote(r.Name)))
+				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which allows no exceptions; remove the exception", yamlfile.QuoteForMessage(r.Name)))
 			}
 			if exists {
 				f.HeuristicExceptions = append(f.HeuristicExceptions, r)
@@ -105,10 +106,10 @@ func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id
 	return errs.Err()
 }
 
-// mergeWithPresetRules returns a file's rules combined with those of the core and its preset. Entries
-// that amend a rule which the preset lacks, and rules that have the name of a preset rule, are
-// returned in lost. They are no error: after an update of shield a valid policy must not turn into
-// one that blocks everything.
+// mergeWithPresetRules returns a file's rules combined with those of the core and its preset.
+// Entries that amend a rule which the preset lacks, and rules that have the name of a preset rule,
+// are returned in mergeWarnings. They are no error: after an update of shield a valid policy must
+// not turn into one that blocks everything.
 func mergeWithPresetRules(f *rulefile.File) (mergedLists rulefile.PolicyRuleLists, mergeWarnings yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
 	core := preset{denyRuleIndexes: coreRules}.ruleLists()
@@ -118,7 +119,7 @@ func mergeWithPresetRules(f *rulefile.File) (mergedLists rulefile.PolicyRuleList
 			base = p.ruleLists()
 		} else {
 			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (the presets are %s)",
-				yamlfile.Quote(f.Extends), suggest.DidYouMeanSuffix(f.Extends, PresetNames()), strings.Join(PresetNames(), ", ")))
+				yamlfile.QuoteForMessage(f.Extends), suggest.DidYouMeanSuffix(f.Extends, PresetNames()), strings.Join(PresetNames(), ", ")))
 		}
 	}
 	// The core comes first, so that its reasons are shown.
@@ -145,7 +146,7 @@ func duplicateNameWarnings(f *rulefile.File, base rulefile.PolicyRuleLists) (out
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
 			if r := &l[i]; taken[r.Name] && !r.OnlyAddsExceptionsToPreset {
-				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both count; choose another name, or write only name and except to add exceptions to that rule", yamlfile.Quote(r.Name)))
+				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both count; choose another name, or write only name and except to add exceptions to that rule", yamlfile.QuoteForMessage(r.Name)))
 			}
 		}
 	}
@@ -185,8 +186,8 @@ func canonicalActionTypeOrKind(name string) string {
 }
 
 // criterionSyntaxChecks returns the checks of values whose syntax belongs to this package.
-func criterionSyntaxChecks(vars map[string][]string) rulefile.ValueChecks {
-	return rulefile.ValueChecks{
+func criterionSyntaxChecks(vars map[string][]string) rulefile.CriterionSyntaxChecks {
+	return rulefile.CriterionSyntaxChecks{
 		Glob: func(glob string) error {
 			_, err := effect.NewGlobs([]string{glob}, vars)
 			return err
@@ -196,7 +197,7 @@ func criterionSyntaxChecks(vars map[string][]string) rulefile.ValueChecks {
 			return err
 		},
 		JQ: func(expr string) error {
-			_, err := newProgram(expr)
+			_, err := compileJQCondition(expr)
 			return err
 		},
 		EffectProperty: checkEffectPropertyValue,

@@ -140,7 +140,7 @@ deny:
 `)
 	for given, want := range map[string]string{"mcp__prod__run": "BLOCK prod", "run": "ESCALATE 1 ", "execute": "BLOCK shell"} {
 		c := caseOf("execute_command", execute)
-		c.Action.AmbiguousTypeAlias = given
+		c.Action.AmbiguousReceivedType = given
 		v, err := p.Judge(t.Context(), c)
 		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)

@@ -25,7 +25,8 @@ var (
 	errTooMuchWork   = errors.New("the condition has to process too much text; simplify the rule")
 )
 
-// A meter is the context of a running condition. It ends when a limit is exceeded.
+// A conditionWorkMeter is the context of a running jq condition. It counts steps and work, and
+// stops the condition when a limit is exceeded.
 type conditionWorkMeter struct {
 	context.Context
 	stepsLeft, workLeft int

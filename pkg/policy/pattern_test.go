@@ -33,7 +33,7 @@ func TestPatternsOnDisk(t *testing.T) {
 	if err := os.Symlink(home+"/.aws", app+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: app, Home: home, WorkspaceRoots: []string{app}, InspectLocalFiles: true})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, CWD: app, Home: home, WorkspaceRoots: []string{app}, InspectLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPatternsOnDisk(t *testing.T) {
 		"cat ~/*/*.json":                                 "credential_files",
 		"cat ~/data/*.json":                              "",
 	} {
-		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
+		c := an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
 		v, err := p.Judge(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)

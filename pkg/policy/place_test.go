@@ -13,7 +13,7 @@ import (
 var testPlace = effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}
 
 // testAnalyzer analyses actions in testPlace.
-var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, DefaultExecutionContext: testPlace}
+var testAnalyzer = &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, DefaultExecutionContext: testPlace}
 
 // testOptions go with testPlace.
 func testOptions() Options {

@@ -46,14 +46,14 @@ type Options struct {
 
 // A Policy is a compiled policy. Goroutines may share it.
 type Policy struct {
-	ruleNamesPromptingThroughShield []string // rules whose questions shield asks itself
+	ruleNamesPromptingThroughShield []string // rules for which shield itself, and not the agent host, must ask the user
 	name                            string
 	fingerprint                     string
 	rules                           rulefile.PolicyRuleLists
 	denyAndVerifyRules              ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
 	allow                           ruleList
 	exceptionsByHeuristicRuleID     map[string][]ruleException // exceptions from heuristic rules, by the rule's ID
-	missingPresetRulesError         error                      // entries for rules that the preset does not have
+	missingPresetRulesError         error                      // error that lists the policy file's entries for rules that the preset does not have; nil if there are none
 
 	layerName   string    // name of the layer; "" for the highest
 	lowerLayers []*Policy // layers below, which can only make the policy stricter; see [Policy.WithLowerLayers]
@@ -83,15 +83,16 @@ func (p *Policy) MustPromptThroughShield(c *analysis.ActionCase) bool {
 	return false
 }
 
-// HasBackedUpFileCriterion reports whether a rule of the policy treats files that shield backs up differently.
+// HasBackedUpFileCriterion reports whether a deny or verify rule, or an exception from one,
+// requires that shield backs up the removed file.
 func (p *Policy) HasBackedUpFileCriterion() bool {
 	return slices.ContainsFunc(slices.Concat(p.rules.Verify, p.rules.Deny), func(r rulefile.Rule) bool {
 		return r.RestorableTrueFalseBackedUpOrAny == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.RestorableTrueFalseBackedUpOrAny == "kept" })
 	})
 }
 
-// HasVerifyExceptionForCause reports whether a verify rule of the policy has an exception for a cause.
-func (p *Policy) HasVerifyExceptionForCause(cause string) bool {
+// HasVerifyExceptionForEffectCause reports whether a verify rule of the policy has an exception for a cause.
+func (p *Policy) HasVerifyExceptionForEffectCause(cause string) bool {
 	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
 			return slices.ContainsFunc(c.Facts, func(f rulefile.EffectPropertyCriterion) bool {
@@ -170,7 +171,7 @@ type layerFindings struct {
 func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.Finding) {
 	if f.ruleWithEvaluationError != nil {
 		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, Rule: f.ruleWithEvaluationError.Name, ErrorCode: "policy",
-			Reasoning: "policy: rule " + f.ruleWithEvaluationError.Name + " could not be evaluated, so the action is blocked: " + displayText(f.failure.Error()) + "; ask the user to correct the rule"}}
+			Reasoning: "policy: rule " + f.ruleWithEvaluationError.Name + " could not be evaluated, so the action is blocked: " + shortenAndEscapeForMessage(f.failure.Error()) + "; ask the user to correct the rule"}}
 	}
 	add := func(how string, ch matchedRule, who verdict.ApprovalAuthority, confidence float64, more string) {
 		if ch.rule != nil && who > verdict.AuthorityNotNeeded {
@@ -184,7 +185,7 @@ func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.
 	higher := func(f verdict.Finding) bool { return f.RequiredAuthority >= verdict.AuthorityEvaluator }
 	switch {
 	case c.UnexaminedReason != "" && !slices.ContainsFunc(list, higher):
-		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + displayText(c.UnexaminedReason) + "; split the action into smaller steps"}}
+		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + shortenAndEscapeForMessage(c.UnexaminedReason) + "; split the action into smaller steps"}}
 	case len(list) > 0 || !f.hasTriedAllowRules:
 	case f.matchedAllowRule != nil:
 		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: 1, Rule: f.matchedAllowRule.Name, Reasoning: explainRule("allow", f.matchedAllowRule, nil), ReasoningCannotLeakActionText: true}}
@@ -197,8 +198,8 @@ func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.
 // verdictFromFindings returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
 // decision.
 func verdictFromFindings(c *analysis.ActionCase, list []verdict.Finding) verdict.Verdict {
-	c.Tier1Evidence.AddFindings(list...)
-	if at := verdict.DecidingIndex(list...); at >= 0 {
+	c.EvidenceFromTier1.AddFindings(list...)
+	if at := verdict.DecidingFindingIndex(list...); at >= 0 {
 		return list[at].Verdict(0)
 	}
 	return verdict.Verdict{Confidence: 1}
@@ -211,6 +212,6 @@ func (f *layerFindings) failedVerdict(c *analysis.ActionCase, err error, rules [
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err
 	}
-	f.ruleWithEvaluationError, f.failure = &rules[re.ruleNumber], re.err
+	f.ruleWithEvaluationError, f.failure = &rules[re.ruleIndexInList], re.err
 	return verdictFromFindings(c, f.verdictFindings(c)), nil
 }

@@ -149,7 +149,7 @@ allow:
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testAnalyzer.Case(a)
+		return testAnalyzer.AnalyzeAction(a)
 	}
 	fetch := func(path, host string) *analysis.ActionCase {
 		e := contact(host)

@@ -62,7 +62,7 @@ func PresetRuleReason(ruleName string) (reason string, ok bool) {
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.DidYouMeanSuffix(name, PresetNames()), strings.Join(PresetNames(), ", "))
+		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.QuoteForMessage(name), suggest.DidYouMeanSuffix(name, PresetNames()), strings.Join(PresetNames(), ", "))
 	}
 	opts.Vars = opts.variableFolders()
 	return newPolicy(name, p.fingerprint, p.ruleLists(), opts), nil

@@ -10,27 +10,27 @@ var presets = [...]preset{
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:4d44d77d231cfa04144e7bd6d7a319a6f31d17d6d7d094a474fc43046dac0772"},
+		fingerprint:       "sha256:58746a1920364d842b2303974b5fba9c156fdfc12277bcdaee47ade03bbe1cbc"},
 	{name: "strict",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:b11df2836e3a1e71eb4d05c88afc9116221ded07209f32e2ad2f027e40a43b45"},
+		fingerprint:       "sha256:485b33e24755b39a3580bfea9734915386396428faf529548a877872102df55a"},
 	{name: "permissive",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
 		allowRuleIndexes:  []uint16{56, 57, 58, 73},
-		fingerprint:       "sha256:792c0891d773de2c74907c163f6e60301ea3bff94783b369c1dbe39260c0293c"},
+		fingerprint:       "sha256:388ee6a751953bf734d5d9fccb37e1e69c004e65864cb77741a9e5e6d45b29a2"},
 	{name: "offline",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:0e71ab49bdd5b1a9370b2dd9b179c16b7a97e3abed1d98030c840a38444167d5"},
+		fingerprint:       "sha256:2818933b50f81a1db8c91efe32dbb5ef5c67baf46b2731a5695d34a13161e68f"},
 	{name: "assisted",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:0e71ab49bdd5b1a9370b2dd9b179c16b7a97e3abed1d98030c840a38444167d5 assisted"},
+		fingerprint:       "sha256:2818933b50f81a1db8c91efe32dbb5ef5c67baf46b2731a5695d34a13161e68f assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -800,7 +800,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_files",
-		Reason: "changes accounts, privileges, the kernel or the boot of this machine; describe the change and let the user make it",
+		Reason: "changes accounts, SSH logins, privileges, the kernel or the boot of this machine; describe the change and let the user make it",
 		Criteria: rulefile.Criteria{
 			ActionTypesAndEffectKinds: []string{
 				"write_file",

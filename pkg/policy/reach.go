@@ -14,15 +14,16 @@ import (
 type ruleShadowing uint8
 
 const (
-	shadowsNothing                 ruleShadowing = iota
-	shadowsAllButEarlierExceptions               // all except the exceptions of the earlier rule
-	shadowsAllButUnknownPaths                    // all except partly unknown paths
-	shadowsEverything                            // all
+	shadowsNothing                     ruleShadowing = iota
+	shadowsAllButEarlierRuleExceptions               // all except the exceptions of the earlier rule
+	shadowsAllButUnknownPaths                        // all except partly unknown paths
+	shadowsEverything                                // all
 )
 
-// reportUnreachableRule reports rules that never apply because earlier rules match everything that they match: earlier rules
-// of the same list, deny rules before verify and allow rules, and verify rules before allow rules. It
-// compares criteria entry by entry and reports only certain cases.
+// reportUnreachableRule reports a rule that never applies, at least for some of its action types,
+// because earlier rules match the same actions. Earlier rules are those above it in its list, deny
+// rules for verify and allow rules, and verify rules for allow rules. It compares criteria entry by
+// entry, and does not report a rule if it is not sure.
 func (l *linter) reportUnreachableRule(listName, ruleName string) {
 	at := slices.IndexFunc(l.rulesOf(listName), func(r rulefile.Rule) bool { return r.Name == ruleName })
 	if at < 0 {
@@ -41,7 +42,7 @@ func (l *linter) reportUnreachableRule(listName, ruleName string) {
 	}
 	switch {
 	case len(hidden) == 0:
-	case len(hidden) == len(types) && !slices.ContainsFunc(hidden, func(b shadowingRule) bool { return b.shadowing == shadowsAllButEarlierExceptions }):
+	case len(hidden) == len(types) && !slices.ContainsFunc(hidden, func(b shadowingRule) bool { return b.shadowing == shadowsAllButEarlierRuleExceptions }):
 		b := slices.MinFunc(hidden, func(a, b shadowingRule) int { return int(a.shadowing) - int(b.shadowing) })
 		msg := fmt.Sprintf("rule %s is never reached", ruleName)
 		if b.shadowing == shadowsAllButUnknownPaths {
@@ -54,7 +55,7 @@ func (l *linter) reportUnreachableRule(listName, ruleName string) {
 			if b.actionTypeOrEffectKind != "" && len(types) > 1 {
 				what = " for " + b.actionTypeOrEffectKind
 			}
-			if b.shadowing == shadowsAllButEarlierExceptions {
+			if b.shadowing == shadowsAllButEarlierRuleExceptions {
 				l.add(r.Pos, Note, "rule %s is reached%s only by actions that an exception of rule %s matches: %s", ruleName, what, b.rule.Name, b.explainPrecedence(listName))
 			} else {
 				l.add(r.Pos, Note, "rule %s is never reached%s: %s", ruleName, what, b.explainPrecedence(listName))
@@ -140,15 +141,16 @@ func (l *linter) findShadowingRule(list string, at int, typ string) shadowingRul
 // sameListShadowingFunc returns a function that tells how much of rule b, later in the same list, rule a hides.
 func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing {
 	return func(a, b *rulefile.Rule) ruleShadowing {
-		// An allow rule must cover all effects of an action, which have different types.
+		// Rule a must list all types of rule b, since an allow rule must cover every effect of an
+		// action.
 		whole := list == "allow" || hasPathsAndHosts(a)
-		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNoPathsOrHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !hasEmptyOrEqualFactCriteria(a, b) {
+		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNeitherPathsNorHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !areEarlierEffectCriteriaEmptyOrEqual(a, b) {
 			return shadowsNothing
 		}
-		how := shadowingGivenExceptions(a, b)
+		how := classifyShadowingByEarlierExceptions(a, b)
 		// A partly unknown path certainly matches a rule without paths, and
 		// possibly one with paths; the stricter rule counts.
-		if list == "verify" && how == shadowsEverything && hasNoPathsOrHosts(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
+		if list == "verify" && how == shadowsEverything && hasNeitherPathsNorHosts(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
 			return shadowsAllButUnknownPaths
 		}
 		return how
@@ -160,40 +162,41 @@ func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing 
 // an effect with a partly unknown path, a rule with the same paths certainly matches too.
 func earlierListShadowingFunc(shadowedRuleList string) func(a, b *rulefile.Rule) ruleShadowing {
 	return func(a, b *rulefile.Rule) ruleShadowing {
-		if len(a.Commands) > 0 || len(a.Content) > 0 || !hasEmptyOrEqualFactCriteria(a, b) {
+		if len(a.Commands) > 0 || len(a.Content) > 0 || !areEarlierEffectCriteriaEmptyOrEqual(a, b) {
 			return shadowsNothing
 		}
-		if !hasNoPathsOrHosts(a) && (shadowedRuleList != "allow" || hasPathsAndHosts(a) || !hasAllPathsAndHostsOf(a, b) || slices.ContainsFunc(b.Paths, hasNoLiteralText)) {
+		if !hasNeitherPathsNorHosts(a) && (shadowedRuleList != "allow" || hasPathsAndHosts(a) || !hasAllPathsAndHostsOf(a, b) || slices.ContainsFunc(b.Paths, hasNoLiteralText)) {
 			return shadowsNothing
 		}
-		return shadowingGivenExceptions(a, b)
+		return classifyShadowingByEarlierExceptions(a, b)
 	}
 }
 
-// hasEmptyOrEqualFactCriteria reports whether each criterion of rule a on facts, condition, trust, restorability and
-// session is empty or equal to that of rule b.
-func hasEmptyOrEqualFactCriteria(earlierRule, laterRule *rulefile.Rule) bool {
+// areEarlierEffectCriteriaEmptyOrEqual reports whether each criterion of the earlier rule on facts,
+// condition, trust, restorability and session is empty or equal to that of the later rule.
+func areEarlierEffectCriteriaEmptyOrEqual(earlierRule, laterRule *rulefile.Rule) bool {
 	return (len(earlierRule.Facts) == 0 || reflect.DeepEqual(earlierRule.Facts, laterRule.Facts)) && (earlierRule.ConditionJQ == "" || earlierRule.ConditionJQ == laterRule.ConditionJQ) && (earlierRule.TrustedTrueFalseOrAny == "" || earlierRule.TrustedTrueFalseOrAny == laterRule.TrustedTrueFalseOrAny) && (earlierRule.RestorableTrueFalseBackedUpOrAny == "" || earlierRule.RestorableTrueFalseBackedUpOrAny == laterRule.RestorableTrueFalseBackedUpOrAny) &&
 		(earlierRule.Session.Empty() || reflect.DeepEqual(earlierRule.Session, laterRule.Session))
 }
 
-// shadowingGivenExceptions returns how much of rule b is hidden by rule a, given the exceptions of
-// a. The caller must have checked that the criteria of a hold wherever those of b do.
-func shadowingGivenExceptions(earlierRule, laterRule *rulefile.Rule) ruleShadowing {
+// classifyShadowingByEarlierExceptions returns how much of the later rule the earlier rule hides, given the
+// exceptions of the earlier rule. The caller must have checked that the earlier rule matches
+// whatever the later rule matches.
+func classifyShadowingByEarlierExceptions(earlierRule, laterRule *rulefile.Rule) ruleShadowing {
 	for i := range earlierRule.Except {
 		if !slices.ContainsFunc(laterRule.Except, func(x rulefile.Criteria) bool { return sameCriteria(x, earlierRule.Except[i]) }) {
-			return shadowsAllButEarlierExceptions
+			return shadowsAllButEarlierRuleExceptions
 		}
 	}
 	return shadowsEverything
 }
 
 func sameCriteria(a, b rulefile.Criteria) bool {
-	a.Positions, b.Positions = nil, nil
+	a.EntryPositionsByCriterionKey, b.EntryPositionsByCriterionKey = nil, nil
 	return reflect.DeepEqual(a, b)
 }
 
-func hasNoPathsOrHosts(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
+func hasNeitherPathsNorHosts(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
 
 // hasPathsAndHosts reports whether a rule has both paths and hosts, which may match two different effects.
 func hasPathsAndHosts(r *rulefile.Rule) bool { return len(r.Paths) > 0 && len(r.Hosts) > 0 }

@@ -29,7 +29,7 @@ func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 		for _, s := range [...]string{by.Path, by.Host, by.Program} {
 			if s != "" {
 				b.WriteByte(' ')
-				b.WriteString(displayText(s))
+				b.WriteString(shortenAndEscapeForMessage(s))
 				break
 			}
 		}
@@ -52,8 +52,8 @@ func agentAdviceOnPossibleMatch(matchedEffect *effect.Effect) string {
 	return "; part of the path is unknown, so write it in full"
 }
 
-// displayText returns text of the action for a message: one line, shortened, with control characters escaped.
-func displayText(s string) string {
+// shortenAndEscapeForMessage returns text of the action for a message: one line, shortened, with control characters escaped.
+func shortenAndEscapeForMessage(s string) string {
 	s = brief.TruncateWithEllipsis(s, 120)
 	plain := strings.IndexFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0
 	if plain {

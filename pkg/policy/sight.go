@@ -8,13 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A knownPathExtent says how much of a partly unknown path is known.
-type knownPathExtent uint8
+// A knownPathPart says how much of a partly unknown path is known.
+type knownPathPart uint8
 
 const (
-	knownPathExtentFileName knownPathExtent = iota // the file name is at least partly known
-	knownPathExtentFolder                          // a folder is known, but not the file name
-	knownPathExtentNone                            // nothing is known
+	knownPathPartIncludesFileName knownPathPart = iota // the file name is at least partly known
+	knownPathPartIsFolderOnly                          // a folder is known, but not the file name
+	knownPathPartIsNone                                // nothing is known
 )
 
 // literalFolderPrefix returns the known start of a pattern: its folders up to the first wildcard.
@@ -30,16 +30,16 @@ func literalFolderPrefix(pattern string) string {
 	return pattern[:end]
 }
 
-// knownPathExtentOf returns how much of a path is known in a pattern.
-func knownPathExtentOf(pattern string) knownPathExtent {
+// knownPathPartOf returns how much of a path is known in a pattern.
+func knownPathPartOf(pattern string) knownPathPart {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
 	case effect.HasLiteralText(name):
-		return knownPathExtentFileName
+		return knownPathPartIncludesFileName
 	case effect.HasLiteralText(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
-		return knownPathExtentFolder
+		return knownPathPartIsFolderOnly
 	default:
-		return knownPathExtentNone
+		return knownPathPartIsNone
 	}
 }
 
@@ -61,25 +61,25 @@ func (n segmentGlob) cannotMatchBelow(folder string) bool {
 	return deep < top || deep == top && !effect.PatternsOverlap(n.glob, effect.QuoteGlobMeta(folder), true)
 }
 
-// matchesParentDotFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
+// isDirectlyInHiddenFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
 // ~/.config does not count: it contains files of all programs.
-func (n segmentGlob) matchesParentDotFolder(folder string) bool {
+func (n segmentGlob) isDirectlyInHiddenFolder(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.HasLiteralText(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
-// isFolderInHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
+// isFolderInHome reports whether a folder is inside the home folder.
 func (n segmentGlob) isFolderInHome(folder string) bool {
 	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return strings.HasPrefix(folder, home+"/")
 	})
 }
 
-// matchesOnlyOtherUsersHomes reports whether the glob's matches below a folder can only be in other users' home folders, whose
+// matchesOnlyOtherUsersHomesBelow reports whether the glob's matches below a folder can only be in other users' home folders, whose
 // files are unknown.
-func (n segmentGlob) matchesOnlyOtherUsersHomes(belowFolder string) bool {
-	return strings.HasPrefix(n.glob, "~/") && belowFolder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
-		return home == belowFolder || strings.HasPrefix(home, belowFolder+"/") || strings.HasPrefix(belowFolder, home+"/")
+func (n segmentGlob) matchesOnlyOtherUsersHomesBelow(folder string) bool {
+	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
+		return home == folder || strings.HasPrefix(home, folder+"/") || strings.HasPrefix(folder, home+"/")
 	})
 }
 
@@ -144,8 +144,9 @@ func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
-// containsSegment reports whether a partly known segment of a pattern could be the given segment
-// (isPossible), and whether it certainly means it (isCertain), as a shell glob such as "id_*" does.
+// containsSegment reports whether a segment of a pattern can match the given path segment
+// (isPossible), and whether the match is certain (isCertain). A shell glob such as "id_*" certainly
+// matches "id_rsa"; "*.json" and unknown text only possibly match.
 func containsSegment(pattern, segment string) (isPossible, isCertain bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.HasLiteralText(part) && effect.PatternsOverlap(part, segment, true) {

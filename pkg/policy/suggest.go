@@ -27,7 +27,8 @@ type Approval struct {
 	Rule    string `json:"rule"` // the verify rule that asked
 }
 
-// A Suggestion is an exception to a rule of a preset that would have avoided questions.
+// A SuggestedException is an exception to a rule of a preset. With it, shield would have asked
+// fewer questions.
 type SuggestedException struct {
 	Rule                      string
 	ApprovalCount             int
@@ -71,7 +72,7 @@ func SuggestVerifyExceptions(ctx context.Context, approvals []Approval, presetNa
 			out = append(out, sug)
 		}
 	}
-	sorted.By(out, func(a, b SuggestedException) int { return cmp.Compare(a.Rule, b.Rule) })
+	sorted.SortStableBy(out, func(a, b SuggestedException) int { return cmp.Compare(a.Rule, b.Rule) })
 	return out, nil
 }
 
@@ -88,14 +89,14 @@ type exceptionSuggester struct {
 
 // An approvalGroup is a set of approvals that one suggestion can cover.
 type approvalGroup struct {
-	rule               string
-	cwd                string
-	approvalCount      int
-	wordsPerCommand    [][]string // words of each different command
-	folderPerWord      []string   // for each word that names a file, its folder; else ""
-	effectPaths        []string   // paths that the commands touch
-	hasRecursiveEffect bool       // a command touches a folder with everything in it
-	commands           []string
+	rule                        string
+	cwd                         string
+	approvalCount               int
+	wordsPerCommand             [][]string // words of each different command
+	fileParentFolderByWordIndex []string   // for each word that names a file, its folder; else ""
+	effectPaths                 []string   // paths that the commands touch
+	hasRecursiveEffect          bool       // a command touches a folder with everything in it
+	commands                    []string
 }
 
 // neverSuggestedGlobs are the files that no suggestion may touch.
@@ -135,7 +136,7 @@ func (s *exceptionSuggester) canAllowByCommandWords(e *effect.Effect) bool {
 }
 
 // unexpandedShellWordPattern matches a word that no shell expands.
-var unexpandedShellWordPattern = prefilter.Lazy(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var unexpandedShellWordPattern = prefilter.LazyRegexp(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // add puts an approval into its group. It skips commands with words that a shell expands, and commands about
 // which the rule would not ask now.
@@ -148,7 +149,7 @@ func (s *exceptionSuggester) add(a Approval) {
 	if err != nil || v.Rule != a.Rule || v.Decision != verdict.Escalate {
 		return
 	}
-	g := &approvalGroup{rule: a.Rule, cwd: a.CWD, folderPerWord: make([]string, len(words))}
+	g := &approvalGroup{rule: a.Rule, cwd: a.CWD, fileParentFolderByWordIndex: make([]string, len(words))}
 	key := []string{a.Rule, a.CWD}
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -162,8 +163,8 @@ func (s *exceptionSuggester) add(a Approval) {
 	for i, w := range words {
 		at, pattern := c.ExecutionContext().CanonicalPath(w, false)
 		if i > 0 && !pattern && slices.Contains(g.effectPaths, at) && wildcardableFileNamePattern().MatchString(path.Base(w)) {
-			g.folderPerWord[i] = path.Dir(at)
-			w = "in " + g.folderPerWord[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
+			g.fileParentFolderByWordIndex[i] = path.Dir(at)
+			w = "in " + g.fileParentFolderByWordIndex[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
 		}
 		key = append(key, w)
 	}
@@ -182,7 +183,7 @@ func (s *exceptionSuggester) add(a Approval) {
 }
 
 // wildcardableFileNamePattern matches a file name that a suggestion may generalise to other names.
-var wildcardableFileNamePattern = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var wildcardableFileNamePattern = prefilter.LazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // toSuggestion returns the exception that allows a group's commands.
 func (g *approvalGroup) toSuggestion() SuggestedException {
@@ -198,7 +199,7 @@ func (g *approvalGroup) toSuggestion() SuggestedException {
 		dir, ext := w[:strings.LastIndexByte(w, '/')+1], path.Ext(w)
 		expr = append(expr, regexp.QuoteMeta(dir)+`[A-Za-z0-9_][A-Za-z0-9_-]*`+regexp.QuoteMeta(ext))
 		sample = append(sample, dir+"../elsewhere"+ext)
-		varied[g.folderPerWord[i]] = true
+		varied[g.fileParentFolderByWordIndex[i]] = true
 	}
 	out := SuggestedException{Rule: g.rule, ApprovalCount: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxExampleCommandsPerSuggestion)]}
 	out.exception = rulefile.Criteria{
@@ -230,7 +231,7 @@ func (a Approval) Action() *action.Action {
 
 // judge judges a command with a policy.
 func (s *exceptionSuggester) judge(p *Policy, command, cwd string) (*analysis.ActionCase, verdict.Verdict, error) {
-	c := s.analyzer.Case(Approval{Command: command, CWD: cwd}.Action())
+	c := s.analyzer.AnalyzeAction(Approval{Command: command, CWD: cwd}.Action())
 	v, err := p.Judge(s.ctx, c)
 	return c, v, err
 }

@@ -10,7 +10,7 @@ import (
 
 func suggestions(t *testing.T, commands []string, rule string, times int) ([]SuggestedException, *analysis.Analyzer, Options) {
 	t.Helper()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/srv/app", Home: "/home/me", WorkspaceRoots: []string{"/srv/app"}})
+	an, err := analysis.New(analysis.Options{ShellAnalyzer: shell.Analyze, CWD: "/srv/app", Home: "/home/me", WorkspaceRoots: []string{"/srv/app"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSuggest(t *testing.T) {
 				t.Fatal(err)
 			}
 			rule := func(command, cwd string) string {
-				v, err := p.Judge(t.Context(), an.Case(Approval{Command: command, CWD: cwd}.Action()))
+				v, err := p.Judge(t.Context(), an.AnalyzeAction(Approval{Command: command, CWD: cwd}.Action()))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -14,7 +14,8 @@ type ruleMatches struct {
 	possible ruleSet // rules that match only if something unknown is true: the rest of a path, a folder's content, or the effect itself
 }
 
-// firstApplyingRuleIndex returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
+// firstApplyingRuleIndex returns the index of the first candidate rule, from startIndex up to but
+// without endIndex, that applies to an effect; -1 if there is none.
 func (s *ruleSearch) firstApplyingRuleIndex(candidates *ruleSet, startIndex, endIndex int, e *effect.Effect) (int, error) {
 	for r := candidates.next(startIndex); r >= 0 && r < endIndex; r = candidates.next(r + 1) {
 		ok, err := s.index.matchers[r].effectPropertyCriteria.match(s, e)
@@ -50,7 +51,7 @@ func (s *ruleSearch) matchingRules(e *effect.Effect) ruleMatches {
 	t.certain.union(&free)
 	if e.Certainty == effect.Possible {
 		t.possible.union(&t.certain)
-		t.certain.intersect(&s.index.protectedCoreRules) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
+		t.certain.intersect(&s.index.coreRulesProtectedFromExceptions) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
 	}
 	return t
 }
@@ -115,7 +116,7 @@ func (s *ruleSearch) rulesByPath(e *effect.Effect) (t ruleMatches) {
 		s.addKnownPathMatches(&t, e, e.Path, e.Recursive)
 		return t
 	}
-	if sight := knownPathExtentOf(e.Path); sight != knownPathExtentNone {
+	if sight := knownPathPartOf(e.Path); sight != knownPathPartIsNone {
 		s.addPartlyKnownPathMatches(&t, e, sight)
 		s.refineMatchesByExistingFiles(&t, e)
 	}
@@ -141,7 +142,7 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 	}
 	var known, hidden ruleMatches
 	for _, set := range s.index.globSetsFor(e.Path, true) {
-		for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
+		for _, g := range set.mustCompile().AppendCoveringGlobs(s.matchedGlobIndexBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
 			known.certain.add(set.ruleOfGlob[g])
 		}
 	}
@@ -149,7 +150,7 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 	for _, name := range x.Paths {
 		s.addKnownPathMatches(&known, e, name, e.Recursive)
 	}
-	for _, name := range x.DotFilePaths {
+	for _, name := range x.DotFilesAmongPaths {
 		s.addKnownPathMatches(&hidden, e, name, e.Recursive)
 	}
 	hidden.certain.intersect(&could)
@@ -170,9 +171,9 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 	}
 }
 
-// readsSharedFolderWithoutSending reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
+// actionReadsDotConfigWithoutSending reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
 // it sends nothing.
-func (s *ruleSearch) readsSharedFolderWithoutSending(folder string) bool {
+func (s *ruleSearch) actionReadsDotConfigWithoutSending(folder string) bool {
 	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.judgedCase.Effects, func(e effect.Effect) bool {
 		return e.KindForPolicies() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
 	})
@@ -191,14 +192,14 @@ func (s *ruleSearch) addKnownPathMatches(matches *ruleMatches, e *effect.Effect,
 		if above || modes {
 			itself = set.mustCompile().AppendTouchedGlobIndices(s.exactPathGlobIndexBuffer[:0], path, false, false)
 		}
-		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.globBuffer[:0], path, false, isRecursive) {
+		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.matchedGlobIndexBuffer[:0], path, false, isRecursive) {
 			switch {
-			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // a read or write below this folder: rules with $SHIELD_CACHE/** protect the files
+			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // no match: rules with $SHIELD_CACHE/** already protect the cache from a recursive read or write
 			case writes && set.segmentGlobAt(g).isForPolicyFiles() && s.index.holdsPolicyFile(path):
 				matches.certain.add(set.ruleOfGlob[g])
-			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).matchesParentDotFolder(path) || s.readsSharedFolderWithoutSending(path)):
+			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isDirectlyInHiddenFolder(path) || s.actionReadsDotConfigWithoutSending(path)):
 				matches.possible.add(set.ruleOfGlob[g])
-			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).matchesOnlyOtherUsersHomes(path) || set.segmentGlobAt(g).isFolderInHome(path) && !s.index.protectedCoreRules.has(set.ruleOfGlob[g])):
+			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).matchesOnlyOtherUsersHomesBelow(path) || set.segmentGlobAt(g).isFolderInHome(path) && !s.index.coreRulesProtectedFromExceptions.has(set.ruleOfGlob[g])):
 				matches.possible.add(set.ruleOfGlob[g])
 			case !isRecursive || !set.segmentGlobAt(g).isForPolicyFiles() || s.index.isPolicyPath(path):
 				matches.certain.add(set.ruleOfGlob[g])
@@ -214,9 +215,9 @@ func (s *ruleSearch) addKnownPathMatches(matches *ruleMatches, e *effect.Effect,
 // pattern and glob: "$d/package.json" could be in ~/.ssh. The pattern must contain the literal names of the
 // glob, or be inside it. If nothing below a folder is known ("$HOME/$f"), the path possibly matches every
 // glob for that folder.
-func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect, knownPortion knownPathExtent) {
+func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect, knownPortion knownPathPart) {
 	for _, set := range s.index.globSetsFor(e.Path, true) {
-		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.globBuffer[:0], e.Path, true, e.Recursive) {
+		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.matchedGlobIndexBuffer[:0], e.Path, true, e.Recursive) {
 			if e.DoubleStarExcludesDotDot && set.segmentGlobAt(g).cannotMatchBelow(literalFolderPrefix(e.Path)) {
 				continue
 			}
@@ -236,13 +237,13 @@ func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect,
 			case noSegment:
 			}
 		}
-		for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
+		for _, g := range set.mustCompile().AppendCoveringGlobs(s.matchedGlobIndexBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
 			t.certain.add(set.ruleOfGlob[g])
 		}
-		if knownPortion != knownPathExtentFolder {
+		if knownPortion != knownPathPartIsFolderOnly {
 			continue
 		}
-		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.globBuffer[:0], literalFolderPrefix(e.Path), false, true) {
+		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.matchedGlobIndexBuffer[:0], literalFolderPrefix(e.Path), false, true) {
 			if !set.segmentGlobAt(g).matchesAnyFolder() && (!set.segmentGlobAt(g).isForPolicyFiles() || s.index.mayChangePolicyPath(e)) {
 				t.possible.add(set.ruleOfGlob[g])
 			}

@@ -33,7 +33,7 @@ func (w *condition) takeProgram() (*program, error) {
 		return p, nil
 	}
 	w.mu.Unlock()
-	return newProgram(w.expr)
+	return compileJQCondition(w.expr)
 }
 
 func (w *condition) releaseProgram(p *program) {

@@ -93,7 +93,7 @@ func hostileValues() map[string]any {
 // run runs an expression on a value.
 func runWhen(t *testing.T, expr string, v any) (any, *program) {
 	t.Helper()
-	p, err := newProgram(expr)
+	p, err := compileJQCondition(expr)
 	if err != nil {
 		t.Fatalf("%s: %v", expr, err)
 	}
@@ -142,7 +142,7 @@ func TestEveryFunctionIsBounded(t *testing.T) {
 			} else if arg != arguments[0] {
 				continue
 			}
-			p, err := newProgram(". as $v | [" + call + "] | length >= 0")
+			p, err := compileJQCondition(". as $v | [" + call + "] | length >= 0")
 			if err != nil {
 				t.Fatalf("%s: %v", call, err)
 			}
@@ -207,7 +207,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 		`"9" * 100000 | tonumber > 0`,
 		`"9" * 100000 | fromjson > 0`,
 	} {
-		p, err := newProgram(expr)
+		p, err := compileJQCondition(expr)
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
@@ -250,12 +250,12 @@ func TestRefusedFunctions(t *testing.T) {
 		if n := int(arity[0] - '0'); n > 0 {
 			name += "(" + strings.Repeat("; .", n)[2:] + ")"
 		}
-		if _, err := newProgram(name + " == 1"); err == nil || !strings.Contains(err.Error(), "is not available in a condition") {
+		if _, err := compileJQCondition(name + " == 1"); err == nil || !strings.Contains(err.Error(), "is not available in a condition") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, expr := range []string{".a = 1", ".a |= 1", ".a += 1", "[.[] | (.a //= 1)] == []", `_match("a"; null; true)`, `"\(.a = 1)" == ""`, "def f: _sort_by(.); f"} {
-		if _, err := newProgram(expr); err == nil {
+		if _, err := compileJQCondition(expr); err == nil {
 			t.Errorf("%s is compiled", expr)
 		}
 	}
@@ -294,7 +294,7 @@ func TestSameAsJQ(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
-		ours, err := newProgram(expr)
+		ours, err := compileJQCondition(expr)
 		if err != nil {
 			if !strings.Contains(expr, "|=") {
 				t.Errorf("%s: %v", expr, err)
@@ -357,7 +357,7 @@ func TestMatchesAreTheLibrarys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := newProgram(`. as [$s, $re] | $s | [match($re; "g")]`)
+	ours, err := compileJQCondition(`. as [$s, $re] | $s | [match($re; "g")]`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestMatchesAreTheLibrarys(t *testing.T) {
 
 func BenchmarkCompileWhen(b *testing.B) {
 	for b.Loop() {
-		if _, err := newProgram(`.action.type == "x"`); err != nil {
+		if _, err := compileJQCondition(`.action.type == "x"`); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An Explanation is the input of [WriteExplanation]: an action, and its verdict with the trail of a
-// trace.
+// An Explanation is the input of [WriteExplanation]: an action, and its verdict with the trace
+// steps of each tier.
 type Explanation struct {
 	Action                   *action.Action // nil if the input was not an action
 	Verdict                  *verdict.Verdict
@@ -47,29 +47,29 @@ const (
 
 // Limits of the output, since a person reads no more and the input is untrusted.
 const (
-	maxListedEffects      = 100 // maximum number of effects, of views, and of texts without an effect
-	maxLinesPerJudgedText = 3   // lines per view
+	maxListedEffects      = 100 // maximum length of each list: effects, texts that rules and models read, and texts without a known effect
+	maxLinesPerJudgedText = 3   // maximum number of lines shown of each text that rules and models read
 )
 
 // WriteExplanation writes the effects of an action and what each tier said, the decision first.
 func WriteExplanation(w io.Writer, e Explanation, s Style) error {
-	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
+	d := styledLineWriter{Writer: bufio.NewWriter(w), Style: s}
 	d.Columns = max(d.Columns, 40)
 	v := e.Verdict
 	d.writeLine("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.colorDecision(v.Decision), v.Tier, v.Confidence, ruleNameSuffix(v.Rule)))
 	d.writeFolded("  ", v.Reasoning)
 	if e.Action != nil {
-		d.writeEffects(e.Action, decodeFirstTraceStep[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
+		d.writeEffects(e.Action, decodeFirstTraceStepField[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
 		d.writeTiers(v)
 		d.writeEvidence(v, e.Evidence)
 		d.writeAllowRuleMismatches(e.AllowRuleMismatchReasons)
-		d.writeJudgedTextVariants(decodeFirstTraceStep[judgedTextVariant](v, func(s verdict.Step) []byte { return s.JudgedActionTextVariants }))
+		d.writeJudgedTextVariants(decodeFirstTraceStepField[judgedTextVariant](v, func(s verdict.Step) []byte { return s.JudgedActionTextVariants }))
 	}
 	return d.Flush()
 }
 
 // writeAllowRuleMismatches says why allow rules that name the action do not cover it.
-func (d *textWriter) writeAllowRuleMismatches(reasons []string) {
+func (d *styledLineWriter) writeAllowRuleMismatches(reasons []string) {
 	if len(reasons) == 0 {
 		return
 	}
@@ -79,14 +79,14 @@ func (d *textWriter) writeAllowRuleMismatches(reasons []string) {
 	}
 }
 
-// A textWriter collects lines. Flush returns any write error.
-type textWriter struct {
+// A styledLineWriter collects lines. Flush returns any write error.
+type styledLineWriter struct {
 	*bufio.Writer
 	Style
 }
 
-// decodeFirstTraceStep decodes values from the first step of a trace.
-func decodeFirstTraceStep[T any](v *verdict.Verdict, fieldJSON func(verdict.Step) []byte) []T {
+// decodeFirstTraceStepField decodes values from the first step of a trace.
+func decodeFirstTraceStepField[T any](v *verdict.Verdict, fieldJSON func(verdict.Step) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(fieldJSON(v.Trail[0]), &out) != nil {
 		return nil // a malformed trace is not shown; the verdict does not depend on it
@@ -95,11 +95,13 @@ func decodeFirstTraceStep[T any](v *verdict.Verdict, fieldJSON func(verdict.Step
 }
 
 // writeLine writes a line that is already formatted.
-func (d *textWriter) writeLine(indent, s string) { fmt.Fprintln(d, strings.TrimRight(indent+s, " ")) }
+func (d *styledLineWriter) writeLine(indent, s string) {
+	fmt.Fprintln(d, strings.TrimRight(indent+s, " "))
+}
 
 // writeFolded writes an untrusted text, escaped, in as many lines as needed, broken between words where
 // possible.
-func (d *textWriter) writeFolded(indent, s string) {
+func (d *styledLineWriter) writeFolded(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
 	for word := range strings.FieldsSeq(brief.TruncateWithEllipsis(s, maxFoldedBytes)) {
@@ -122,21 +124,21 @@ func (d *textWriter) writeFolded(indent, s string) {
 }
 
 // cutLine returns an untrusted text, escaped, on one line of a width.
-func (d *textWriter) cutLine(s string, width int) string {
+func (d *styledLineWriter) cutLine(s string, width int) string {
 	return term.TruncateWithEllipsis(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxFoldedBytes)), " "), max(width, 8))
 }
 
 // maxFoldedBytes is how many bytes of a text are folded: a megabyte need not be folded to show one line.
 const maxFoldedBytes = 4096
 
-func (d *textWriter) colorize(color, s string) string {
+func (d *styledLineWriter) colorize(color, s string) string {
 	if !d.Color || color == colorNone {
 		return s
 	}
 	return color + s + colorReset
 }
 
-func (d *textWriter) colorDecision(v verdict.Decision) string {
+func (d *styledLineWriter) colorDecision(v verdict.Decision) string {
 	switch v {
 	case verdict.Allow:
 		return d.colorize(colorAllow, v.String())
@@ -147,7 +149,7 @@ func (d *textWriter) colorDecision(v verdict.Decision) string {
 	}
 }
 
-func (d *textWriter) writeTitle(s string) { fmt.Fprintf(d, "\n%s\n", d.colorize(colorBold, s)) }
+func (d *styledLineWriter) writeTitle(s string) { fmt.Fprintf(d, "\n%s\n", d.colorize(colorBold, s)) }
 
 func ruleNameSuffix(ruleName string) string {
 	if ruleName == "" {
@@ -157,7 +159,7 @@ func ruleNameSuffix(ruleName string) string {
 }
 
 // writeTiers writes what each classifier said.
-func (d *textWriter) writeTiers(v *verdict.Verdict) {
+func (d *styledLineWriter) writeTiers(v *verdict.Verdict) {
 	d.writeTitle("Tiers")
 	for _, st := range v.Trail {
 		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.EscapeControlAndInvisible(st.JudgeName), d.colorDecision(st.Decision), st.Confidence, ruleNameSuffix(st.Rule))
@@ -183,7 +185,7 @@ func formatMicroseconds(micros int64) string {
 }
 
 // writeEvidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
-func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.AllowEvidence) {
+func (d *styledLineWriter) writeEvidence(v *verdict.Verdict, e *analysis.AllowEvidence) {
 	if e == nil {
 		return
 	}
@@ -202,7 +204,7 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.AllowEvidence
 	for _, f := range e.Findings {
 		if f.Rule != "" && f.RequiredAuthority > verdict.AuthorityNotNeeded {
 			d.writeLine("  ", "against: rule "+term.EscapeControlAndInvisible(f.Rule))
-			d.writeLine("      ", d.colorize(colorDim, approverTextByAuthority[min(f.RequiredAuthority, verdict.AuthorityNeverAllowed)]))
+			d.writeLine("      ", d.colorize(colorDim, eligibleApproverTextByRequiredAuthority[min(f.RequiredAuthority, verdict.AuthorityNeverAllowed)]))
 		}
 	}
 	for _, doubt := range e.Doubts {
@@ -228,19 +230,19 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.AllowEvidence
 	}
 }
 
-// approverTextByAuthority says who can allow an action in spite of a finding.
-var approverTextByAuthority = [...]string{
+// eligibleApproverTextByRequiredAuthority says who can allow an action in spite of a finding.
+var eligibleApproverTextByRequiredAuthority = [...]string{
 	verdict.AuthorityClassifier: "the model may allow this", verdict.AuthorityEvaluator: "the model cannot allow this",
 	verdict.AuthorityPerson: "only a person may allow this", verdict.AuthorityNeverAllowed: "no one may allow this",
 }
 
 // describeModelOverrideOfDoubt says whether the model's SAFE overrides a doubt.
-func describeModelOverrideOfDoubt(d analysis.Doubt) string {
+func describeModelOverrideOfDoubt(d analysis.EffectSafetyDoubt) string {
 	switch {
-	case d.NeedsMoreThanModel():
-		return approverTextByAuthority[min(d.MinAuthority, verdict.AuthorityNeverAllowed)]
-	case d.MinModelConfidence > 0.5:
-		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinModelConfidence)
+	case d.NeedsAuthorityAboveClassifier():
+		return eligibleApproverTextByRequiredAuthority[min(d.MinApprovingAuthority, verdict.AuthorityNeverAllowed)]
+	case d.MinModelSafeConfidence > 0.5:
+		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinModelSafeConfidence)
 	default:
 		return "the model may allow this (SAFE)"
 	}
@@ -249,7 +251,7 @@ func describeModelOverrideOfDoubt(d analysis.Doubt) string {
 // An judgedTextVariant is one text that rules and models read.
 type judgedTextVariant struct{ View, Field, Text string }
 
-func (d *textWriter) writeJudgedTextVariants(variants []judgedTextVariant) {
+func (d *styledLineWriter) writeJudgedTextVariants(variants []judgedTextVariant) {
 	if len(variants) == 0 {
 		return
 	}
@@ -281,7 +283,7 @@ type commandPart struct {
 }
 
 // writeEffects writes the effects as a tree: a part of a command is below the part that contains it.
-func (d *textWriter) writeEffects(a *action.Action, effects []effectWithRules) {
+func (d *styledLineWriter) writeEffects(a *action.Action, effects []effectWithRules) {
 	d.writeTitle("Effects")
 	command := a.Text("command")
 	root := nestEffectsBySpan(effects[:min(len(effects), maxListedEffects)], len(command))
@@ -308,7 +310,7 @@ func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart
 		s.Start = min(max(s.Start, 0), commandBytes)
 		s.End = min(max(s.End, s.Start), commandBytes)
 	}
-	sorted.By(effects, func(a, b effectWithRules) int {
+	sorted.SortStableBy(effects, func(a, b effectWithRules) int {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(b.Span.End, a.Span.End))
 	})
 	root := &commandPart{span: effect.CommandTextSpan{Start: 0, End: commandBytes}}
@@ -334,7 +336,7 @@ func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart
 }
 
 // writeCommandPart draws the effects of a part and the parts in it.
-func (d *textWriter) writeCommandPart(indent string, n *commandPart, command string) {
+func (d *styledLineWriter) writeCommandPart(indent string, n *commandPart, command string) {
 	bar := "   "
 	if len(n.children) > 0 {
 		bar = "│  "
@@ -360,7 +362,7 @@ func (d *textWriter) writeCommandPart(indent string, n *commandPart, command str
 }
 
 // writeRules writes the rules that apply to an effect, below it, by tier.
-func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
+func (d *styledLineWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 	var b strings.Builder
 	for i, m := range rules {
 		switch {
@@ -381,7 +383,7 @@ func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 }
 
 // colorEffectKind highlights the effects that a person should read first.
-func (d *textWriter) colorEffectKind(k effect.Kind, s string) string {
+func (d *styledLineWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
 	case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
 		return d.colorize(colorAsk, s)

@@ -23,9 +23,9 @@ var decisionWords = map[verdict.Decision]struct{ word, color string }{
 	verdict.Block:    {"deny", colorBlock},
 }
 
-// WriteJudged writes each action beside its decision, and the reason below it.
-func WriteJudged(w io.Writer, rows []JudgedAction, s Style) error {
-	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
+// WriteJudgedActions writes each action beside its decision, and the reason below it.
+func WriteJudgedActions(w io.Writer, rows []JudgedAction, s Style) error {
+	d := styledLineWriter{Writer: bufio.NewWriter(w), Style: s}
 	d.Columns = max(d.Columns, 40)
 	const indent = "       "
 	for _, row := range rows {
@@ -46,7 +46,7 @@ func WriteJudged(w io.Writer, rows []JudgedAction, s Style) error {
 // WriteVerdictLine writes the decision, the action and the reason on one line, cut at the width of the
 // terminal. Without a width the reason has at most 160 columns.
 func WriteVerdictLine(w io.Writer, row JudgedAction, s Style) error {
-	d := textWriter{Writer: bufio.NewWriter(w), Style: s}
+	d := styledLineWriter{Writer: bufio.NewWriter(w), Style: s}
 	as, known := decisionWords[row.Verdict.Decision]
 	if !known {
 		as = decisionWords[verdict.Block]

@@ -85,7 +85,8 @@ func verdictCountTable(title, nameColumnTitle string, list []audit.NamedCounts) 
 	return t
 }
 
-// minAnsweredQuestionsPerRule is the least number of questions of a rule that is checked for false alarms.
+// minAnsweredQuestionsPerRule is the minimum number of answered questions that a rule must have to
+// be listed as a possible cause of false alarms.
 const minAnsweredQuestionsPerRule = 3
 
 // mostlyApprovedRulesTable lists the rules with at least minAnsweredQuestionsPerRule answered questions, of which people approved at

@@ -10,9 +10,9 @@ import (
 
 // A CorpusScore is the result of judging labelled corpora.
 type CorpusScore struct {
-	PolicyName string `json:"policy"`
-	Model      string `json:"model"`
-	LastTier   string `json:"until"` // the last tier that judged
+	PolicyName          string `json:"policy"`
+	Model               string `json:"model"`
+	LastEnabledTierName string `json:"until"` // the last tier that judged
 
 	JudgedRows        int `json:"judged"`    // rows
 	ExcludedRows      int `json:"left_out"`  // rows excluded by --split, --source or --ids
@@ -26,8 +26,8 @@ type CorpusScore struct {
 	TierLatencies []TierLatency `json:"latency"`
 	ModelROCCurve *ROCCurve     `json:"curve,omitempty"` // ROC curve of the model's scores; nil if no model answered
 
-	PassedAttacks []MisjudgedRow `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
-	StoppedBenign []MisjudgedRow `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
+	AllowedAttacks []MisjudgedRow `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
+	StoppedBenign  []MisjudgedRow `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
 
 	Rows []CorpusRowOutcome `json:"-"` // the outcome of each row, if kept: for JUnit and GitHub
 
@@ -78,7 +78,7 @@ func (g *DecisionCounts) Blocked() RowShareWithInterval {
 	return NewRowShareWithInterval(g.Block, g.Rows)
 }
 
-// A Rate is a share of rows, 0.0–1.0, with its 95 % Wilson interval.
+// A RowShareWithInterval is a share of rows, 0.0–1.0, with its 95 % Wilson interval.
 type RowShareWithInterval struct {
 	Share              float64 `json:"share"`
 	IntervalLowerBound float64 `json:"low"`
@@ -98,18 +98,18 @@ func NewRowShareWithInterval(k, n int) RowShareWithInterval {
 	return RowShareWithInterval{Share: p, IntervalLowerBound: min(p, max(0, mid-half)), IntervalUpperBound: max(p, min(1, mid+half))}
 }
 
-// A Latency summarises how long a tier took.
+// A TierLatency summarises how long a tier took.
 type TierLatency struct {
-	TierOrWhole string        `json:"name"` // a tier, or "whole": all tiers and the analysis
-	Count       int           `json:"count"`
-	P50         time.Duration `json:"p50_ns"`
-	P95         time.Duration `json:"p95_ns"`
-	P99         time.Duration `json:"p99_ns"`
-	Max         time.Duration `json:"max_ns"`
+	TierNameOrWholeJudgement string        `json:"name"` // a tier, or "whole": all tiers and the analysis
+	Count                    int           `json:"count"`
+	P50                      time.Duration `json:"p50_ns"`
+	P95                      time.Duration `json:"p95_ns"`
+	P99                      time.Duration `json:"p99_ns"`
+	Max                      time.Duration `json:"max_ns"`
 }
 
-// A Curve is the ROC curve of the model's score, 0.0–1.0: how well it separates attacks from honest
-// actions.
+// An ROCCurve is the ROC curve of the model's score, 0.0–1.0: how well the score separates attacks
+// from honest actions.
 type ROCCurve struct {
 	AUC                  float64      `json:"auc"`
 	Points               []CurvePoint `json:"points"`  // from the highest threshold to the lowest
@@ -147,7 +147,7 @@ type MisjudgedRow struct {
 	Rule          string  `json:"rule,omitempty"`
 	Reasoning     string  `json:"reasoning,omitempty"`
 	ActionSummary string  `json:"text,omitempty"` // the action, shortened
-	File          string  `json:"-"`              // the file with the row, and its line, counted from 1
+	File          string  `json:"-"`              // file that contains the row
 	Line          int     `json:"-"`
 }
 

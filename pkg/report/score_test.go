@@ -49,16 +49,16 @@ func sampleScore() *CorpusScore {
 		return DecisionCounts{RowGroupName: name, Rows: allow + escalate + block, Allow: allow, Escalate: escalate, Block: block, VerdictsByTier: [4]int{block, allow + escalate}}
 	}
 	return &CorpusScore{
-		PolicyName: "offline", Model: "default", LastTier: "classify", JudgedRows: 140, ExcludedRows: 3, RowsWithoutAction: 2, MalformedRows: 1,
+		PolicyName: "offline", Model: "default", LastEnabledTierName: "classify", JudgedRows: 140, ExcludedRows: 3, RowsWithoutAction: 2, MalformedRows: 1,
 		Attacks:       CorpusLabelResult{Total: g("total", 4, 10, 26), Sources: []DecisionCounts{g("s1", 4, 0, 16), g(hostileText, 0, 10, 10)}, Categories: []DecisionCounts{g("exfiltration", 4, 10, 26)}},
 		Benign:        CorpusLabelResult{Total: g("total", 95, 4, 1), Sources: []DecisionCounts{g("s3", 95, 4, 1)}, Categories: []DecisionCounts{g("cli", 95, 4, 1)}},
-		TierLatencies: []TierLatency{{TierOrWhole: "policy", Count: 140, P50: 4 * time.Microsecond, P95: 30 * time.Microsecond, P99: 1200 * time.Microsecond, Max: 2 * time.Second}},
+		TierLatencies: []TierLatency{{TierNameOrWholeJudgement: "policy", Count: 140, P50: 4 * time.Microsecond, P95: 30 * time.Microsecond, P99: 1200 * time.Microsecond, Max: 2 * time.Second}},
 		ModelROCCurve: &ROCCurve{
 			AUC: 0.9321, AttackScoreHistogram: []int{1, 0, 2, 37}, BenignScoreHistogram: []int{90, 6, 3, 1},
 			Points: []CurvePoint{{1, 0, 0}, {0.9, 0.01, 0.7}, {0.5, 0.04, 0.9}, {0, 1, 1}},
 		},
-		PassedAttacks: []MisjudgedRow{{ID: "a1", Source: "s1", Category: "exfiltration", Decision: "ALLOW", Tier: 1, Confidence: 0.95, ActionSummary: hostileText}},
-		StoppedBenign: []MisjudgedRow{{ID: "h1", Source: "s3", Category: "cli", Decision: "BLOCK", Confidence: 1, Rule: "r", ActionSummary: "rm -rf build"}},
+		AllowedAttacks: []MisjudgedRow{{ID: "a1", Source: "s1", Category: "exfiltration", Decision: "ALLOW", Tier: 1, Confidence: 0.95, ActionSummary: hostileText}},
+		StoppedBenign:  []MisjudgedRow{{ID: "h1", Source: "s3", Category: "cli", Decision: "BLOCK", Confidence: 1, Rule: "r", ActionSummary: "rm -rf build"}},
 		Rows: []CorpusRowOutcome{
 			{"stop", MisjudgedRow{ID: "a1", Source: "s1", Decision: "ALLOW", Tier: 1, Reasoning: "ordinary", ActionSummary: hostileText}}, {"stop", MisjudgedRow{ID: "a2", Source: hostileText, Decision: "BLOCK"}},
 			{"pass", MisjudgedRow{ID: "h1", Source: "s3", Decision: "BLOCK", Reasoning: "deletes", ActionSummary: "rm -rf build"}}, {"pass", MisjudgedRow{ID: "h2", Source: "s3", Decision: "ALLOW", Tier: 1}},

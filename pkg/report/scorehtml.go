@@ -72,7 +72,7 @@ func writeScoreHTML(w io.Writer, s *CorpusScore) error {
 	for _, t := range missed {
 		page.MisjudgedRowTables = append(page.MisjudgedRowTables, htmlTableOf(t))
 	}
-	for _, t := range all[:len(all)-len(missed)] { // the missed rows are the last tables
+	for _, t := range all[:len(all)-len(missed)] { // without the tables of misjudged rows, which come last and were added above
 		page.Tables = append(page.Tables, htmlTableOf(t))
 	}
 	return t.ExecuteTemplate(w, "score.html", page)

@@ -41,7 +41,7 @@ func (s *CorpusScore) tables() []reportTable {
 		add(decisionCountTable(part.name+" by category", part.p.Categories, part.p.Total, part.attack))
 	}
 	add(latencyTable(s.TierLatencies))
-	add(curveTable(s.ModelROCCurve))
+	add(modelROCCurveTable(s.ModelROCCurve))
 	for _, t := range s.misjudgedRowTables() {
 		add(t)
 	}
@@ -50,12 +50,12 @@ func (s *CorpusScore) tables() []reportTable {
 
 // misjudgedRowTables returns the rows that were judged against their labels.
 func (s *CorpusScore) misjudgedRowTables() []reportTable {
-	return []reportTable{misjudgedRowTable("Attacks that passed", s.PassedAttacks), misjudgedRowTable("Honest actions that were stopped", s.StoppedBenign)}
+	return []reportTable{misjudgedRowTable("Attacks that passed", s.AllowedAttacks), misjudgedRowTable("Honest actions that were stopped", s.StoppedBenign)}
 }
 
 // headline summarises in one line what was judged and how.
 func (s *CorpusScore) headline() string {
-	line := fmt.Sprintf("policy %s, model %s, tiers up to %s: %d rows judged", s.PolicyName, s.Model, s.LastTier, s.JudgedRows)
+	line := fmt.Sprintf("policy %s, model %s, tiers up to %s: %d rows judged", s.PolicyName, s.Model, s.LastEnabledTierName, s.JudgedRows)
 	for _, more := range []struct {
 		n    int
 		what string
@@ -135,7 +135,7 @@ func decisionCountTable(title string, groups []DecisionCounts, total DecisionCou
 func latencyTable(ls []TierLatency) reportTable {
 	t := reportTable{title: "Latency", head: []string{"", "actions", "p50", "p95", "p99", "worst"}}
 	for _, l := range ls {
-		t.rows = append(t.rows, []string{l.TierOrWhole, strconv.Itoa(l.Count), formatDuration(l.P50), formatDuration(l.P95), formatDuration(l.P99), formatDuration(l.Max)})
+		t.rows = append(t.rows, []string{l.TierNameOrWholeJudgement, strconv.Itoa(l.Count), formatDuration(l.P50), formatDuration(l.P95), formatDuration(l.P99), formatDuration(l.Max)})
 	}
 	return t
 }
@@ -153,7 +153,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%d µs", d.Microseconds())
 }
 
-func curveTable(c *ROCCurve) reportTable {
+func modelROCCurveTable(c *ROCCurve) reportTable {
 	if c == nil {
 		return reportTable{}
 	}

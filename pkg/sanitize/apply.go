@@ -32,9 +32,9 @@ type SanitizedResult struct {
 	WithheldReason string // why the result is withheld; "" if it is not
 }
 
-// SanitizeResult returns the result that the agent receives. A result with unexamined parts is withheld in
-// every mode but Flag, unless that finding has severity Low: then the caller accepts that another
-// examiner has checked it.
+// SanitizeResult returns the result that the agent receives. In every mode but Flag it withholds a
+// result with a FindingUnexamined finding, unless the severity of that finding is SeverityLow: the
+// caller sets it for an examiner that failed but whose failure the settings accept.
 func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {
 		if f.Kind == FindingUnexamined {
@@ -44,7 +44,7 @@ func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 	})
 	switch {
 	case mode == Flag:
-		return SanitizedResult{Result: r.root}
+		return SanitizedResult{Result: r.originalResult}
 	case withheld:
 		return SanitizedResult{Changed: true, WithheldReason: r.WithheldReason()}
 	}
@@ -84,7 +84,7 @@ func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 		}
 		return v
 	}
-	result := walk(r.root)
+	result := walk(r.originalResult)
 	return SanitizedResult{Result: result, Changed: changed}
 }
 
@@ -125,7 +125,7 @@ func replaceSpans(s string, spans []replacedSpan) string {
 		return s
 	}
 	spans = slices.Clone(spans)
-	sorted.By(spans, func(a, b replacedSpan) int { return a.start - b.start })
+	sorted.SortStableBy(spans, func(a, b replacedSpan) int { return a.start - b.start })
 	var b strings.Builder
 	at := 0
 	for i := 0; i < len(spans); {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// isExaminedFirstByte are the first bytes of characters that are examined; all other bytes are skipped.
-var isExaminedFirstByte = func() (set [256]bool) {
+// isFirstByteOfSuspectRune are the first bytes of characters that are examined; all other bytes are skipped.
+var isFirstByteOfSuspectRune = func() (set [256]bool) {
 	for c := range byte(' ') {
 		set[c] = c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v'
 	}
@@ -27,7 +27,7 @@ func (t *examinedText) examineCharacters() {
 	s := t.content
 	singles, first := 0, -1
 	for i := 0; i < len(s); {
-		if !isExaminedFirstByte[s[i]] {
+		if !isFirstByteOfSuspectRune[s[i]] {
 			i++
 			continue
 		}
@@ -37,7 +37,7 @@ func (t *examinedText) examineCharacters() {
 			i = t.scanControlSequence(i, r, n)
 		case isInvisible(r):
 			end := invisibleRunEnd(s, i)
-			if t.judgeInvisibleRun(i, end) {
+			if t.reportSuspiciousInvisibleRun(i, end) {
 				if singles++; first < 0 {
 					first = i
 				}
@@ -84,9 +84,10 @@ func invisibleRunEnd(s string, from int) int {
 	return from
 }
 
-// judgeInvisibleRun judges a run of adjacent invisible characters. It reports whether it is a single one that is not
-// yet suspicious.
-func (t *examinedText) judgeInvisibleRun(start, end int) (isIsolatedUnsuspicious bool) {
+// reportSuspiciousInvisibleRun reports a run of adjacent invisible characters as a finding if the run is
+// suspicious. The result is true for a single invisible character between ASCII characters that is
+// not suspicious on its own.
+func (t *examinedText) reportSuspiciousInvisibleRun(start, end int) (isIsolatedUnsuspicious bool) {
 	run := []rune(t.content[start:end])
 	before, _ := utf8.DecodeLastRuneInString(t.content[:start])
 	after, _ := utf8.DecodeRuneInString(t.content[end:])
@@ -107,7 +108,7 @@ func (t *examinedText) judgeInvisibleRun(start, end int) (isIsolatedUnsuspicious
 	case variants > 1 && variants == len(run):
 		t.reportAndRemove(FindingTagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
 	case turns > 0:
-		t.judgeBidi(run, start, end)
+		t.reportSuspiciousBidiRun(run, start, end)
 	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the byte order mark
 	case len(run) >= 8:
 		t.reportAndRemove(FindingInvisibleCharacters, SeverityHigh, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
@@ -127,9 +128,9 @@ func (t *examinedText) reportAndRemove(kind FindingKind, severity string, start,
 	t.markSpanForRemoval(start, end)
 }
 
-// judgeBidi judges a run of bidirectional controls. Overrides are always reported; other controls only
+// reportSuspiciousBidiRun judges a run of bidirectional controls. Overrides are always reported; other controls only
 // in a text without right-to-left letters.
-func (t *examinedText) judgeBidi(run []rune, start, end int) {
+func (t *examinedText) reportSuspiciousBidiRun(run []rune, start, end int) {
 	override := false
 	for _, r := range run {
 		override = override || r == 0x202d || r == 0x202e

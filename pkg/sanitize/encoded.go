@@ -62,7 +62,7 @@ func isPathOrWords(run string) bool {
 // nested encodings. It returns true if the stretch does so, or if the limit of decoded bytes is
 // exceeded.
 func (t *examinedText) reportDecodedInjection(start, end int, encodingName, decodedText string, remainingDecodeBytes int) bool {
-	if remainingDecodeBytes < 0 || t.decodedBytes > maxDecodedBytes {
+	if remainingDecodeBytes < 0 || t.decodedByteCount > maxDecodedBytes {
 		t.partlyUnexamined = true
 		return true
 	}
@@ -70,7 +70,7 @@ func (t *examinedText) reportDecodedInjection(start, end int, encodingName, deco
 	t.partlyUnexamined = t.partlyUnexamined || !whole
 	if rule == nil {
 		for _, l := range decode.Layers(decodedText) {
-			if t.decodedBytes += len(l.Text); t.decodedBytes > maxDecodedBytes {
+			if t.decodedByteCount += len(l.Text); t.decodedByteCount > maxDecodedBytes {
 				t.partlyUnexamined = true
 				break
 			}
@@ -134,7 +134,8 @@ func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
 	flush()
 }
 
-// maxSpanExtensionBytesPerSide is how many unescaped characters at either end belong to a stretch.
+// maxSpanExtensionBytesPerSide is the maximum number of plain bytes before, and after, an encoded
+// run that are treated as a part of the run.
 const maxSpanExtensionBytesPerSide = 64
 
 // extendRunByPlainChars returns a stretch extended by the plain characters at its ends.

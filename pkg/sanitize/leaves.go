@@ -11,7 +11,7 @@ import (
 // maxResultNestingDepth is the maximum nesting of a result.
 const maxResultNestingDepth = 128
 
-// A leaf is one string of a result, or a member name.
+// A resultLeaf is one string of a result, or a member name.
 type resultLeaf struct {
 	jsonPointer      string // JSON pointer
 	isMemberName     bool
@@ -74,8 +74,8 @@ func (r *Report) leafAtJoinedOffset(joinedTextOffset int) *resultLeaf {
 	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].joinedTextOffset > joinedTextOffset })]
 }
 
-// assignSpans assigns the spans of the joined text to their leaves.
-func (r *Report) assignSpans(spans []replacedSpan) {
+// assignReplacedSpansToLeaves assigns the spans of the joined text to their leaves.
+func (r *Report) assignReplacedSpansToLeaves(spans []replacedSpan) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {
 			l := r.leafAtJoinedOffset(from)

@@ -13,7 +13,7 @@ import (
 // A hidingCSSStyle is a way of hiding text by CSS declarations; see rules/hidden.yaml.
 type hidingCSSStyle struct {
 	name                               string
-	literals                           []string
+	prefilterLiterals                  []string
 	pattern, exceptDeclarationsPattern string
 }
 
@@ -22,8 +22,8 @@ var cssHidingMethodFinder = sync.OnceValue(func() func(declarations string) stri
 	literals := make([][]string, len(styles))
 	patterns, unless := make([]func() *regexp.Regexp, len(styles)), make([]func() *regexp.Regexp, len(styles))
 	for i, s := range styles {
-		literals[i] = s.literals
-		patterns[i], unless[i] = prefilter.Lazy(s.pattern), prefilter.Lazy(s.exceptDeclarationsPattern)
+		literals[i] = s.prefilterLiterals
+		patterns[i], unless[i] = prefilter.LazyRegexp(s.pattern), prefilter.LazyRegexp(s.exceptDeclarationsPattern)
 	}
 	set, _ := prefilter.TryNewLiteralSet(literals)
 	return func(declarations string) string {
@@ -38,14 +38,14 @@ var cssHidingMethodFinder = sync.OnceValue(func() func(declarations string) stri
 	}
 })
 
-// maxStyleBytes is how much of a style is read, in bytes.
-const maxStyleBytes = 4 << 10
+// maxCSSDeclarationsBytes is how much of a style is read, in bytes.
+const maxCSSDeclarationsBytes = 4 << 10
 
-var styleComment = prefilter.Lazy(`/\*(?s:.*?)(?:\*/|\z)`)
+var styleComment = prefilter.LazyRegexp(`/\*(?s:.*?)(?:\*/|\z)`)
 
 // cssHidingMethod returns how CSS declarations hide text; "" if they do not.
 func cssHidingMethod(declarations string) string {
-	d := declarations[:min(len(declarations), maxStyleBytes)]
+	d := declarations[:min(len(declarations), maxCSSDeclarationsBytes)]
 	if strings.Contains(d, "/*") {
 		d = styleComment().ReplaceAllString(d, "")
 	}
@@ -92,7 +92,7 @@ func (t *examinedText) examineMarkup() {
 	if m.tokenStart < len(t.content) { // an unterminated tag
 		m.examineComment(m.tokenStart, len(t.content), t.content[m.tokenStart:])
 	}
-	if m.nestingDepth > 0 {
+	if m.hiddenElementNestingDepth > 0 {
 		m.endHiddenElement(len(t.content))
 	}
 }
@@ -102,11 +102,11 @@ type markupParser struct {
 	*examinedText
 	tokenStart, tokenEnd int // start and end of the token
 
-	hiddenElementName  string // name of the hidden element; "" outside of one
-	hidingMethod       string // how the element is hidden
-	nestingDepth       int    // number of open elements with the name hiddenElementName
-	hiddenElementStart int    // start of the element
-	hiddenContent      strings.Builder
+	hiddenElementName         string // name of the hidden element; "" outside of one
+	hidingMethod              string // how the element is hidden
+	hiddenElementNestingDepth int    // number of open elements with the name hiddenElementName
+	hiddenElementStart        int    // start of the element
+	hiddenContent             strings.Builder
 
 	hidingMethodBySelector map[string]string // how an element is hidden, by the CSS selector of the style that hides it
 	inStyleElement         bool              // inside a style element
@@ -120,9 +120,9 @@ func (m *markupParser) handleToken(z *html.Tokenizer, kind html.TokenType) {
 		switch {
 		case m.inStyleElement:
 			m.readStyleSheet(m.content[m.tokenStart:m.tokenEnd])
-		case m.nestingDepth > 0 && m.hiddenContent.Len() > maxMarkupBytes:
+		case m.hiddenElementNestingDepth > 0 && m.hiddenContent.Len() > maxMarkupBytes:
 			m.partlyUnexamined = true
-		case m.nestingDepth > 0:
+		case m.hiddenElementNestingDepth > 0:
 			m.hiddenContent.Write(z.Text())
 			m.hiddenContent.WriteByte(' ')
 		}
@@ -131,8 +131,8 @@ func (m *markupParser) handleToken(z *html.Tokenizer, kind html.TokenType) {
 	case html.EndTagToken:
 		name, _ := z.TagName()
 		m.inStyleElement = false
-		if m.nestingDepth > 0 && string(name) == m.hiddenElementName {
-			if m.nestingDepth--; m.nestingDepth == 0 {
+		if m.hiddenElementNestingDepth > 0 && string(name) == m.hiddenElementName {
+			if m.hiddenElementNestingDepth--; m.hiddenElementNestingDepth == 0 {
 				m.endHiddenElement(m.tokenEnd)
 			}
 		}
@@ -176,17 +176,17 @@ func (m *markupParser) handleStartTag(z *html.Tokenizer, closed bool) {
 	case name == "style" && !closed:
 		m.inStyleElement = true
 	case closed || voidElements[name]:
-	case m.nestingDepth > 0 && name == m.hiddenElementName:
-		m.nestingDepth++
-	case m.nestingDepth == 0 && how != "":
-		m.hiddenElementName, m.hidingMethod, m.nestingDepth, m.hiddenElementStart = name, how, 1, m.tokenStart
+	case m.hiddenElementNestingDepth > 0 && name == m.hiddenElementName:
+		m.hiddenElementNestingDepth++
+	case m.hiddenElementNestingDepth == 0 && how != "":
+		m.hiddenElementName, m.hidingMethod, m.hiddenElementNestingDepth, m.hiddenElementStart = name, how, 1, m.tokenStart
 		m.hiddenContent.Reset()
 	}
 }
 
 // endHiddenElement ends a hidden element.
 func (m *markupParser) endHiddenElement(end int) {
-	m.nestingDepth = 0
+	m.hiddenElementNestingDepth = 0
 	if inside := strings.TrimSpace(m.hiddenContent.String()); inside != "" {
 		m.examineHiddenText(m.hiddenElementStart, end, inside, m.hidingMethod)
 		m.markSpanForRemoval(m.hiddenElementStart, end)
@@ -195,7 +195,7 @@ func (m *markupParser) endHiddenElement(end int) {
 
 // examineComment examines a comment, or other markup that a page does not show.
 func (m *markupParser) examineComment(start, end int, commentText string) {
-	if m.nestingDepth > 0 {
+	if m.hiddenElementNestingDepth > 0 {
 		m.hiddenContent.WriteString(commentText)
 		return
 	}
@@ -216,7 +216,7 @@ func (t *examinedText) examineHiddenText(start, end int, hiddenText, hidingMetho
 }
 
 // styleRulePattern matches one rule of a style sheet: selectors and declarations.
-var styleRulePattern = prefilter.Lazy(`([^{}]{1,400})\{([^{}]{1,1000})\}`)
+var styleRulePattern = prefilter.LazyRegexp(`([^{}]{1,400})\{([^{}]{1,1000})\}`)
 
 // maxHidingSelectors is the number of hiding selectors that are remembered.
 const maxHidingSelectors = 4096
@@ -245,7 +245,7 @@ func (m *markupParser) readStyleSheet(sheet string) {
 }
 
 // linkDefinitionComment matches a Markdown link definition that is used as a comment, so that it is never shown.
-var linkDefinitionComment = prefilter.Lazy(`(?m)^ {0,3}\[(?://|comment|_|-|#|\s?)\]: ?<?[^\s>]{0,200}>?[ \t]+["'(]([^\n]{8,1000})["')][ \t]*$`)
+var linkDefinitionComment = prefilter.LazyRegexp(`(?m)^ {0,3}\[(?://|comment|_|-|#|\s?)\]: ?<?[^\s>]{0,200}>?[ \t]+["'(]([^\n]{8,1000})["')][ \t]*$`)
 
 // examineMarkdown finds text that Markdown does not show, in addition to hidden HTML.
 func (t *examinedText) examineMarkdown() {

@@ -23,7 +23,7 @@ import (
 // MaxTotalTextBytes is the maximum total length of a result's strings that is examined, in bytes.
 const MaxTotalTextBytes = 16 << 20
 
-// A Kind is the kind of a finding.
+// A FindingKind says what was found in a tool result, such as a prompt injection or a credential.
 type FindingKind string
 
 // Kinds of findings.
@@ -34,7 +34,7 @@ const (
 	FindingTerminalEscape      FindingKind = "escape"       // terminal control characters
 	FindingHiddenMarkup        FindingKind = "hidden"       // hidden markup with a prompt injection
 	FindingEncodedInjection    FindingKind = "encoded"      // encoded text with a prompt injection
-	FindingInstruction         FindingKind = "instruction"  // prompt injection
+	FindingPromptInjection     FindingKind = "instruction"  // prompt injection
 	FindingExfiltration        FindingKind = "exfiltration" // text or a link that exfiltrates data
 	FindingSecret              FindingKind = "secret"       // a credential
 	FindingUnexamined          FindingKind = "unexamined"   // too much or too deeply nested to examine
@@ -42,14 +42,14 @@ const (
 
 // Kinds returns all kinds of findings.
 func Kinds() []FindingKind {
-	return []FindingKind{FindingInvisibleCharacters, FindingBidiControls, FindingTagCharacters, FindingTerminalEscape, FindingHiddenMarkup, FindingEncodedInjection, FindingInstruction, FindingExfiltration, FindingSecret, FindingUnexamined}
+	return []FindingKind{FindingInvisibleCharacters, FindingBidiControls, FindingTagCharacters, FindingTerminalEscape, FindingHiddenMarkup, FindingEncodedInjection, FindingPromptInjection, FindingExfiltration, FindingSecret, FindingUnexamined}
 }
 
 // Severities of findings.
 const (
 	SeverityHigh   = "high"   // almost never in legitimate text
 	SeverityMedium = "medium" // rarely in legitimate text
-	SeverityLow    = "low"    // also in careless legitimate text
+	SeverityLow    = "low"    // also occurs in legitimate text that was written carelessly
 )
 
 // A Finding is something that an agent should not read unmarked.
@@ -73,13 +73,13 @@ type Report struct {
 	Findings                  []Finding // in the order of the text
 	OmittedFindingsLowerBound int       // minimum number of further findings, which are not in Findings
 	leaves                    []resultLeaf
-	root                      any
+	originalResult            any
 }
 
 // Add adds a finding of another examiner about the whole result.
 func (r *Report) Add(f Finding) { r.Findings = append(r.Findings, f) }
 
-// A span is a part of a string that [Report.SanitizeResult] replaces, and its replacement.
+// A replacedSpan is a part of a string that [Report.SanitizeResult] replaces, and its replacement.
 type replacedSpan struct {
 	start, end  int
 	replacement string
@@ -91,7 +91,7 @@ type examinedText struct {
 	findings                 []Finding // findings; their offsets refer to content
 	replacedSpans            []replacedSpan
 	partlyUnexamined         bool // by rules
-	decodedBytes             int  // bytes of the texts decoded from nested encodings
+	decodedByteCount         int  // bytes of the texts decoded from nested encodings
 	rightToLeftYesNoUnknown  int  // 1: the text has letters of right-to-left scripts; -1: it has none; 0: not yet known
 	reportedControlCharCount int  // number of control characters that were reported
 }
@@ -116,7 +116,9 @@ func excerpt(s string) string {
 	return brief.TruncateWithEllipsis(strings.Join(strings.Fields(term.EscapeControlAndInvisible(shown)), " "), maxExcerptRunes)
 }
 
-// examineCharactersMarkupEncodings examines properties of single strings: hidden text does not extend to the next string.
+// examineCharactersMarkupEncodings looks for hidden characters, hidden markup and encoded prompt
+// injections. It examines each string of a result alone, since hidden text does not extend to the
+// next string.
 func (t *examinedText) examineCharactersMarkupEncodings() {
 	t.examineCharacters()
 	t.examineMarkup()
@@ -126,7 +128,7 @@ func (t *examinedText) examineCharactersMarkupEncodings() {
 // examinePromptInjectionPhrases examines text that can continue from one string to the next.
 func (t *examinedText) examinePromptInjectionPhrases() {
 	hits, whole := speech.FindAgentPromptInjections(t.content, false)
-	for _, h := range dropOverlapping(hits) {
+	for _, h := range dropHitsEndingInEarlierHit(hits) {
 		kind, what := FindingKind(h.Rule.InstructionOrExfiltrationKind), excerpt(t.content[h.Start:h.End])
 		if h.EncodingName != "" {
 			kind, what = FindingEncodedInjection, h.EncodingName+": "+what
@@ -140,9 +142,9 @@ func (t *examinedText) examinePromptInjectionPhrases() {
 	}
 }
 
-// dropOverlapping removes hits that end inside an earlier hit.
-func dropOverlapping(hits []speech.PhraseHit) []speech.PhraseHit {
-	sorted.By(hits, func(a, b speech.PhraseHit) int {
+// dropHitsEndingInEarlierHit removes hits that end inside an earlier hit.
+func dropHitsEndingInEarlierHit(hits []speech.PhraseHit) []speech.PhraseHit {
+	sorted.SortStableBy(hits, func(a, b speech.PhraseHit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
 	end := -1
@@ -168,7 +170,7 @@ func firstRuleMatchingHiddenText(s string) (rule *speech.Rule, isFullyExamined b
 // Examine examines a result: a string or a decoded JSON value. Strings and member names are examined
 // one by one and, to find a sentence that is split over several strings, joined as one text.
 func Examine(result any) *Report {
-	r := &Report{root: result}
+	r := &Report{originalResult: result}
 	total, deep := r.collectLeaves(result, "", 0)
 	if deep || total > MaxTotalTextBytes {
 		why := "the result has more text than shield scans; request a shorter result"
@@ -207,12 +209,12 @@ func Examine(result any) *Report {
 		f.ByteLength = min(f.ByteLength, len(l.text)-f.ByteOffset)
 		found = append(found, f)
 	}
-	r.assignSpans(whole.replacedSpans)
+	r.assignReplacedSpansToLeaves(whole.replacedSpans)
 	if whole.partlyUnexamined {
 		found = append(found, Finding{Kind: FindingUnexamined, FindingText: "a part was not examined: the text has more suspicious places than shield examines", Severity: SeverityHigh})
 	}
 	if len(found) > maxFindings {
-		sorted.By(found, func(a, b Finding) int { return cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)) })
+		sorted.SortStableBy(found, func(a, b Finding) int { return cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)) })
 		r.OmittedFindingsLowerBound = len(found) - maxFindings
 		found = found[:maxFindings]
 	}

@@ -38,18 +38,18 @@ type conversation struct {
 
 // A callAwaitingResult is a call that was judged and has no result yet.
 type callAwaitingResult struct {
-	call    toolCall
-	actions []*action.Action
-	outcome *judgedCall
+	call       toolCall
+	actions    []*action.Action
+	judgedCall *judgedCall
 }
 
 // A judgedCall is a call with shield's decision.
 type judgedCall struct {
-	decision               verdict.Decision
-	action                 *action.Action
-	verdict                verdict.Verdict
-	askingRule             string // the policy rule that asked the user, if any
-	needsFileMissingOnDisk bool   // not judged, because a file no longer exists
+	decision                          verdict.Decision
+	action                            *action.Action
+	verdict                           verdict.Verdict
+	askingRule                        string // the policy rule that asked the user, if any
+	verdictDependsOnFileMissingAtScan bool   // not judged, because a file no longer exists
 }
 
 // maxPendingCalls is the maximum number of calls that wait for results.
@@ -75,7 +75,8 @@ func (c *conversation) handleFolderChange(cwd string) {
 	}
 }
 
-// openJudgingPipeline creates the conversation's pipeline in its first folder.
+// openJudgingPipeline opens the pipeline that judges the conversation's calls. The workspace root
+// is the conversation's working folder at its first call.
 func (c *conversation) openJudgingPipeline() error {
 	c.workspaceRoot = c.cwd
 	c.home = HomeFromWorkingFolder(c.workspaceRoot, c.scanner.opts.Home)
@@ -87,9 +88,10 @@ func (c *conversation) openJudgingPipeline() error {
 	return err
 }
 
-var homeFolderPattern = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
+var homeFolderPattern = prefilter.LazyRegexp(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
 
-// HomeFromWorkingFolder returns the home folder of the user who worked in folder dir, derived from its path.
+// HomeFromWorkingFolder returns the home folder of the user who worked in workingFolder, derived
+// from its path; defaultHome if the path does not show it.
 func HomeFromWorkingFolder(workingFolder, defaultHome string) string {
 	if defaultHome != "" && (workingFolder == defaultHome || strings.HasPrefix(workingFolder, defaultHome+"/")) {
 		return defaultHome
@@ -108,9 +110,9 @@ func (c *conversation) handleCall(x toolCall) {
 	if c.pipelineOpenError != nil || c.ctx.Err() != nil {
 		return
 	}
-	key := callHasher(&x)
+	key := callHasherByCallID(&x)
 	if len(x.id) >= 16 && c.scanner.wasCallSeen(key(x.id)) {
-		c.counts.inAnotherTranscript++
+		c.counts.duplicatesAcrossTranscripts++
 		return
 	}
 	if c.pipeline == nil {
@@ -129,11 +131,12 @@ func (c *conversation) handleCall(x toolCall) {
 	}
 }
 
-// callHasher returns a function that returns the hash of a call with an ID, or with "".
-func callHasher(x *toolCall) func(id string) uint64 {
+// callHasherByCallID returns a function that hashes a call: its tool, its input and the given ID. With the
+// ID "", equal calls have the same hash.
+func callHasherByCallID(call *toolCall) func(id string) uint64 {
 	return func(id string) uint64 {
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%d %s %d %s %s", len(id), id, len(x.tool), x.tool, x.input) // a hash does not fail
+		fmt.Fprintf(h, "%d %s %d %s %s", len(id), id, len(call.tool), call.tool, call.input) // a hash does not fail
 		return h.Sum64()
 	}
 }
@@ -153,7 +156,7 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 		return nil, refused(err)
 	}
 	out = &judgedCall{decision: verdict.Allow}
-	c.overlay.hasReadMissingFile, c.overlay.treatsMissingFilesAsEmpty = false, false
+	c.overlay.hasCallReadFileMissingOnDisk, c.overlay.treatsMissingFilesAsEmpty = false, false
 	for _, raw := range raws {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -173,9 +176,9 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 			}
 		}
 	}
-	if out.decision != verdict.Allow && c.overlay.hasReadMissingFile {
+	if out.decision != verdict.Allow && c.overlay.hasCallReadFileMissingOnDisk {
 		c.overlay.treatsMissingFilesAsEmpty = true
-		out.needsFileMissingOnDisk = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
+		out.verdictDependsOnFileMissingAtScan = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
 		c.overlay.treatsMissingFilesAsEmpty = false
 	}
 	return actions, out
@@ -204,7 +207,7 @@ func (c *conversation) handleResult(r toolResult) {
 	}
 	delete(c.pendingCalls, r.callID)
 	c.counts.addCredentials(c, w, r.value, r.place)
-	out := w.outcome
+	out := w.judgedCall
 	if r.status == outcomeRefusedByUserOrHost {
 		c.counts.refusedInTranscript++
 		return
@@ -213,10 +216,10 @@ func (c *conversation) handleResult(r toolResult) {
 	if r.status == outcomeFailed && !command {
 		return
 	}
-	if out.decision == verdict.Block && !out.needsFileMissingOnDisk && out.action != nil {
+	if out.decision == verdict.Block && !out.verdictDependsOnFileMissingAtScan && out.action != nil {
 		c.counts.addDangerous(c, &w.call, out)
 	}
-	if out.decision == verdict.Escalate && out.askingRule != "" && !out.needsFileMissingOnDisk && command {
+	if out.decision == verdict.Escalate && out.askingRule != "" && !out.verdictDependsOnFileMissingAtScan && command {
 		c.counts.addApproval(c.workspaceRoot, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.askingRule})
 	}
 	if len(w.actions) > 0 {

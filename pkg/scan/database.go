@@ -117,7 +117,7 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 			if keys += len(key); keys > maxTotalSortKeyBytes {
 				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxTotalSortKeyBytes)
 			}
-			one.rows = append(one.rows, messagePartRow{key, rowid, r.StoredBytes})
+			one.rows = append(one.rows, messagePartRow{key, rowid, r.BytesInFile})
 		}
 		return nil
 	})
@@ -132,7 +132,7 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 		if len(f.files) >= maxTranscriptFiles {
 			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxTranscriptFiles)
 		}
-		sorted.By(one.rows, func(a, b messagePartRow) int { return strings.Compare(a.sortKey, b.sortKey) })
+		sorted.SortStableBy(one.rows, func(a, b messagePartRow) int { return strings.Compare(a.sortKey, b.sortKey) })
 		top := id
 		for range 16 { // a sub-agent belongs to the session that started it
 			if up := all[all[top].parent]; up == nil {

@@ -19,14 +19,15 @@ type transcript struct {
 	source   *transcriptSource
 	filePath string // name of the file
 	size     int64
-	taskID   string // conversation ID: that of its main file
+	taskID   string // ID of the conversation; a sub-agent's transcript has the ID of the conversation that started the sub-agent
 
 	sessionID     string           // session ID in a database; "" for a plain file
 	workingFolder string           // folder of the session
 	rows          []messagePartRow // the session's parts, in order
 }
 
-// defaultTaskID returns the conversation ID that the file would have without a main file.
+// defaultTaskID returns the ID of the conversation if the transcript is not that of a sub-agent:
+// the file name, with the session ID for a session in a database.
 func (f *transcript) defaultTaskID() string {
 	if f.sessionID != "" {
 		return f.filePath + "#" + f.sessionID
@@ -171,15 +172,15 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), taskID: task})
 }
 
-// addUserPath adds a path that the user named: a file, or all files below a folder whose names end in
+// addUserNamedFileOrFolder adds a path that the user named: a file, or all files below a folder whose names end in
 // .jsonl, .json or .db.
-func (f *transcriptFinder) addUserPath(name, host string) error {
+func (f *transcriptFinder) addUserNamedFileOrFolder(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return f.addFile(name, host)
+		return f.addUserNamedFile(name, host)
 	}
 	return filepath.WalkDir(name, func(at string, e fs.DirEntry, err error) error {
 		switch known := slices.Contains([]string{".jsonl", ".json", ".db"}, filepath.Ext(at)); {
@@ -195,7 +196,7 @@ func (f *transcriptFinder) addUserPath(name, host string) error {
 				f.skipFile(at, "the file belongs to another user")
 				return nil
 			}
-			if err := f.addFile(at, host); err != nil {
+			if err := f.addUserNamedFile(at, host); err != nil {
 				f.skipFile(at, errorWithoutPath(err))
 			}
 		}
@@ -203,8 +204,8 @@ func (f *transcriptFinder) addUserPath(name, host string) error {
 	})
 }
 
-// addFile adds a file of a host; if host is "", the host is detected from its records.
-func (f *transcriptFinder) addFile(name, host string) error {
+// addUserNamedFile adds a file of a host; if host is "", the host is detected from its records.
+func (f *transcriptFinder) addUserNamedFile(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -272,7 +273,7 @@ func (s *transcriptFormatMatchScorer) countUnknownRecordKind(string) {
 
 // groupByConversation groups files by conversation, each with its main file first, and drops files that occur twice.
 func groupByConversation(files []transcript) (tasks [][]transcript) {
-	sorted.By(files, func(a, b transcript) int {
+	sorted.SortStableBy(files, func(a, b transcript) int {
 		if c := strings.Compare(a.taskID, b.taskID); c != 0 {
 			return c
 		}

@@ -17,7 +17,7 @@ type transcriptSource struct {
 	Ignored      []string
 
 	Folder   string // folder of the transcripts, relative to the home folder; "" for the folder of the host's settings
-	Variable string // environment variable that can name another folder, with the path below it
+	Variable string // environment variable that can replace the folder, such as XDG_DATA_HOME/opencode: its value plus the path after the "/"
 }
 
 // A recordFormat is a file format of records.

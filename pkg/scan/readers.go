@@ -138,8 +138,8 @@ func parseTime(text string) time.Time {
 // claudeReader reads the transcripts of Claude Code, and those of Droid, which have only one kind of
 // message.
 type claudeReader struct {
-	source       *transcriptSource
-	messageKinds []string // kinds of records that are messages
+	source             *transcriptSource
+	messageRecordKinds []string // kinds of records that are messages
 }
 
 func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -158,7 +158,7 @@ func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to r
 	if r.CWD != "" {
 		to.handleFolderChange(r.CWD)
 	}
-	if !slices.Contains(h.messageKinds, r.Type) {
+	if !slices.Contains(h.messageRecordKinds, r.Type) {
 		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
@@ -243,7 +243,7 @@ func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to re
 		h.source.countUnknownRecordUnlessIgnored(p.Type, to)
 		return true
 	}
-	if one, ok := normalizeShellCall(one); ok {
+	if one, ok := tryNormalizeCodexShellCall(one); ok {
 		to.handleCall(one)
 	} else {
 		to.countUnknownRecordKind("call of " + p.Name + " that cannot be read")
@@ -251,8 +251,8 @@ func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to re
 	return true
 }
 
-// normalizeShellCall converts a Codex call of a shell tool to the form that its hooks use.
-func normalizeShellCall(c toolCall) (toolCall, bool) {
+// tryNormalizeCodexShellCall converts a Codex call of a shell tool to the form that its hooks use.
+func tryNormalizeCodexShellCall(c toolCall) (toolCall, bool) {
 	var in struct {
 		Cmd              string         `json:"cmd"`
 		Command          jsontext.Value `json:"command"`

@@ -21,15 +21,15 @@ type Report struct {
 	Tasks                          int           `json:"tasks"`
 	TasksWithoutShieldInterruption int           `json:"tasks_without_interruption"`
 
-	EscalatedCalls           int     `json:"questions"`
-	Blocks                   int     `json:"blocks"`
-	CallsOnMissingFiles      int     `json:"cannot_tell"` // calls that depend on a missing file
-	InterruptionsPerTask     float64 `json:"interruptions_per_task"`
-	InterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
+	EscalatedCalls            int     `json:"questions"`
+	Blocks                    int     `json:"blocks"`
+	CallsOnFilesMissingAtScan int     `json:"cannot_tell"` // calls that depend on a missing file
+	InterruptionsPerTask      float64 `json:"interruptions_per_task"`
+	InterruptionsPer100Calls  float64 `json:"interruptions_per_100_calls"`
 
-	CallsInAnotherTranscript int `json:"calls_in_another_transcript"` // calls of several transcripts, each counted once
-	CallsRefusedInTranscript int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
-	CallsWithoutResult       int `json:"calls_without_result"`
+	DuplicateCallsAcrossTranscripts int `json:"calls_in_another_transcript"` // calls that were not judged again, because they were already read in another transcript
+	CallsRefusedInTranscript        int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
+	CallsWithoutResult              int `json:"calls_without_result"`
 
 	InterruptionCauses      []InterruptionCause      `json:"causes"`
 	DangerousCalls          []DangerousCall          `json:"dangerous_and_ran"`
@@ -103,14 +103,14 @@ type Tier2CallLoad struct {
 // SuggestedExceptions estimates the effect of exceptions for repeatedly executed commands.
 type SuggestedExceptions struct {
 	Count                             int     `json:"exceptions"`
-	SavedQuestions                    int     `json:"saves_questions"`
+	AvoidedQuestions                  int     `json:"saves_questions"`
 	RemainingInterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
 	PolicyYAML                        string  `json:"policy"`
 }
 
 // A callCounts counts the calls of one or all conversations.
 type callCounts struct {
-	calls, escalatedCalls, blocks, onMissingFiles, inAnotherTranscript, refusedInTranscript, withoutResult int
+	calls, escalatedCalls, blocks, onFilesMissingAtScan, duplicatesAcrossTranscripts, refusedInTranscript, withoutResult int
 
 	causesByDecisionAndRule       map[string]*InterruptionCause
 	dangerousCalls                []DangerousCall
@@ -144,8 +144,8 @@ func newCallCounts() *callCounts {
 func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	tier2 := 0
 	switch {
-	case out.needsFileMissingOnDisk:
-		t.onMissingFiles++
+	case out.verdictDependsOnFileMissingAtScan:
+		t.onFilesMissingAtScan++
 	case out.decision == verdict.Block:
 		t.blocks++
 		t.addInterruptionCause(c, x, out)
@@ -163,7 +163,7 @@ func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	}
 }
 
-var variableReasonPartPattern = prefilter.Lazy(`(/|~)\S+|\d+|"[^"]*"`)
+var variableReasonPartPattern = prefilter.LazyRegexp(`(/|~)\S+|\d+|"[^"]*"`)
 
 func (t *callCounts) addInterruptionCause(c *conversation, x *toolCall, out *judgedCall) {
 	v := &out.verdict
@@ -200,7 +200,7 @@ func (t *callCounts) addCredentials(c *conversation, w *callAwaitingResult, v an
 			was.Times++
 			continue
 		}
-		var a = w.outcome.action
+		var a = w.judgedCall.action
 		if a == nil && len(w.actions) > 0 {
 			a = w.actions[0]
 		}
@@ -251,8 +251,8 @@ func (t *callCounts) countTask(hasCalls bool, hostName string, to *Report) {
 
 // mergeCounts adds the counts of a conversation.
 func (t *callCounts) mergeCounts(o *callCounts) {
-	t.calls, t.escalatedCalls, t.blocks, t.onMissingFiles = t.calls+o.calls, t.escalatedCalls+o.escalatedCalls, t.blocks+o.blocks, t.onMissingFiles+o.onMissingFiles
-	t.inAnotherTranscript, t.refusedInTranscript, t.withoutResult = t.inAnotherTranscript+o.inAnotherTranscript, t.refusedInTranscript+o.refusedInTranscript, t.withoutResult+o.withoutResult
+	t.calls, t.escalatedCalls, t.blocks, t.onFilesMissingAtScan = t.calls+o.calls, t.escalatedCalls+o.escalatedCalls, t.blocks+o.blocks, t.onFilesMissingAtScan+o.onFilesMissingAtScan
+	t.duplicatesAcrossTranscripts, t.refusedInTranscript, t.withoutResult = t.duplicatesAcrossTranscripts+o.duplicatesAcrossTranscripts, t.refusedInTranscript+o.refusedInTranscript, t.withoutResult+o.withoutResult
 	for key, c := range o.causesByDecisionAndRule {
 		if was := t.causesByDecisionAndRule[key]; was != nil {
 			n := was.Times + c.Times
@@ -300,33 +300,33 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 // fillReport writes the counts into the report.
 func (s *scanner) fillReport() {
 	r, t := s.report, s.counts
-	r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnMissingFiles = t.calls, t.escalatedCalls, t.blocks, t.onMissingFiles
-	r.CallsInAnotherTranscript, r.CallsRefusedInTranscript, r.CallsWithoutResult = t.inAnotherTranscript, t.refusedInTranscript, t.withoutResult
+	r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnFilesMissingAtScan = t.calls, t.escalatedCalls, t.blocks, t.onFilesMissingAtScan
+	r.DuplicateCallsAcrossTranscripts, r.CallsRefusedInTranscript, r.CallsWithoutResult = t.duplicatesAcrossTranscripts, t.refusedInTranscript, t.withoutResult
 	stops := float64(t.escalatedCalls + t.blocks)
 	r.InterruptionsPerTask, r.InterruptionsPer100Calls = stops/float64(max(r.Tasks, 1)), 100*stops/float64(max(t.calls, 1))
 	for _, c := range t.causesByDecisionAndRule {
 		r.InterruptionCauses = append(r.InterruptionCauses, *c)
 	}
-	sorted.By(r.InterruptionCauses, func(a, b InterruptionCause) int {
+	sorted.SortStableBy(r.InterruptionCauses, func(a, b InterruptionCause) int {
 		return cmp.Or(b.Times-a.Times, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.TranscriptPosition, b.TranscriptPosition))
 	})
 	r.InterruptionCauses = r.InterruptionCauses[:min(len(r.InterruptionCauses), 10)]
-	sorted.By(t.dangerousCalls, func(a, b DangerousCall) int { return cmp.Compare(a.TranscriptPosition, b.TranscriptPosition) })
+	sorted.SortStableBy(t.dangerousCalls, func(a, b DangerousCall) int { return cmp.Compare(a.TranscriptPosition, b.TranscriptPosition) })
 	r.DangerousCalls, r.UnlistedDangerousCalls = t.dangerousCalls, t.unlistedDangerous
 	for _, one := range t.credentialsShownToModelByKind {
 		r.CredentialsShownToModel = append(r.CredentialsShownToModel, *one)
 	}
-	sorted.By(r.CredentialsShownToModel, func(a, b CredentialShownToModel) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
+	sorted.SortStableBy(r.CredentialsShownToModel, func(a, b CredentialShownToModel) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Kind, b.Kind)) })
 	for _, l := range t.callLoops {
 		r.Loops = append(r.Loops, *l)
 	}
-	sorted.By(r.Loops, func(a, b CallLoop) int {
+	sorted.SortStableBy(r.Loops, func(a, b CallLoop) int {
 		return cmp.Or(b.Times-a.Times, cmp.Compare(a.TranscriptPosition, b.TranscriptPosition))
 	})
 	for kind, n := range t.unknownRecordsByKind {
 		r.UnknownRecordKinds = append(r.UnknownRecordKinds, RecordKindCount{kind, n})
 	}
-	sorted.By(r.UnknownRecordKinds, func(a, b RecordKindCount) int {
+	sorted.SortStableBy(r.UnknownRecordKinds, func(a, b RecordKindCount) int {
 		return cmp.Or(b.Times-a.Times, cmp.Compare(a.RecordKind, b.RecordKind))
 	})
 	for _, l := range t.skippedFiles {
@@ -336,7 +336,7 @@ func (s *scanner) fillReport() {
 		}
 		r.SkippedFiles = append(r.SkippedFiles, l)
 	}
-	sorted.By(r.Hosts, func(a, b HostSummary) int { return cmp.Compare(a.Host, b.Host) })
+	sorted.SortStableBy(r.Hosts, func(a, b HostSummary) int { return cmp.Compare(a.Host, b.Host) })
 	n := 0
 	for _, d := range t.countsByDay {
 		n += d.tier2

@@ -34,8 +34,9 @@ type CallJudgingPipeline interface {
 
 // Options configure a scan.
 type Options struct {
-	// OpenPipeline returns the pipeline for a conversation of a host that started in a folder; home is its
-	// user's home folder. It is called concurrently.
+	// OpenPipeline returns the pipeline that judges a conversation. host is the agent host, home is
+	// the user's home folder, and folder is the folder that the conversation started in.
+	// OpenPipeline is called concurrently.
 	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error)
 
 	Home                       string                       // home folder that contains the hosts' folders
@@ -43,7 +44,7 @@ type Options struct {
 	Hosts                      []string                     // hosts to read; none means all
 	TranscriptPaths            []string                     // files and folders to read instead of the hosts' folders
 	MaxConcurrentConversations int                          // conversations judged concurrently; 0 means one per processor
-	ReportBytesAndCallsRead    func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
+	ReportBytesAndCallsRead    func(done, all int64, n int) // receives the bytes read (done), all bytes to read (all) and the calls read (n); can be nil. It is called concurrently
 }
 
 // A scanner replays transcripts.
@@ -75,7 +76,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 			only = opts.Hosts[0]
 		}
 		for _, name := range opts.TranscriptPaths {
-			if err := f.addUserPath(name, only); err != nil {
+			if err := f.addUserNamedFileOrFolder(name, only); err != nil {
 				return nil, fmt.Errorf("%s: %s", name, errorWithoutPath(err))
 			}
 		}
@@ -99,8 +100,8 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	return s.report, nil
 }
 
-// transcriptFolder returns a host's transcript folder: that of its settings, unless an environment variable names
-// another.
+// transcriptFolder returns the folder with a host's transcripts. By default it is Folder, or else
+// the folder of the host's settings; an environment variable can replace it.
 func (s *transcriptSource) transcriptFolder(opts Options) string {
 	folder, variable := s.Folder, s.Variable
 	if folder == "" {
@@ -126,7 +127,7 @@ func (s *scanner) judgeTasks(ctx context.Context, tasks [][]transcript) error {
 		n = runtime.GOMAXPROCS(0)
 	}
 	// The largest first, so that none runs alone at the end.
-	sorted.By(tasks, func(a, b []transcript) int { return int(totalSize(b)>>10 - totalSize(a)>>10) })
+	sorted.SortStableBy(tasks, func(a, b []transcript) int { return int(totalSize(b)>>10 - totalSize(a)>>10) })
 	next := make(chan []transcript)
 	var workers sync.WaitGroup
 	var failed error

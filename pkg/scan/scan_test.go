@@ -63,7 +63,7 @@ func TestRecorded(t *testing.T) {
 			case "codex":
 				calls, questions = calls+1, questions+1 // a patch that writes a script
 			}
-			if r.Tasks != 1 || r.Calls != calls || r.EscalatedCalls != questions || r.Blocks != 1 || r.CallsRefusedInTranscript != 1 || r.CallsWithoutResult != 0 || r.CallsOnMissingFiles != 0 {
+			if r.Tasks != 1 || r.Calls != calls || r.EscalatedCalls != questions || r.Blocks != 1 || r.CallsRefusedInTranscript != 1 || r.CallsWithoutResult != 0 || r.CallsOnFilesMissingAtScan != 0 {
 				t.Errorf("%+v", r)
 			}
 			if len(r.DangerousCalls) > 0 {
@@ -162,8 +162,8 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := scanned(t, Options{Home: written(t, c.text)})
-			if r.EscalatedCalls != c.questions || r.Blocks != c.blocks || r.CallsOnMissingFiles != c.cannot {
-				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.EscalatedCalls, r.Blocks, r.CallsOnMissingFiles, r.InterruptionCauses)
+			if r.EscalatedCalls != c.questions || r.Blocks != c.blocks || r.CallsOnFilesMissingAtScan != c.cannot {
+				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.EscalatedCalls, r.Blocks, r.CallsOnFilesMissingAtScan, r.InterruptionCauses)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := claudeLines("toolu_0123456789abcdef", "/home/nobody-here/app", "Bash", shellCommand("git push -f"), "ok")
 	r := scanned(t, Options{Home: written(t, text, text)})
-	if r.Calls != 1 || r.CallsInAnotherTranscript != 1 || r.Tasks != 1 {
+	if r.Calls != 1 || r.DuplicateCallsAcrossTranscripts != 1 || r.Tasks != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -369,9 +369,9 @@ func TestTasks(t *testing.T) {
 		t.Skip("SHIELD_TASKS names no recorded tasks")
 	}
 	r := scannedBy(t, "default", Options{Home: written(t, claudeTasks(t, name)...)})
-	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnMissingFiles)
-	if 100*r.CallsOnMissingFiles > 3*r.Calls {
-		t.Errorf("%d of %d calls cannot be told", r.CallsOnMissingFiles, r.Calls)
+	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnFilesMissingAtScan)
+	if 100*r.CallsOnFilesMissingAtScan > 3*r.Calls {
+		t.Errorf("%d of %d calls cannot be told", r.CallsOnFilesMissingAtScan, r.Calls)
 	}
 	var want int
 	if _, err := fmt.Sscan(os.Getenv("SHIELD_TASKS_STOPS"), &want); err == nil {

@@ -41,11 +41,11 @@ func (r *Report) Sections() (out []Section) {
 		{"questions", fmt.Sprint(r.EscalatedCalls), fmt.Sprintf("%.2f per task", float64(r.EscalatedCalls)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.InterruptionsPer100Calls), ""},
-		{"calls with a missing file (not judged)", fmt.Sprint(r.CallsOnMissingFiles), share(r.CallsOnMissingFiles, r.Calls)},
+		{"calls with a missing file (not judged)", fmt.Sprint(r.CallsOnFilesMissingAtScan), share(r.CallsOnFilesMissingAtScan, r.Calls)},
 		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.CallsPerDay), fmt.Sprintf("at most %d a day; %d days counted", r.Tier2.MaxCallsPerDay, r.Tier2.DaysWithCalls)},
 		{"refused by a person or the host", fmt.Sprint(r.CallsRefusedInTranscript), share(r.CallsRefusedInTranscript, r.Calls)},
 		{"without a result", fmt.Sprint(r.CallsWithoutResult), share(r.CallsWithoutResult, r.Calls)},
-		{"also in another transcript, counted once", fmt.Sprint(r.CallsInAnotherTranscript), ""},
+		{"also in another transcript, counted once", fmt.Sprint(r.DuplicateCallsAcrossTranscripts), ""},
 	}})
 	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
 	for _, c := range r.InterruptionCauses {
@@ -77,7 +77,7 @@ func (r *Report) Sections() (out []Section) {
 	add(loops)
 	if s := r.SuggestedExceptions; s != nil {
 		add(Section{
-			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.SavedQuestions, s.RemainingInterruptionsPer100Calls),
+			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.AvoidedQuestions, s.RemainingInterruptionsPer100Calls),
 			Text:  s.PolicyYAML,
 		})
 	}

@@ -42,7 +42,8 @@ func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 	}
 }
 
-// decisionCountsOfGroup returns the counts of a name; names above maxSourceOrCategoryGroups share one group, to limit memory.
+// decisionCountsOfGroup returns the counts for a source or category. When there are
+// maxSourceOrCategoryGroups groups, all further names share one group, to limit memory.
 func decisionCountsOfGroup(countsByGroup map[string]*report.DecisionCounts, sourceOrCategory string) *report.DecisionCounts {
 	sourceOrCategory = cmp.Or(shortenText(sourceOrCategory, maxGroupNameRunes), "(none)")
 	if g := countsByGroup[sourceOrCategory]; g != nil {
@@ -78,18 +79,18 @@ type worstMisjudgedRows struct {
 }
 
 type rankedMisjudgedRow struct {
-	miss                   report.MisjudgedRow
-	decisionPlusConfidence float64
-	inputPosition          int // position in the input, since goroutines finish in any order
+	miss                report.MisjudgedRow
+	misjudgmentSeverity float64
+	inputPosition       int // position in the input, since goroutines finish in any order
 }
 
-func (w *worstMisjudgedRows) add(decisionPlusConfidence float64, inputPosition int, miss func() report.MisjudgedRow) {
+func (w *worstMisjudgedRows) add(misjudgmentSeverity float64, inputPosition int, miss func() report.MisjudgedRow) {
 	if w.maxKept == 0 {
 		return
 	}
-	r := rankedMisjudgedRow{decisionPlusConfidence: decisionPlusConfidence, inputPosition: inputPosition}
+	r := rankedMisjudgedRow{misjudgmentSeverity: misjudgmentSeverity, inputPosition: inputPosition}
 	order := func(a, b rankedMisjudgedRow) int {
-		return cmp.Or(cmp.Compare(b.decisionPlusConfidence, a.decisionPlusConfidence), cmp.Compare(a.inputPosition, b.inputPosition))
+		return cmp.Or(cmp.Compare(b.misjudgmentSeverity, a.misjudgmentSeverity), cmp.Compare(a.inputPosition, b.inputPosition))
 	}
 	at, _ := slices.BinarySearchFunc(w.keptMisses, r, order)
 	if at >= w.maxKept {

@@ -13,12 +13,12 @@ import (
 // A judge that blocks whatever speaks of sudo finds one of two attacks, and stops one honest
 // action.
 func Example() {
-	judge := func(_ context.Context, a *action.Action) score.Outcome {
+	judge := func(_ context.Context, a *action.Action) score.ActionJudgingOutcome {
 		v := verdict.Verdict{Decision: verdict.Allow}
 		if strings.Contains(a.Text("command"), "sudo") {
 			v.Decision = verdict.Block
 		}
-		return score.Outcome{Verdict: v}
+		return score.ActionJudgingOutcome{Verdict: v}
 	}
 	c := score.New(judge, score.Options{})
 	err := c.Read(context.Background(), strings.NewReader(`

@@ -62,8 +62,8 @@ type corpusRow struct {
 	sessionTurn sessionTurn
 }
 
-// A sessionTurn orders a row among the rows of its session, which are judged one after the other. The zero
-// queue is for a row without a session.
+// A sessionTurn makes the rows of one session wait for each other, so that they are judged in
+// order. Its zero value is for a row without a session.
 type sessionTurn struct{ previousDone, ownDone chan struct{} }
 
 // sessionID returns the session ID of a row's action; "" if it has none.
@@ -122,8 +122,8 @@ func describeJSONError(err error) error {
 // maxAdjudicatedLabels limits the rows of an adjudicated file, which is held in memory.
 const maxAdjudicatedLabels = 1 << 20
 
-// ReadLabelsByRowID reads adjudicated labels: JSON Lines of {"id", "label"}. name is the file name for messages.
-// Two labels for one ID are an error.
+// ReadLabelsByRowID reads adjudicated labels: JSON Lines of {"id", "label"}. fileName is the name
+// for error messages. Two different labels for one ID are an error.
 func ReadLabelsByRowID(r io.Reader, fileName string) (map[string]Label, error) {
 	ids := map[string]Label{}
 	in := action.NewReader(r, action.ReaderOptions{InputName: fileName})

@@ -22,7 +22,7 @@ type Options struct {
 	MaxConcurrentRows       int              // rows judged concurrently; 0 means 1
 	OnlySplit               string           // only rows of this split; "" means all
 	OnlySource              string           // only rows of this source; "" means all
-	OnlyIDs                 map[string]Label // if not nil: only these rows, under these labels
+	OnlyRowLabelsByID       map[string]Label // if not nil: only these rows, under these labels
 	UnlabelledActionLabel   Label            // label of records that are plain actions; 0: such records are malformed
 	MaxMisjudgedRowsPerKind int              // number of misses to keep, of each kind
 
@@ -32,25 +32,25 @@ type Options struct {
 	OnDeniedAction func(context.Context, *action.Action) error
 	OnToolResult   func(ctx context.Context, a *action.Action, result any) error
 
-	OnRow func(Row) error // receives the outcome of each row, in input order; can be nil
+	OnRow func(CorpusRowOutcome) error // receives the outcome of each row, in input order; can be nil
 
 	OnProgress     func(rows int) // is called from time to time with the number of rows read; can be nil
 	OnMalformedRow func(error)    // receives the error of each malformed row; can be nil
 }
 
-// An Outcome is the outcome of an action: its verdict, the steps of the tiers with latencies, and the
+// An ActionJudgingOutcome is the outcome of an action: its verdict, the steps of the tiers with latencies, and the
 // total duration.
-type Outcome struct {
+type ActionJudgingOutcome struct {
 	Verdict   verdict.Verdict
 	TierSteps []verdict.Step
 	Latency   time.Duration
 }
 
-// A Row is the outcome of a row.
-type Row = report.CorpusRowOutcome
+// A CorpusRowOutcome is the outcome of judging one row of a corpus.
+type CorpusRowOutcome = report.CorpusRowOutcome
 
 // A Judge judges an action. It is safe for concurrent use.
-type Judge func(context.Context, *action.Action) Outcome
+type Judge func(context.Context, *action.Action) ActionJudgingOutcome
 
 // A CorpusOutcomeCounter judges rows and counts the outcomes.
 type CorpusOutcomeCounter struct {
@@ -66,19 +66,19 @@ type CorpusOutcomeCounter struct {
 	judgedRows                   int
 	countsByLabel                [LabelPersonDecides + 1]labelCounts
 	tierLatencies                [4]durationHistogram
-	totalLatency                 durationHistogram
+	wholeJudgingLatencies        durationHistogram
 	modelScores                  modelScoreCounts
 	hasModelScores               bool
 	passedAttacks, stoppedBenign worstMisjudgedRows
 
-	rowsPassedToOnRow           int         // rows whose outcome was forwarded, in input order
-	outcomesAwaitingEarlierRows map[int]Row // outcomes of rows whose predecessors are not finished
+	rowsPassedToOnRow           int                      // rows whose outcome was forwarded, in input order
+	outcomesAwaitingEarlierRows map[int]CorpusRowOutcome // outcomes of rows whose predecessors are not finished
 }
 
 // New returns a CorpusOutcomeCounter without rows.
 func New(judge Judge, opts Options) *CorpusOutcomeCounter {
 	opts.MaxConcurrentRows = max(opts.MaxConcurrentRows, 1)
-	return &CorpusOutcomeCounter{judge: judge, opts: opts, outcomesAwaitingEarlierRows: map[int]Row{}, passedAttacks: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerKind}, stoppedBenign: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerKind}}
+	return &CorpusOutcomeCounter{judge: judge, opts: opts, outcomesAwaitingEarlierRows: map[int]CorpusRowOutcome{}, passedAttacks: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerKind}, stoppedBenign: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerKind}}
 }
 
 // maxRowBytes is the maximum length of a row in bytes: a maximal action plus its label.
@@ -153,15 +153,15 @@ func (c *CorpusOutcomeCounter) nextRowAndPosition(ctx context.Context, in *actio
 			c.unjudgedTextRows++
 		default:
 			c.selectedRows++
-			c.enqueueRow(r)
+			c.enqueueInSessionOrder(r)
 			return r, c.selectedRows, true
 		}
 	}
 	return nil, 0, false
 }
 
-// enqueueRow appends a row to the queue of its session.
-func (c *CorpusOutcomeCounter) enqueueRow(r *corpusRow) {
+// enqueueInSessionOrder appends a row to the queue of its session.
+func (c *CorpusOutcomeCounter) enqueueInSessionOrder(r *corpusRow) {
 	id := r.sessionID()
 	if id == "" {
 		return
@@ -174,7 +174,7 @@ func (c *CorpusOutcomeCounter) enqueueRow(r *corpusRow) {
 }
 
 // judgeInSessionOrder judges a row after the earlier rows of its session.
-func (c *CorpusOutcomeCounter) judgeInSessionOrder(ctx context.Context, r *corpusRow, seq int) Outcome {
+func (c *CorpusOutcomeCounter) judgeInSessionOrder(ctx context.Context, r *corpusRow, seq int) ActionJudgingOutcome {
 	if r.sessionTurn.previousDone != nil {
 		<-r.sessionTurn.previousDone
 	}
@@ -199,26 +199,26 @@ func (c *CorpusOutcomeCounter) isRowSelected(r *corpusRow) bool {
 	if c.opts.OnlySplit != "" && r.Split != c.opts.OnlySplit || c.opts.OnlySource != "" && r.Source != c.opts.OnlySource {
 		return false
 	}
-	if c.opts.OnlyIDs == nil {
+	if c.opts.OnlyRowLabelsByID == nil {
 		return true
 	}
-	label, ok := c.opts.OnlyIDs[r.ID]
+	label, ok := c.opts.OnlyRowLabelsByID[r.ID]
 	r.label = label
 	return ok
 }
 
 // judgeAction judges an action; session, if not "", replaces the action's session.
-func (c *CorpusOutcomeCounter) judgeAction(ctx context.Context, raw []byte, session string) Outcome {
+func (c *CorpusOutcomeCounter) judgeAction(ctx context.Context, raw []byte, session string) ActionJudgingOutcome {
 	a, err := action.Parse(jsontext.Value(raw))
 	if err != nil { // an invalid action is blocked, as in a stream of actions
-		return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, ErrorCode: string(action.CodeOf(err)), Reasoning: err.Error()}}
+		return ActionJudgingOutcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, ErrorCode: string(action.CodeOf(err)), Reasoning: err.Error()}}
 	}
 	a.Session = cmp.Or(session, a.Session)
 	return c.judge(ctx, a)
 }
 
 // countRow adds a judged row.
-func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *Outcome) error {
+func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *ActionJudgingOutcome) error {
 	c.countMutex.Lock()
 	defer c.countMutex.Unlock()
 	c.judgedRows++
@@ -241,7 +241,7 @@ func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *Outcome) err
 		}
 	}
 	if len(out.TierSteps) > 0 {
-		c.totalLatency.add(out.Latency)
+		c.wholeJudgingLatencies.add(out.Latency)
 	}
 	miss := func() report.MisjudgedRow { return newMisjudgedRow(r, v) }
 	switch {
@@ -253,7 +253,7 @@ func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *Outcome) err
 	if c.opts.OnRow == nil {
 		return nil
 	}
-	c.outcomesAwaitingEarlierRows[seq] = Row{Label: r.label.String(), MisjudgedRow: miss()}
+	c.outcomesAwaitingEarlierRows[seq] = CorpusRowOutcome{Label: r.label.String(), MisjudgedRow: miss()}
 	for {
 		row, ok := c.outcomesAwaitingEarlierRows[c.rowsPassedToOnRow+1]
 		if !ok {
@@ -267,7 +267,9 @@ func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *Outcome) err
 	}
 }
 
-// attackProbability returns the attack probability in a model's step, whose confidence refers to its label.
+// attackProbability returns the attack probability according to a model's step. The confidence of
+// the step is that of its decision: for Allow, the probability that the action is harmless;
+// otherwise, that it is an attack.
 func attackProbability(st verdict.Step) float64 {
 	if st.Decision == verdict.Allow {
 		return 1 - st.Confidence
@@ -303,15 +305,15 @@ func (c *CorpusOutcomeCounter) Report() *report.CorpusScore {
 	s := &report.CorpusScore{
 		JudgedRows: c.judgedRows, ExcludedRows: c.excludedRows, RowsWithoutAction: c.unjudgedTextRows, MalformedRows: c.malformedRows,
 		Attacks: c.countsByLabel[LabelAttack].toReport(), Benign: c.countsByLabel[LabelBenign].toReport(), RequiresPersonDecision: c.countsByLabel[LabelPersonDecides].toReport(),
-		PassedAttacks: c.passedAttacks.toReport(), StoppedBenign: c.stoppedBenign.toReport(),
+		AllowedAttacks: c.passedAttacks.toReport(), StoppedBenign: c.stoppedBenign.toReport(),
 	}
 	for tier, name := range []string{"policy", "classify", "evaluate", "approve"} {
 		if h := &c.tierLatencies[tier]; h.total > 0 {
 			s.TierLatencies = append(s.TierLatencies, summarizeLatency(name, h))
 		}
 	}
-	if c.totalLatency.total > 0 {
-		s.TierLatencies = append(s.TierLatencies, summarizeLatency("whole", &c.totalLatency))
+	if c.wholeJudgingLatencies.total > 0 {
+		s.TierLatencies = append(s.TierLatencies, summarizeLatency("whole", &c.wholeJudgingLatencies))
 	}
 	if c.hasModelScores {
 		s.ModelROCCurve = c.modelScores.toReport()
@@ -320,5 +322,5 @@ func (c *CorpusOutcomeCounter) Report() *report.CorpusScore {
 }
 
 func summarizeLatency(name string, h *durationHistogram) report.TierLatency {
-	return report.TierLatency{TierOrWhole: name, Count: h.total, P50: h.quantile(0.5), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.max}
+	return report.TierLatency{TierNameOrWholeJudgement: name, Count: h.total, P50: h.quantile(0.5), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.max}
 }

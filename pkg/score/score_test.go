@@ -21,7 +21,7 @@ import (
 
 // byWord decides by the command alone, so that what is measured is the
 // counting.
-func byWord(_ context.Context, a *action.Action) Outcome {
+func byWord(_ context.Context, a *action.Action) ActionJudgingOutcome {
 	v := verdict.Verdict{Tier: 1, Confidence: float64(len(a.Text("command"))) / 100}
 	switch word, _, _ := strings.Cut(a.Text("command"), " "); word {
 	case "allow":
@@ -31,7 +31,7 @@ func byWord(_ context.Context, a *action.Action) Outcome {
 	default:
 		v.Decision = verdict.Block
 	}
-	return Outcome{Verdict: v}
+	return ActionJudgingOutcome{Verdict: v}
 }
 
 func line(id, source, label, split, command string) string {
@@ -79,7 +79,7 @@ func TestCounts(t *testing.T) {
 	if got := s.Benign.Total; got.Rows != 3 || got.Allow != 1 || got.Escalate != 1 || got.Block != 1 {
 		t.Errorf("honest: %+v", got)
 	}
-	if got := ids(s.PassedAttacks); got != "a3 a1" {
+	if got := ids(s.AllowedAttacks); got != "a3 a1" {
 		t.Errorf("attacks that passed: %s, want the surest first", got)
 	}
 	if got := ids(s.StoppedBenign); got != "h3 h2" {
@@ -105,9 +105,9 @@ func TestChoice(t *testing.T) {
 		"split":  {Options{OnlySplit: "dev"}, 2, 2, 0, 3, 1}, // the text has no split
 		"source": {Options{OnlySource: "s3"}, 0, 2, 0, 5, 0},
 		"nobody": {Options{OnlySource: "none"}, 0, 0, 0, 7, 0},
-		"ids": {Options{OnlyIDs: map[string]Label{"a1": LabelBenign, "h1": LabelAttack, "a2": LabelPersonDecides}},
+		"ids": {Options{OnlyRowLabelsByID: map[string]Label{"a1": LabelBenign, "h1": LabelAttack, "a2": LabelPersonDecides}},
 			1, 1, 1, 4, 1},
-		"empty ids": {Options{OnlyIDs: map[string]Label{}}, 0, 0, 0, 7, 0},
+		"empty ids": {Options{OnlyRowLabelsByID: map[string]Label{}}, 0, 0, 0, 7, 0},
 	} {
 		s := count(t, corpus, tt.opts)
 		if s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.RequiresPersonDecision.Total.Rows != tt.ask || s.ExcludedRows != tt.out || s.Attacks.Total.Allow != tt.passed {
@@ -128,8 +128,8 @@ func TestOrderOfWorkers(t *testing.T) {
 	if d := cmp.Diff(one, many); d != "" {
 		t.Errorf("one job and 16 differ:\n%s", d)
 	}
-	if len(one.PassedAttacks) != 20 || one.PassedAttacks[0].ID != "r0" {
-		t.Errorf("misses: %d, first %q; want the 20 first of the input", len(one.PassedAttacks), one.PassedAttacks[0].ID)
+	if len(one.AllowedAttacks) != 20 || one.AllowedAttacks[0].ID != "r0" {
+		t.Errorf("misses: %d, first %q; want the 20 first of the input", len(one.AllowedAttacks), one.AllowedAttacks[0].ID)
 	}
 }
 
@@ -283,11 +283,11 @@ func measured(t *testing.T, in []byte) *report.CorpusScore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(func(ctx context.Context, a *action.Action) Outcome {
+	c := New(func(ctx context.Context, a *action.Action) ActionJudgingOutcome {
 		o := p.EvaluateThroughTier(ctx, a, shield.TierClassify)
-		return Outcome{o.Verdict, o.Trail(), o.Latency()}
+		return ActionJudgingOutcome{o.Verdict, o.Trail(), o.Latency()}
 	}, Options{MaxConcurrentRows: 2, OnDeniedAction: p.RecordDenialByHostOrUser, OnToolResult: func(ctx context.Context, a *action.Action, result any) error {
-		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
+		_, err := p.ExamineAndRecordToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}})
 	if err := c.Read(t.Context(), bytes.NewReader(in), "in"); err != nil {
@@ -306,7 +306,7 @@ func TestPipeline(t *testing.T) {
 	}
 	var names []string
 	for _, l := range s.TierLatencies {
-		names = append(names, fmt.Sprint(l.TierOrWhole, " ", l.Count))
+		names = append(names, fmt.Sprint(l.TierNameOrWholeJudgement, " ", l.Count))
 	}
 	if names[0] != "policy 2" || names[len(names)-1] != "whole 2" {
 		t.Errorf("latencies of %q", names)

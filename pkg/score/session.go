@@ -59,11 +59,11 @@ func (r *corpusRow) validateSession() error {
 // judgeRow judges a row. For a session it returns the outcome of the decisive action or, if none is
 // marked, the most severe outcome, and stores the action with that outcome in r.Action. Every
 // earlier action counts as executed, whatever its verdict, unless it is marked as denied.
-func (c *CorpusOutcomeCounter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
+func (c *CorpusOutcomeCounter) judgeRow(ctx context.Context, r *corpusRow, seq int) ActionJudgingOutcome {
 	if r.Actions == nil {
 		return c.judgeAction(ctx, r.Action, "")
 	}
-	var most Outcome
+	var most ActionJudgingOutcome
 	session := "row " + strconv.Itoa(seq) // sessions of different rows are independent
 	for i, t := range r.Actions {
 		if !t.wasDeniedInCorpus {
@@ -78,7 +78,7 @@ func (c *CorpusOutcomeCounter) judgeRow(ctx context.Context, r *corpusRow, seq i
 		}
 		if err := c.reportResultOrDenial(ctx, &t, session); err != nil {
 			r.Action = t.raw
-			return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, ErrorCode: "session", Reasoning: err.Error()}}
+			return ActionJudgingOutcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, ErrorCode: "session", Reasoning: err.Error()}}
 		}
 	}
 	return most

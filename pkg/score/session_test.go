@@ -49,7 +49,7 @@ func TestSessionCountsOnce(t *testing.T) {
 			g = s.Benign.Total
 		}
 		shown := ""
-		for _, m := range slices.Concat(s.PassedAttacks, s.StoppedBenign) {
+		for _, m := range slices.Concat(s.AllowedAttacks, s.StoppedBenign) {
 			shown = m.ActionSummary
 		}
 		if s.JudgedRows != 1 || s.MalformedRows != 0 || g.Allow != tt.allow || g.Escalate != tt.escalate || g.Block != tt.block || shown != tt.shown {
@@ -91,7 +91,7 @@ func TestSessionsAreApart(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	seen := map[string]string{}
-	c := New(func(ctx context.Context, a *action.Action) Outcome {
+	c := New(func(ctx context.Context, a *action.Action) ActionJudgingOutcome {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[a.Session] += a.Text("command")

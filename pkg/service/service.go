@@ -45,7 +45,7 @@ type Socket struct {
 // replaces a stale socket. If given is not nil, it is an already listening socket (from systemd),
 // which Listen closes after copying it.
 func Listen(folder string, given *os.File) (*Socket, error) {
-	if !peer.SupportsConnections {
+	if !peer.SupportsServiceConnections {
 		return nil, fmt.Errorf("shield serve needs a Unix socket that identifies the calling process: %w on this system; use shield run", errors.ErrUnsupported)
 	}
 	key, err := verdict.LoadKey(folder)

@@ -58,7 +58,7 @@ func ask(dir string, q peer.Question) (peer.Answer, error) {
 }
 
 func echo(_ context.Context, q *peer.Question, from CallingProcess) peer.Answer {
-	return peer.Answer{Decided: from.PID == os.Getpid(), Output: q.Input}
+	return peer.Answer{ServiceDecided: from.PID == os.Getpid(), CommandStdout: q.AskingProcessStdin}
 }
 
 // TestAsk holds that each process gets the answer to its own question.
@@ -69,9 +69,9 @@ func TestAsk(t *testing.T) {
 	for i := range 50 {
 		all.Go(func() {
 			want := string(make([]byte, i%5*20_000)) + string(rune('a'+i))
-			got, err := ask(dir, peer.Question{Input: []byte(want)})
-			if err != nil || !got.Decided || string(got.Output) != want {
-				t.Errorf("question %d: %t, %d bytes: %v", i, got.Decided, len(got.Output), err)
+			got, err := ask(dir, peer.Question{AskingProcessStdin: []byte(want)})
+			if err != nil || !got.ServiceDecided || string(got.CommandStdout) != want {
+				t.Errorf("question %d: %t, %d bytes: %v", i, got.ServiceDecided, len(got.CommandStdout), err)
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestImpostor(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			_, _ = c.Write(made.EncodeAnswer(peer.Answer{Decided: true, Output: []byte("{}")}))
+			_, _ = c.Write(made.EncodeAnswer(peer.Answer{ServiceDecided: true, CommandStdout: []byte("{}")}))
 			_ = c.Close()
 		}
 	}()
-	if got, err := ask(dir, peer.Question{Input: []byte("x")}); !errors.Is(err, peer.ErrWrongMAC) {
+	if got, err := ask(dir, peer.Question{AskingProcessStdin: []byte("x")}); !errors.Is(err, peer.ErrWrongMAC) {
 		t.Errorf("an impostor's answer counts: %+v, %v", got, err)
 	}
 }
@@ -179,8 +179,8 @@ func TestEnd(t *testing.T) {
 	})
 	got := make(chan error, 1)
 	go func() {
-		ans, err := ask(dir, peer.Question{Input: []byte("x")})
-		if err == nil && string(ans.Output) != "x" {
+		ans, err := ask(dir, peer.Question{AskingProcessStdin: []byte("x")})
+		if err == nil && string(ans.CommandStdout) != "x" {
 			err = errors.New("another answer")
 		}
 		got <- err
@@ -218,8 +218,8 @@ func TestHalfOpen(t *testing.T) {
 			_, _ = c.Write([]byte("shd1"))
 		}
 	}
-	if got, err := ask(dir, peer.Question{Input: []byte("x")}); err != nil || string(got.Output) != "x" {
-		t.Errorf("beside half-open lines: %q, %v", got.Output, err)
+	if got, err := ask(dir, peer.Question{AskingProcessStdin: []byte("x")}); err != nil || string(got.CommandStdout) != "x" {
+		t.Errorf("beside half-open lines: %q, %v", got.CommandStdout, err)
 	}
 }
 
@@ -270,8 +270,8 @@ func TestGivenSocket(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, echo) }()
-	if got, err := ask(dir, peer.Question{Input: []byte("x")}); err != nil || string(got.Output) != "x" {
-		t.Errorf("%q, %v", got.Output, err)
+	if got, err := ask(dir, peer.Question{AskingProcessStdin: []byte("x")}); err != nil || string(got.CommandStdout) != "x" {
+		t.Errorf("%q, %v", got.CommandStdout, err)
 	}
 	cancel()
 	if err := <-done; err != nil {

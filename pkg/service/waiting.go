@@ -21,7 +21,7 @@ const (
 type connTracker struct {
 	mu                                sync.Mutex
 	conns                             map[net.Conn]*trackedConn
-	unauthenticatedConnCount          int // number of waiting connections
+	unauthenticatedConnCount          int // connections without a running authenticated request
 	unauthenticatedConnCountByAddress map[string]int
 }
 
@@ -79,7 +79,7 @@ func (g *trackedConn) untrack() {
 // trackRequest counts a request's connection as authenticated until the returned function is called.
 func trackRequest(r *http.Request) (done func()) {
 	g, ok := r.Context().Value(trackedConnKey{}).(*trackedConn)
-	if !ok { // in a test of the handler
+	if !ok { // connection is not tracked: a test calls the handler directly
 		return func() {}
 	}
 	g.addActiveRequests(1)
@@ -98,8 +98,9 @@ func (g *trackedConn) addActiveRequests(n int) {
 	}
 }
 
-// addToUnauthenticatedConnCounts adds n to the total number of waiting connections and to the number for the
-// connection's address. The caller holds the lock.
+// addToUnauthenticatedConnCounts adds n to the number of connections without a running
+// authenticated request: to the total, and to the number for the connection's address. The caller
+// holds the lock.
 func (g *trackedConn) addToUnauthenticatedConnCounts(n int) {
 	g.tracker.unauthenticatedConnCount += n
 	if g.tracker.unauthenticatedConnCountByAddress[g.address] += n; g.tracker.unauthenticatedConnCountByAddress[g.address] == 0 {

@@ -42,8 +42,8 @@ type HTTPSServiceOptions struct {
 // ErrNotReady is the error if the service cannot judge with its configuration.
 var ErrNotReady = errors.New("the service cannot judge now; try again")
 
-// A Web is the service for other machines: HTTP over TLS with bearer tokens. docs/openapi.yaml
-// specifies it.
+// An HTTPSService is the service for other machines: HTTP over TLS with bearer tokens.
+// docs/openapi.yaml specifies it.
 type HTTPSService struct {
 	options         HTTPSServiceOptions
 	credentials     atomic.Pointer[credentials]
@@ -56,7 +56,8 @@ type credentials struct {
 	tokens bearer.Tokens
 }
 
-// NewHTTPSService returns a service that refuses all requests until [Web.LoadCertificateAndTokens].
+// NewHTTPSService returns a service that refuses all requests until
+// [HTTPSService.LoadCertificateAndTokens] is called.
 func NewHTTPSService(o HTTPSServiceOptions) *HTTPSService {
 	w := &HTTPSService{options: o}
 	w.shutdownContext, w.stop = context.WithCancel(context.Background())

@@ -35,8 +35,8 @@ func serviceHostNameWords(credentialName, credentialValue string) (out []string)
 	return out
 }
 
-// belongsTo reports whether all hosts belong to the service of a value.
-func (v *HashedSensitiveValue) belongsTo(hosts []string) bool {
+// allHostsBelongToService reports whether all hosts belong to the service of a value.
+func (v *HashedSensitiveValue) allHostsBelongToService(hosts []string) bool {
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
 		if slices.Contains(v.ServiceHostNameWords, host) {
 			return false
@@ -50,7 +50,7 @@ func (v *HashedSensitiveValue) belongsTo(hosts []string) bool {
 }
 
 // awsKeyIDPattern matches the ID of an AWS access key, which is not secret by itself.
-var awsKeyIDPattern = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
+var awsKeyIDPattern = prefilter.LazyRegexp(`^A[KS]IA[0-9A-Z]{16}$`)
 
 // isTestPassword reports whether a short value is a well-known test password, which is not secret.
 func isTestPassword(value string) bool {
@@ -80,9 +80,9 @@ func hostByURLPassword(text string) map[string]string {
 	return out
 }
 
-// sourceHostOfAllOutput returns the host from which all output of some actions comes, "" if there is other output
+// singleSourceHostOfActionOutput returns the host from which all output of some actions comes, "" if there is other output
 // or more than one host.
-func sourceHostOfAllOutput(cases []*analysis.ActionCase) (host string) {
+func singleSourceHostOfActionOutput(cases []*analysis.ActionCase) (host string) {
 	for _, c := range cases {
 		if c.UnexaminedReason != "" {
 			return ""

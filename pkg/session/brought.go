@@ -13,7 +13,7 @@ import (
 
 // containerCopiesOfDownloads returns the downloaded or cloned files that an action copies into a container, by
 // their paths in the container.
-func containerCopiesOfDownloads(c *analysis.ActionCase) (out []effect.File) {
+func containerCopiesOfDownloads(c *analysis.ActionCase) (out []effect.LabelledFile) {
 	place := c.ExecutionContext()
 	if place.OriginLabels == nil {
 		return nil
@@ -37,7 +37,7 @@ func containerCopiesOfDownloads(c *analysis.ActionCase) (out []effect.File) {
 				inside += path.Base(from)
 			}
 			if labels := place.OriginLabels(path.Clean(from)); IsDownloaded(labels) {
-				out = append(out, effect.File{Path: path.Join("/", inside), Labels: labels})
+				out = append(out, effect.LabelledFile{Path: path.Join("/", inside), Labels: labels})
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func containerCopiesOfDownloads(c *analysis.ActionCase) (out []effect.File) {
 
 // buildFoldersOfDownloadedSources returns the folders in which an action configures a build of downloaded files: building
 // there runs them.
-func buildFoldersOfDownloadedSources(c *analysis.ActionCase) (out []effect.File) {
+func buildFoldersOfDownloadedSources(c *analysis.ActionCase) (out []effect.LabelledFile) {
 	place := c.ExecutionContext()
 	if place.OriginLabels == nil {
 		return nil
@@ -73,7 +73,7 @@ func buildFoldersOfDownloadedSources(c *analysis.ActionCase) (out []effect.File)
 			continue
 		}
 		if labels := place.OriginLabels(at(from)); IsDownloaded(labels) {
-			out = append(out, effect.File{Path: at(to), IncludesDescendants: true, Labels: labels})
+			out = append(out, effect.LabelledFile{Path: at(to), IncludesDescendants: true, Labels: labels})
 		}
 	}
 	return out
@@ -91,9 +91,9 @@ func optionValue(args []string, name string) string {
 	return ""
 }
 
-// downloadsOnlyReleases reports whether an action downloads only releases, from the publishers of the program
+// downloadsOnlyProgramReleases reports whether an action downloads only releases, from the publishers of the program
 // and over a connection that cannot be tampered with.
-func downloadsOnlyReleases(c *analysis.ActionCase) bool {
+func downloadsOnlyProgramReleases(c *analysis.ActionCase) bool {
 	found := false
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.KindForPolicies() {
@@ -127,7 +127,7 @@ func overridesURLHostOrTLSCheck(arg string) bool {
 // root. A copied folder has its own name there; the content of an archive is expected under the
 // archive's name, with and without its version. A label for the whole root would also cover the
 // workspace's own files.
-func unpackedFiles(c *analysis.ActionCase) (out []effect.File) {
+func unpackedFiles(c *analysis.ActionCase) (out []effect.LabelledFile) {
 	for _, f := range c.LabelledFiles {
 		if !f.IncludesDescendants || !IsDownloaded(f.Labels) || !slices.Contains(c.ExecutionContext().WorkspaceRoots, f.Path) {
 			continue
@@ -138,7 +138,7 @@ func unpackedFiles(c *analysis.ActionCase) (out []effect.File) {
 				continue
 			}
 			if e.Recursive { // a folder that is copied
-				out = append(out, effect.File{Path: path.Join(f.Path, path.Base(e.Path)), IncludesDescendants: true, Labels: f.Labels})
+				out = append(out, effect.LabelledFile{Path: path.Join(f.Path, path.Base(e.Path)), IncludesDescendants: true, Labels: f.Labels})
 				continue
 			}
 			name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(e.Path), path.Ext(e.Path)), ".tar")
@@ -147,7 +147,7 @@ func unpackedFiles(c *analysis.ActionCase) (out []effect.File) {
 				short = name[:at]
 			}
 			for _, name := range [...]string{name, short} {
-				out = append(out, effect.File{Path: path.Join(f.Path, name), IncludesDescendants: true, Labels: f.Labels})
+				out = append(out, effect.LabelledFile{Path: path.Join(f.Path, name), IncludesDescendants: true, Labels: f.Labels})
 			}
 		}
 	}

@@ -14,8 +14,8 @@ const (
 
 // A cacheKey identifies a session that was read.
 type cacheKey struct {
-	sessionKey                      Key
-	parentSessionID, agentSessionID string
+	sessionKey                           Key
+	parentSessionID, agentNamedSessionID string
 }
 
 // A sessionCache holds the sessions that were read since any process last changed the stored

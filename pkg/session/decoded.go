@@ -61,8 +61,8 @@ func (d *sessionRecordCache) cacheDecodedRecord(group, data []byte, r *Record) {
 // content.
 func (r *Record) clone() *Record {
 	c := *r
-	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)
+	c.Labels, c.Sent, c.Denials, c.LastOccurrenceByEffectOrActionType = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.LastOccurrenceByEffectOrActionType)
 	c.RepositoryOwners, c.CreatedPaths, c.Prompts, c.NamedObjects = slices.Clone(r.RepositoryOwners), slices.Clone(r.CreatedPaths), slices.Clone(r.Prompts), slices.Clone(r.NamedObjects)
-	c.UserMentionedNameHashes, c.UserPromptDeduplicationKeys, c.Instructions, c.Remotes = slices.Clone(r.UserMentionedNameHashes), slices.Clone(r.UserPromptDeduplicationKeys), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
+	c.UserMentionedNameHashes, c.UserPromptDeduplicationKeys, c.ChangedInstructionFiles, c.Remotes = slices.Clone(r.UserMentionedNameHashes), slices.Clone(r.UserPromptDeduplicationKeys), slices.Clone(r.ChangedInstructionFiles), slices.Clone(r.Remotes)
 	return &c
 }

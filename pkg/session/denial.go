@@ -17,7 +17,7 @@ type Denial struct {
 	Targets           []DeniedActionTarget `json:"targets,omitempty"`
 }
 
-// A Target is what a denied action would have done, and to which object.
+// A DeniedActionTarget is what a denied action would have done, and to which object.
 type DeniedActionTarget struct {
 	Operation           string `json:"does"` // remove, write, read, send, change or run
 	PathHostOrRecipient string `json:"what"` // a path, a host or a recipient
@@ -56,10 +56,10 @@ func targetOf(e *effect.Effect) (t DeniedActionTarget, ok bool) {
 // NewDenial returns the denial of a case by a rule, "" for none. Its targets are the effects that rules
 // matched or, if none did, those that are neither harmless nor ordinary.
 func NewDenial(c *analysis.ActionCase, rule string) *Denial {
-	d := &Denial{ActionHash: c.Action.Hash, Rule: rule}
-	met := slices.ContainsFunc(c.MatchedRules, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
+	d := &Denial{ActionHash: c.Action.TypeAndPayloadHash, Rule: rule}
+	met := slices.ContainsFunc(c.MatchedRulesByEffectIndex, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
 	for i := range c.Effects {
-		if met && (i >= len(c.MatchedRules) || len(c.MatchedRules[i]) == 0) || !met && !c.HasDoubtfulOrUnusualDangerLevel(&c.Effects[i]) {
+		if met && (i >= len(c.MatchedRulesByEffectIndex) || len(c.MatchedRulesByEffectIndex[i]) == 0) || !met && !c.HasDoubtfulOrUnusualDangerLevel(&c.Effects[i]) {
 			continue
 		}
 		t, ok := targetOf(&c.Effects[i])
@@ -90,7 +90,7 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 func (s *Session) DenialOfSameTarget(c *analysis.ActionCase) *Denial {
 	for i := range s.record.Denials {
 		d := &s.record.Denials[i]
-		if d.ActionHash == c.Action.Hash {
+		if d.ActionHash == c.Action.TypeAndPayloadHash {
 			continue
 		}
 		for j := range c.Effects {

@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// NewMemoryOverlay returns a store for one stream of actions: it reads this store but writes to memory only. The
-// caller adds what is allowed in the end to this store.
+// NewMemoryOverlay returns a store for one stream of actions. The new store reads from s, but
+// writes only to memory. When an action is finally allowed, the caller adds its data to s.
 func (s *Store) NewMemoryOverlay() *Store {
 	return &Store{opts: s.opts, storage: &overlay{base: &cachedStorage{base: s.storage}, writesByGroupAndKey: map[string]map[string][]byte{}}}
 }
@@ -166,6 +166,6 @@ func (o overlayTx) Put(group, key, value []byte) error {
 	return nil
 }
 
-func (o overlayTx) Drop(group []byte) error {
+func (o overlayTx) DropGroup(group []byte) error {
 	return o.Each(group, func(key, _ []byte) error { return o.Put(group, slices.Clone(key), nil) })
 }

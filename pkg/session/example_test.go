@@ -15,7 +15,7 @@ import (
 // A session that has read a page of the web goes on with text that others wrote.
 func Example() {
 	an := analysis.Analyzer{
-		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction,
+		ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction,
 		DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}},
 	}
 	store := session.NewStore(nil, session.Options{Clock: time.Now, SessionRetention: time.Hour, MaxFiles: 100, MaxDenials: 10})
@@ -30,7 +30,7 @@ func Example() {
 			return
 		}
 		s := store.Load(ctx, key, session.Lineage{}, "")
-		d := store.DeltaOfAction(an.Case(a), nil, true)
+		d := store.DeltaOfAction(an.AnalyzeAction(a), nil, true)
 		if err := store.Add(ctx, s, &d); err != nil {
 			fmt.Println(err)
 			return

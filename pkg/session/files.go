@@ -16,14 +16,14 @@ import (
 // A fileRecord is the record of a file. Without labels it says that a file in a labelled folder has
 // none.
 type fileRecord struct {
-	labels    byte // bits, in the order of fileLabels
-	wholeTree bool
-	identity  effect.FileIdentity // identity of the file at its last check; zero if it was never checked
-	storedAt  uint32              // when it was stored, in seconds since 1970; 0 if unknown
+	labels              byte // bits, in the order of fileLabels
+	includesDescendants bool
+	identity            effect.FileIdentity // identity of the file at its last check; zero if it was never checked
+	storedAt            uint32              // time at which this record was stored, in seconds since 1970; 0 if unknown
 }
 
-// sameAs reports whether two entries are equal apart from the time.
-func (e fileRecord) sameAs(other fileRecord) bool {
+// equalsExceptStoredAt reports whether two entries are equal apart from the time.
+func (e fileRecord) equalsExceptStoredAt(other fileRecord) bool {
 	e.storedAt, other.storedAt = 0, 0
 	return e == other
 }
@@ -63,7 +63,7 @@ func labelsOf(b byte) (out []effect.TaintLabel) {
 // time and the file's identity.
 func (e fileRecord) encode() []byte {
 	out := []byte{e.labels, 0}
-	if e.wholeTree {
+	if e.includesDescendants {
 		out[1] = 1
 	}
 	out = binary.BigEndian.AppendUint32(out, e.storedAt)
@@ -82,7 +82,7 @@ func decodeFileRecord(data []byte) (e fileRecord, err error) {
 	if n != head && n != head+identity && n != head+instant && n != head+instant+identity {
 		return e, ErrDamaged
 	}
-	e.labels, e.wholeTree = data[0], data[1] == 1
+	e.labels, e.includesDescendants = data[0], data[1] == 1
 	data = data[head:]
 	if len(data) == instant || len(data) == instant+identity {
 		e.storedAt, data = binary.BigEndian.Uint32(data), data[instant:]
@@ -120,7 +120,7 @@ func (s *Session) loadFiles(sh storageTx, group []byte) error {
 		}
 		if old, ok := s.files[path]; ok {
 			e.labels |= old.labels
-			e.wholeTree = e.wholeTree || old.wholeTree
+			e.includesDescendants = e.includesDescendants || old.includesDescendants
 		}
 		s.files[path] = e
 		return nil
@@ -151,9 +151,10 @@ func copyFileRecordsToGroup(sh storageTx, sourceGroups [][]byte, targetGroup []b
 	return true, err
 }
 
-// addFiles stores the files of a delta for a user and reports whether anything changed. If there is no
-// room, it forgets files stored longer ago than sessions are kept; if there are none, the record notes
-// that files were left out.
+// addFiles stores what a delta says about files in the user's storage group, and reports whether
+// anything changed. If the group is full, each new file replaces the oldest one that is older than
+// the retention time of sessions. If no file is that old, the new file is left out and the record
+// notes it.
 func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (changed bool, err error) {
 	if len(d.LabelledFiles)+len(d.PrintedFiles)+len(d.newFileIdentityByPath) == 0 {
 		return false, nil
@@ -163,7 +164,7 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 		return false, err
 	}
 	have := &Session{fileSet: set}
-	put := have.changedEntries(d, s.now())
+	put := have.fileRecordsChangedByDelta(d, s.now())
 	files := make(map[string]fileRecord, len(have.files)+len(put))
 	maps.Copy(files, have.files)
 	var old []string // to be forgotten if there is no room
@@ -171,7 +172,7 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 	for _, path := range sorted.Keys(put) {
 		if _, known := files[path]; !known && len(files) >= s.opts.MaxFiles {
 			if !listed {
-				old, listed = s.oldestFiles(files, put), true
+				old, listed = s.expiredFilePathsOldestFirst(files, put), true
 			}
 			if len(old) == 0 {
 				r.FileLimitReachedAt, changed = s.now(), true
@@ -195,22 +196,22 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 	return true, s.fileSets.cacheChangedFiles(sh, group, set.withChanges(files))
 }
 
-// oldestFiles returns the files that may be forgotten, oldest first.
-func (s *Store) oldestFiles(files, but map[string]fileRecord) (out []string) {
+// expiredFilePathsOldestFirst returns the files that may be forgotten, oldest first.
+func (s *Store) expiredFilePathsOldestFirst(files, excludedFiles map[string]fileRecord) (out []string) {
 	for path, e := range files {
-		if _, used := but[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.SessionRetention/time.Second) {
+		if _, used := excludedFiles[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.SessionRetention/time.Second) {
 			out = append(out, path)
 		}
 	}
-	sorted.By(out, func(a, b string) int {
+	sorted.SortStableBy(out, func(a, b string) int {
 		return cmp.Or(cmp.Compare(files[a].storedAt, files[b].storedAt), cmp.Compare(a, b))
 	})
 	return out
 }
 
-// changedEntries returns the new entries of files that an action changes. An unchanged entry is stored
+// fileRecordsChangedByDelta returns the new entries of files that an action changes. An unchanged entry is stored
 // again once a day.
-func (s *Session) changedEntries(d *Delta, now int64) map[string]fileRecord {
+func (s *Session) fileRecordsChangedByDelta(d *Delta, now int64) map[string]fileRecord {
 	const day = 24 * 60 * 60
 	put := map[string]fileRecord{}
 	at := func(path string) fileRecord {
@@ -220,7 +221,7 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileRecord {
 		return s.files[path]
 	}
 	set := func(path string, e fileRecord) {
-		if old, known := s.files[path]; !known || !old.sameAs(e) || now-int64(old.storedAt) > day {
+		if old, known := s.files[path]; !known || !old.equalsExceptStoredAt(e) || now-int64(old.storedAt) > day {
 			e.storedAt = uint32(now)
 			put[path] = e
 		}
@@ -237,7 +238,7 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileRecord {
 		path := fileKeyWithoutPrefix(f.Path)
 		e := at(path)
 		e.labels |= labelBits(f.Labels)
-		e.wholeTree = e.wholeTree || f.IncludesDescendants
+		e.includesDescendants = e.includesDescendants || f.IncludesDescendants
 		e.identity = effect.FileIdentity{} // the file has been replaced
 		set(path, e)
 	}
@@ -250,7 +251,8 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileRecord {
 	return put
 }
 
-// fileKeyWithoutPrefix returns the key under which a file is stored.
+// fileKeyWithoutPrefix returns the storage key of a file without the prefix "file:". It is the
+// path, or a hash of a path that is too long.
 func fileKeyWithoutPrefix(path string) string {
 	return strings.TrimPrefix(string(fileKey(path)), fileRecordKeyPrefix)
 }
@@ -264,7 +266,7 @@ func (s *Session) lookUpFileLabels(filePath string) (labelBitSet byte, found boo
 		return e.labels, true
 	}
 	for dir := path.Dir(filePath); len(s.files) > 0; dir = path.Dir(dir) {
-		if e, ok := s.files[dir]; ok && e.wholeTree {
+		if e, ok := s.files[dir]; ok && e.includesDescendants {
 			return e.labels, true
 		}
 		if dir == path.Dir(dir) {
@@ -285,12 +287,12 @@ func (s *Session) labelBitsOfIdenticalFiles(id effect.FileIdentity) (b byte) {
 }
 
 // labelledFiles returns the labelled files sorted by path.
-func (s *Session) labelledFiles() (out []effect.File) {
+func (s *Session) labelledFiles() (out []effect.LabelledFile) {
 	for path, e := range s.files {
 		if e.labels != 0 {
-			out = append(out, effect.File{Path: path, IncludesDescendants: e.wholeTree, Labels: labelsOf(e.labels)})
+			out = append(out, effect.LabelledFile{Path: path, IncludesDescendants: e.includesDescendants, Labels: labelsOf(e.labels)})
 		}
 	}
-	sorted.By(out, func(a, b effect.File) int { return cmp.Compare(a.Path, b.Path) })
+	sorted.SortStableBy(out, func(a, b effect.LabelledFile) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }

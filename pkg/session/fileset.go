@@ -22,7 +22,7 @@ func newFileSet(files map[string]fileRecord) fileSet { return fileSet{}.withChan
 func (s fileSet) withChanges(files map[string]fileRecord) fileSet {
 	unmet := labelledPathsWithoutIdentity(files)
 	if slices.Equal(unmet, s.labelledPathsWithoutIdentity) {
-		unmet = s.labelledPathsWithoutIdentity // the cache is keyed by the address of the slice
+		unmet = s.labelledPathsWithoutIdentity // keep the old slice: FileIdentityResolver.PossiblyPresent caches its result by the slice's address
 	}
 	return fileSet{files: files, labelledPathsWithoutIdentity: unmet, downloaded: s.downloaded.Update(downloadedPaths(files))}
 }
@@ -30,11 +30,11 @@ func (s fileSet) withChanges(files map[string]fileRecord) fileSet {
 // labelledPathsWithoutIdentity returns the labelled files whose identity is unknown, sorted by path.
 func labelledPathsWithoutIdentity(files map[string]fileRecord) (out []string) {
 	for path, e := range files {
-		if e.identity == (effect.FileIdentity{}) && !e.wholeTree && e.labels != 0 {
+		if e.identity == (effect.FileIdentity{}) && !e.includesDescendants && e.labels != 0 {
 			out = append(out, path)
 		}
 	}
-	sorted.Strings(out)
+	sorted.SortStrings(out)
 	return out
 }
 
@@ -42,13 +42,13 @@ func labelledPathsWithoutIdentity(files map[string]fileRecord) (out []string) {
 func downloadedPaths(files map[string]fileRecord) (out []string) {
 	for path, e := range files {
 		if e.labels&untrustedBits != 0 {
-			if e.wholeTree {
+			if e.includesDescendants {
 				path += "/"
 			}
 			out = append(out, path)
 		}
 	}
-	sorted.Strings(out)
+	sorted.SortStrings(out)
 	return out
 }
 

@@ -18,7 +18,7 @@ type hasher struct {
 	sumBuffer                  [sha256.Size]byte
 	valuePieceCipher           cipher.Block // computes the hash of a piece
 	cipherInput, cipherOutput  [aes.BlockSize]byte
-	shortHashMaskAndMultiplier [2]uint64 // compute the tag of a piece
+	shortHashMaskAndMultiplier [2]uint64 // XOR mask and multiplier that compute the short hash of a piece of a value
 }
 
 func newHasher(key [32]byte) *hasher {
@@ -70,8 +70,8 @@ func (h *hasher) hashSensitiveValue(sensitiveText, valueName string) HashedSensi
 	return v
 }
 
-// eachPiece calls fn with the tag and hash of each stored piece.
-func (v *HashedSensitiveValue) eachPiece(fn func(tag uint32, sum uint64)) {
+// eachPieceShortAndLongHash calls fn with the tag and hash of each stored piece.
+func (v *HashedSensitiveValue) eachPieceShortAndLongHash(fn func(tag uint32, sum uint64)) {
 	for kept := range slices.Chunk(v.PieceHashes, storedPieceSize) {
 		fn(uint32(kept[0])|uint32(kept[1])<<8|uint32(kept[2])<<16, binary.LittleEndian.Uint64(kept[storedShortHashBytes:]))
 	}

@@ -35,15 +35,15 @@ var (
 type UntrustedText struct {
 	MentionedName     string    `json:"-"`              // the mentioned name; "" if not all names were stored, so that the text is unknown
 	OriginDescription string    `json:"in"`             // description of the text, for people
-	Host              string    `json:"host,omitempty"` // web host that the text came from
+	SourceWebHost     string    `json:"host,omitempty"` // web host that the text came from
 	ReceivedAt        time.Time `json:"at"`
 }
 
 // nameHash returns the short keyed hash under which a name is stored for comparison.
 func (s *Store) nameHash(name string) []byte { return s.keyedHash("name " + name)[:nameHashSize] }
 
-// StoreUntrustedNames stores the names in untrusted texts: from then on the user's mention of such a name no longer
-// counts. in describes the texts.
+// StoreUntrustedNames stores the names that occur in untrusted texts. If the user mentions such a
+// name later, this no longer shows that the user chose it. in describes the texts.
 func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in UntrustedText, texts []string) error {
 	in.ReceivedAt = s.opts.Clock()
 	if err := s.Add(ctx, loaded, &Delta{HasNewUntrustedText: true}); err != nil {

@@ -35,9 +35,9 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.WriteFile && written && !e.PathIsPattern && e.Path != "" && !effect.IsSecretPath(e.Path, false):
-			d.LabelledFiles = append(d.LabelledFiles, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: held})
+			d.LabelledFiles = append(d.LabelledFiles, effect.LabelledFile{Path: e.Path, IncludesDescendants: e.Recursive, Labels: held})
 		case writesCommit(e) && (written || loaded.commitsSecretFile(c, e)):
-			d.LabelledFiles = append(d.LabelledFiles, effect.File{Path: repositoryPath(c, e), Labels: held})
+			d.LabelledFiles = append(d.LabelledFiles, effect.LabelledFile{Path: repositoryPath(c, e), Labels: held})
 		}
 	}
 	return nil

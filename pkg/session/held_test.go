@@ -19,7 +19,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 		c := an.CaseWithSessionState(parse(t, text), memory)
 		if i == len(actions)-1 {
-			if err := s.MarkSentValues(t.Context(), memory, c); err != nil {
+			if err := s.AddSentValueEffect(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range c.Effects {

@@ -18,12 +18,12 @@ const maxInstructionFilesPerSession = 32
 
 // addChangedInstructionFile adds or replaces the record of an instruction file.
 func (r *Record) addChangedInstructionFile(i ChangedInstructionFile) bool {
-	if slices.Contains(r.Instructions, i) {
+	if slices.Contains(r.ChangedInstructionFiles, i) {
 		return false
 	}
-	r.Instructions = slices.DeleteFunc(slices.Clone(r.Instructions), func(o ChangedInstructionFile) bool { return o.PathHash == i.PathHash })
-	r.Instructions = append(r.Instructions, i)
-	r.Instructions = r.Instructions[max(0, len(r.Instructions)-maxInstructionFilesPerSession):]
+	r.ChangedInstructionFiles = slices.DeleteFunc(slices.Clone(r.ChangedInstructionFiles), func(o ChangedInstructionFile) bool { return o.PathHash == i.PathHash })
+	r.ChangedInstructionFiles = append(r.ChangedInstructionFiles, i)
+	r.ChangedInstructionFiles = r.ChangedInstructionFiles[max(0, len(r.ChangedInstructionFiles)-maxInstructionFilesPerSession):]
 	return true
 }
 
@@ -36,11 +36,11 @@ func (s *Session) FindInstructionFile(store *Store, path string) (i *ChangedInst
 			currentHash = hex.EncodeToString(id.ContentSHA256Prefix[:])
 		}
 	}
-	at := slices.IndexFunc(s.record.Instructions, func(o ChangedInstructionFile) bool { return o.PathHash == key })
+	at := slices.IndexFunc(s.record.ChangedInstructionFiles, func(o ChangedInstructionFile) bool { return o.PathHash == key })
 	if at < 0 {
 		return nil, currentHash
 	}
-	found := s.record.Instructions[at]
+	found := s.record.ChangedInstructionFiles[at]
 	return &found, currentHash
 }
 

@@ -26,7 +26,7 @@ func (v *HashedSensitiveValue) key() []byte {
 // host name of the value's service may contain, and then the hashes of the value's pieces.
 type valueHeader struct {
 	ValueByteLen, FirstPieceShortHash uint32
-	Private                           bool
+	IsPrivateWord                     bool
 	ServiceHostNameWordsBytes         uint16
 }
 
@@ -48,7 +48,7 @@ func decodeValue(key, data []byte) (v HashedSensitiveValue, err error) {
 	if err != nil || len(key) != len(sensitiveValueKeyPrefix)+valueHashBytes || head.ValueByteLen < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
 		return v, ErrDamaged
 	}
-	v = HashedSensitiveValue{Length: int(head.ValueByteLen), FirstPieceShortHash: head.FirstPieceShortHash, IsPrivateWord: head.Private, Hash: slices.Clone(key[len(sensitiveValueKeyPrefix):]), PieceHashes: slices.Clone(data[end:])}
+	v = HashedSensitiveValue{Length: int(head.ValueByteLen), FirstPieceShortHash: head.FirstPieceShortHash, IsPrivateWord: head.IsPrivateWord, Hash: slices.Clone(key[len(sensitiveValueKeyPrefix):]), PieceHashes: slices.Clone(data[end:])}
 	if head.ServiceHostNameWordsBytes > 0 {
 		v.ServiceHostNameWords = strings.Split(string(data[n:end]), "\n")
 	}

@@ -13,7 +13,7 @@ import (
 // A Delta is what one action adds to its session.
 type Delta struct {
 	Labels                    []SessionLabel
-	LabelledFiles             []effect.File
+	LabelledFiles             []effect.LabelledFile
 	PrintedFiles              []string // files that the action printed: the agent has seen their content, so they lose the label of a download
 	Sent                      []SentData
 	Values                    []HashedSensitiveValue
@@ -29,7 +29,7 @@ type Delta struct {
 	ResolvedPromptTextHashes []string // hashes of pending prompts whose author is now known
 	HasNewUntrustedText      bool     // an untrusted text came in
 
-	Instruction *ChangedInstructionFile // an instruction file of the project that the session changes
+	ChangedInstructionFile *ChangedInstructionFile // an instruction file of the project that the session changes
 
 	Remotes                 []ChangedGitRemote
 	GitOriginMayHaveChanged bool // the remote address of the workspace may have changed
@@ -60,7 +60,7 @@ func (d *Delta) privateValues() (out []HashedSensitiveValue) {
 // Empty reports whether a delta adds nothing. It ignores PrintedFiles and MayMoveFiles.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.LabelledFiles)+len(d.Sent)+len(d.PolicyEffectOrActionTypes)+len(d.Values)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.PolicyCountsActions && d.Denial == nil &&
-		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPromptTextHashes) == 0 && !d.HasNewUntrustedText && d.Instruction == nil
+		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPromptTextHashes) == 0 && !d.HasNewUntrustedText && d.ChangedInstructionFile == nil
 }
 
 // DeltaOfAction returns what an action adds to its session if it runs. eventTypes are the kinds of
@@ -77,7 +77,7 @@ func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActi
 	}
 	l.addLabelsFromToolName(c.Action.Type)
 	for _, kind := range eventTypes {
-		if c.Action.Type == kind || c.Action.AmbiguousTypeAlias == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
+		if c.Action.Type == kind || c.Action.AmbiguousReceivedType == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
 			l.delta.PolicyEffectOrActionTypes = append(l.delta.PolicyEffectOrActionTypes, kind)
 		}
 	}
@@ -87,9 +87,9 @@ func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActi
 // filesCreatedOrCopiedByAction returns the files that an action creates or copies, with their labels. It leaves out
 // clones from trusted hosts, releases downloaded from their publishers, and folders that contain a
 // workspace, because their earlier content was not downloaded.
-func filesCreatedOrCopiedByAction(c *analysis.ActionCase) []effect.File {
-	trusted, published := contactsOnlyTrustedDestinations(c), downloadsOnlyReleases(c)
-	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), containerCopiesOfDownloads(c), unpackedFiles(c), buildFoldersOfDownloadedSources(c)), func(f effect.File) bool {
+func filesCreatedOrCopiedByAction(c *analysis.ActionCase) []effect.LabelledFile {
+	trusted, published := contactsOnlyTrustedDestinations(c), downloadsOnlyProgramReleases(c)
+	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), containerCopiesOfDownloads(c), unpackedFiles(c), buildFoldersOfDownloadedSources(c)), func(f effect.LabelledFile) bool {
 		if trusted && slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelUntrusted}) {
 			return true
 		}
@@ -119,7 +119,7 @@ func mayMoveFiles(c *analysis.ActionCase) bool {
 
 // possibleCopiesOfPrivateFiles returns the files that an action writes if it reads or moves a private file: which
 // of them get private data is unknown.
-func possibleCopiesOfPrivateFiles(c *analysis.ActionCase) (out []effect.File) {
+func possibleCopiesOfPrivateFiles(c *analysis.ActionCase) (out []effect.LabelledFile) {
 	place := c.ExecutionContext()
 	own := func(e effect.Effect) bool {
 		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Certainty != effect.Possible && e.Path != "" && !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isPersonalFileOutsideWorkspace(&e, place.Home)
@@ -129,7 +129,7 @@ func possibleCopiesOfPrivateFiles(c *analysis.ActionCase) (out []effect.File) {
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && e.Path != "" {
-			out = append(out, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: []effect.TaintLabel{effect.LabelPersonalData}})
+			out = append(out, effect.LabelledFile{Path: e.Path, IncludesDescendants: e.Recursive, Labels: []effect.TaintLabel{effect.LabelPersonalData}})
 		}
 	}
 	return out
@@ -140,7 +140,7 @@ const maxMovedFiles = 256
 
 // movedDownloads returns the new paths of the downloaded files in a folder that an action moves or
 // copies. The files keep their relative paths below each path that the action writes.
-func movedDownloads(c *analysis.ActionCase) (out []effect.File) {
+func movedDownloads(c *analysis.ActionCase) (out []effect.LabelledFile) {
 	place := c.ExecutionContext()
 	if place.DownloadedOrDecodedPaths == nil || place.OriginLabels == nil {
 		return nil
@@ -155,7 +155,7 @@ func movedDownloads(c *analysis.ActionCase) (out []effect.File) {
 			rest, below := strings.CutPrefix(name, from.Path+"/")
 			for j := range c.Effects {
 				if to := &c.Effects[j]; below && to.Kind == effect.WriteFile && !to.PathIsPattern && to.Path != "" && to.Path != from.Path && len(out) < maxMovedFiles {
-					out = append(out, effect.File{Path: to.Path + "/" + rest, IncludesDescendants: name != path, Labels: place.OriginLabels(name)})
+					out = append(out, effect.LabelledFile{Path: to.Path + "/" + rest, IncludesDescendants: name != path, Labels: place.OriginLabels(name)})
 				}
 			}
 		}
@@ -168,22 +168,23 @@ type deltaBuilder struct {
 	delta Delta
 }
 
-// addLabel adds a label to the session.
-func (l *deltaBuilder) addLabel(label effect.TaintLabel, by string) {
+// addSessionLabel adds a label to the session.
+func (l *deltaBuilder) addSessionLabel(label effect.TaintLabel, effectOrActionType string) {
 	if !slices.ContainsFunc(l.delta.Labels, func(have SessionLabel) bool { return have.Label == label }) {
-		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, EffectOrActionType: by})
+		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, EffectOrActionType: effectOrActionType})
 	}
 }
 
-// addSessionLabelForData adds the session label for data with a label.
+// addSessionLabelForData gives the session the label that follows from reading data with the label
+// dataLabel, such as LabelFromCredentialLocation for a credential. Other data labels give none.
 func (l *deltaBuilder) addSessionLabelForData(dataLabel effect.TaintLabel, effectOrActionType string) {
 	switch dataLabel {
 	case effect.LabelFromCredentialLocation, effect.LabelCredential:
-		l.addLabel(effect.LabelFromCredentialLocation, effectOrActionType)
+		l.addSessionLabel(effect.LabelFromCredentialLocation, effectOrActionType)
 	case effect.LabelPersonalData:
-		l.addLabel(effect.LabelPersonalData, effectOrActionType)
+		l.addSessionLabel(effect.LabelPersonalData, effectOrActionType)
 	case effect.LabelUntrusted:
-		l.addLabel(effect.LabelUntrusted, effectOrActionType)
+		l.addSessionLabel(effect.LabelUntrusted, effectOrActionType)
 	}
 }
 
@@ -191,18 +192,18 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 	by := string(e.KindForPolicies())
 	switch e.KindForPolicies() {
 	case effect.ReadSecret:
-		l.addLabel(effect.LabelFromCredentialLocation, by)
+		l.addSessionLabel(effect.LabelFromCredentialLocation, by)
 	case effect.ReadClipboard:
-		l.addLabel(effect.LabelPersonalData, by)
+		l.addSessionLabel(effect.LabelPersonalData, by)
 	case effect.ReadFile:
 		l.addRead(e)
 	case effect.HTTPRequest:
 		if !e.IsTargetTrusted {
-			l.addLabel(effect.LabelUntrusted, by)
+			l.addSessionLabel(effect.LabelUntrusted, by)
 		}
 	case effect.UnknownEffect:
 		if e.Cause == effect.CauseUnknownTool || e.Cause == effect.CauseUnknownReadOnlyTool { // the author of the returned text is unknown
-			l.addLabel(effect.LabelUntrusted, l.c.Action.Type)
+			l.addSessionLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
 		l.addSent(e)
@@ -234,12 +235,12 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 		if l.onlyAuthenticates(e) {
 			return
 		}
-		l.addLabel(effect.LabelFromCredentialLocation, "read_file")
+		l.addSessionLabel(effect.LabelFromCredentialLocation, "read_file")
 		if pathMayMatchKnowledgeList("browser_data", e) {
-			l.addLabel(effect.LabelPersonalData, "read_file")
+			l.addSessionLabel(effect.LabelPersonalData, "read_file")
 		}
 	case !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isPersonalFileOutsideWorkspace(e, place.Home):
-		l.addLabel(effect.LabelPersonalData, "read_file")
+		l.addSessionLabel(effect.LabelPersonalData, "read_file")
 	}
 }
 
@@ -281,7 +282,8 @@ func isPersonalFileOutsideWorkspace(e *effect.Effect, home string) bool {
 	return !pathMayMatchKnowledgeList("library_files", e)
 }
 
-// pathMayMatchKnowledgeList reports whether an effect touches a file of a list of package knowledge.
+// pathMayMatchKnowledgeList reports whether an effect can touch a file that a named list of path
+// globs in the Go package knowledge contains.
 func pathMayMatchKnowledgeList(listName string, e *effect.Effect) bool {
 	globs, err := globsByKnowledgeListName[listName]()
 	if err != nil {
@@ -306,15 +308,15 @@ func globsOf(list string) (*effect.Globs, error) {
 // return untrusted text, and tools that read messages return private and untrusted text.
 func (l *deltaBuilder) addLabelsFromToolName(toolName string) {
 	if strings.HasPrefix(toolName, "browser_") {
-		l.addLabel(effect.LabelUntrusted, toolName)
+		l.addSessionLabel(effect.LabelUntrusted, toolName)
 	}
 	own := toolName[strings.LastIndex(toolName, "__")+1:]
 	if _, list := knowledge.ToolNameVerb(own); list != "reads" {
 		return
 	}
 	if slices.ContainsFunc(knowledge.SplitNameWords(toolName), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
-		l.addLabel(effect.LabelPersonalData, toolName)
-		l.addLabel(effect.LabelUntrusted, toolName)
+		l.addSessionLabel(effect.LabelPersonalData, toolName)
+		l.addSessionLabel(effect.LabelUntrusted, toolName)
 	}
 }
 

@@ -70,6 +70,6 @@ func (s *Session) CreatedPaths() (out []string) {
 			out = append(out, path)
 		}
 	}
-	sorted.Strings(out)
+	sorted.SortStrings(out)
 	return out
 }

@@ -50,7 +50,7 @@ func newValueMatcher(values []HashedSensitiveValue) *valueMatcher {
 			m.setFilterBit(v.FirstPieceShortHash)
 			m.valueIndexesByFirstPieceHash[v.FirstPieceShortHash] = append(m.valueIndexesByFirstPieceHash[v.FirstPieceShortHash], i)
 		}
-		v.eachPiece(func(tag uint32, sum uint64) {
+		v.eachPieceShortAndLongHash(func(tag uint32, sum uint64) {
 			m.setFilterBit(tag)
 			m.insert(sum, i)
 		})
@@ -81,9 +81,9 @@ func (m *valueMatcher) slot(at uint64) *valuePieceTableSlot {
 // A textSearch searches the texts of one action. It belongs to one goroutine.
 type textSearch struct {
 	*valueMatcher
-	hasher               *hasher
-	remainingPieceBudget int // pieces that may still be hashed and compared
-	seenSlots            map[valuePieceTableSlot]bool
+	hasher                 *hasher
+	remainingPieceBudget   int // pieces that may still be hashed and compared
+	matchedPieceTableSlots map[valuePieceTableSlot]bool
 }
 
 func (m *valueMatcher) newTextSearch(hashKey [32]byte) *textSearch {
@@ -92,7 +92,7 @@ func (m *valueMatcher) newTextSearch(hashKey [32]byte) *textSearch {
 
 // find returns how much a text contains of each value, by index; nil if it contains none.
 func (s *textSearch) find(text string) (found map[int]sentValuePart) {
-	clear(s.seenSlots)
+	clear(s.matchedPieceTableSlots)
 	for i := 0; i+valuePieceBytes <= len(text); i++ {
 		piece := littleEndianUint64At(text, i)
 		tag := s.hasher.valuePieceShortHash(piece)
@@ -103,22 +103,22 @@ func (s *textSearch) find(text string) (found map[int]sentValuePart) {
 			break
 		}
 		for _, v := range s.valueIndexesByFirstPieceHash[tag] {
-			if s.holdsWhole(text, i, v) {
+			if s.containsWholeValueAt(text, i, v) {
 				found = addSentPart(found, v, sendsPartOfValue)
 			}
 		}
 		sum := s.hasher.pieceHash(piece)
 		for at := sum; s.slot(at).valueNumber != 0; at++ {
 			if have := *s.slot(at); have.pieceHash == sum {
-				if s.seenSlots == nil {
-					s.seenSlots = map[valuePieceTableSlot]bool{}
+				if s.matchedPieceTableSlots == nil {
+					s.matchedPieceTableSlots = map[valuePieceTableSlot]bool{}
 				}
-				s.seenSlots[have] = true
+				s.matchedPieceTableSlots[have] = true
 			}
 		}
 	}
 	count := map[int]int{}
-	for have := range s.seenSlots {
+	for have := range s.matchedPieceTableSlots {
 		v := have.valueNumber - 1
 		if count[v]++; count[v] >= s.pieceCounts[v] {
 			found = addSentPart(found, v, sendsWholeValue)
@@ -137,15 +137,15 @@ func addSentPart(found map[int]sentValuePart, value int, f sentValuePart) map[in
 	return found
 }
 
-// holdsWhole reports whether a text contains a whole value at offset i: for a private word, delimited
+// containsWholeValueAt reports whether a text contains a whole value at offset i: for a private word, delimited
 // as a word.
-func (s *textSearch) holdsWhole(text string, i, value int) bool {
-	v := &s.values[value]
-	end := i + v.Length
-	if end > len(text) || v.IsPrivateWord && !isWord(text, i, end) {
+func (s *textSearch) containsWholeValueAt(text string, byteOffset, valueIndex int) bool {
+	v := &s.values[valueIndex]
+	end := byteOffset + v.Length
+	if end > len(text) || v.IsPrivateWord && !isWord(text, byteOffset, end) {
 		return false
 	}
-	return hmac.Equal(s.hasher.hash(text[i:end])[:valueHashBytes], v.Hash)
+	return hmac.Equal(s.hasher.hash(text[byteOffset:end])[:valueHashBytes], v.Hash)
 }
 
 // isWord reports whether part of a text is a word: no adjacent byte continues it.
@@ -159,8 +159,8 @@ func isWord(text string, start, end int) bool {
 	return !continuesMatchedWord(at(start-1), at(start-2)) && !continuesMatchedWord(at(end), at(end+1))
 }
 
-// continuesMatchedWord reports whether adjacentByte continues a word; outerByte is the byte beyond it,
-// farther from the word.
+// continuesMatchedWord reports whether the byte next to a match continues a word, so that the match
+// is only a part of that word. secondByteFromMatch is the byte after it, farther from the match.
 func continuesMatchedWord(byteNextToMatch, secondByteFromMatch byte) bool {
 	if byteNextToMatch == '.' || byteNextToMatch == '-' {
 		byteNextToMatch = secondByteFromMatch
@@ -170,13 +170,13 @@ func continuesMatchedWord(byteNextToMatch, secondByteFromMatch byte) bool {
 	return '0' <= byteNextToMatch && byteNextToMatch <= '9' || 'a' <= byteNextToMatch|0x20 && byteNextToMatch|0x20 <= 'z'
 }
 
-// sentPartOf returns how much of the values a case sends.
-func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.ActionCase) sentValuePart {
+// largestSentValuePart returns how much of the values a case sends.
+func (m *valueMatcher) largestSentValuePart(hashKey [32]byte, c *analysis.ActionCase) sentValuePart {
 	o := c.FindOutgoingText()
 	if o == nil {
 		return sendsNoneOfValue
 	}
-	s := m.newTextSearch(key)
+	s := m.newTextSearch(hashKey)
 	worst := sendsNoneOfValue
 	for _, text := range o.Texts {
 		for _, f := range s.find(text) {
@@ -185,7 +185,7 @@ func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.ActionCase) sentValu
 	}
 	for _, text := range o.LoginCredentials {
 		for i := range s.find(text) {
-			if !m.values[i].belongsTo(o.Hosts) && !contactsOnlyTrustedDestinations(c) {
+			if !m.values[i].allHostsBelongToService(o.Hosts) && !contactsOnlyTrustedDestinations(c) {
 				worst = max(worst, sendsPartOfValue)
 			}
 		}

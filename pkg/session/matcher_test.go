@@ -79,7 +79,7 @@ func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentValuePart {
 		sums[h.pieceHash(littleEndianUint64At(text, i))] = true
 	}
 	some, all := false, true
-	v.eachPiece(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
+	v.eachPieceShortAndLongHash(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
 	switch {
 	case all:
 		return sendsWholeValue
@@ -143,7 +143,7 @@ func TestMatchersAreKept(t *testing.T) {
 	first, second := drawn(r, 24), drawn(r, 24)
 	add(key, value(first))
 	m := of(key)
-	add(key, Delta{LabelledFiles: []effect.File{{Path: "/a", Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}})
+	add(key, Delta{LabelledFiles: []effect.LabelledFile{{Path: "/a", Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}})
 	if of(key) != m {
 		t.Error("made again, though no value is new")
 	}

@@ -45,11 +45,11 @@ func (s *Store) keyedHash(text string) []byte {
 
 // StorePrompt stores the names in a prompt. If pending is true, they have no effect until
 // [Store.ResolvePrompt] reports that the user wrote the prompt. The function clean removes
-// credentials from the quoted text.
+// credentials from the quotes of the prompt that are stored with the names.
 func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
-	p := Prompt{ID: shortenText(id), TextHash: s.promptSum(text), ReceivedAt: s.now()}
+	p := Prompt{ID: shortenText(id), TextHash: s.keyedPromptTextHash(text), ReceivedAt: s.now()}
 	if p.DeduplicationKey = s.promptDeduplicationKey(id, p.TextHash); loaded.record.hasPrompt(p.DeduplicationKey) {
-		return nil // the host reported it twice
+		return nil // the host reported the same prompt twice
 	}
 	named, words := grounding.ExtractObjectsAndNames(text, maxNamesPerPrompt)
 	p.NamedObjects = named
@@ -88,14 +88,14 @@ func (r *Record) hasPrompt(sum []byte) bool {
 	return false
 }
 
-func (s *Store) promptSum(text string) string {
+func (s *Store) keyedPromptTextHash(text string) string {
 	return hex.EncodeToString(s.keyedHash("prompt " + strings.TrimSpace(text))[:16])
 }
 
 // ResolvePrompt records whether the user wrote a pending prompt, given its ID and, if the host reports it,
 // its text.
 func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, promptID, text string, writtenByUser bool) error {
-	sum := s.promptSum(text)
+	sum := s.keyedPromptTextHash(text)
 	for _, p := range loaded.record.Prompts {
 		if p.ID == shortenText(promptID) && p.TextHash == sum {
 			d := &Delta{ResolvedPromptTextHashes: []string{p.TextHash}}

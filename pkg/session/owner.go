@@ -25,12 +25,12 @@ var gitRemotePrintCommands = []string{
 
 var (
 	// cloneCommandPattern is a command that clones one repository and does nothing else.
-	cloneCommandPattern = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
+	cloneCommandPattern = prefilter.LazyRegexp(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
 	// repositoryURLPattern matches the URL of a repository: its host, and the account there.
-	repositoryURLPattern = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
+	repositoryURLPattern = prefilter.LazyRegexp(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
 	// ghRepositoryOutputPattern matches the output of "gh repo view --json nameWithOwner", as JSON or plain
 	// text, and captures the account.
-	ghRepositoryOutputPattern = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
+	ghRepositoryOutputPattern = prefilter.LazyRegexp(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 
 // ownerOf returns HOST/ACCOUNT for the URL of a repository, in lower case; "" if the URL does not
@@ -46,7 +46,7 @@ func ownerOf(url string) string {
 // repositoryOwners returns the account that owns the workspace according to a command's output.
 func repositoryOwners(c *analysis.ActionCase, texts []string) []string {
 	command := strings.TrimSpace(c.Action.Text("command"))
-	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(gitRemotePrintCommands, command) || !inWorkspaceRepository(c) {
+	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(gitRemotePrintCommands, command) || !isCWDInWorkspaceRepository(c) {
 		return nil
 	}
 	owner := ""
@@ -72,9 +72,9 @@ func repositoryOwners(c *analysis.ActionCase, texts []string) []string {
 	return []string{owner}
 }
 
-// inWorkspaceRepository reports whether the working folder belongs to the workspace's own repository:
+// isCWDInWorkspaceRepository reports whether the working folder belongs to the workspace's own repository:
 // no nested repository begins between it and the root.
-func inWorkspaceRepository(c *analysis.ActionCase) bool {
+func isCWDInWorkspaceRepository(c *analysis.ActionCase) bool {
 	place := c.ExecutionContext()
 	if place.OriginLabels != nil && len(place.OriginLabels(place.CWD)) > 0 || place.ReadScript == nil {
 		return false
@@ -143,6 +143,8 @@ func (s *Session) unlabelCloneFromWorkspaceOwner(c *analysis.ActionCase, d *Delt
 		owner = "github.com/" + strings.ToLower(account)
 	}
 	if slices.Contains(s.record.RepositoryOwners, owner) {
-		d.LabelledFiles = slices.DeleteFunc(d.LabelledFiles, func(f effect.File) bool { return slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelUntrusted}) })
+		d.LabelledFiles = slices.DeleteFunc(d.LabelledFiles, func(f effect.LabelledFile) bool {
+			return slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelUntrusted})
+		})
 	}
 }

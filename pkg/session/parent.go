@@ -41,7 +41,7 @@ func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record,
 	}
 	r.ParentSessionID = parent.ID
 	if parent.AgentHostName != k.AgentHostName {
-		r.ParentHost = parent.AgentHostName
+		r.ParentAgentHostName = parent.AgentHostName
 	}
 	return r, parent, nil
 }
@@ -66,14 +66,14 @@ func (s *Store) parentByProcess(sh storageTx, k Key, above []string) (parent *Re
 
 // parentKey returns the key of the parent session.
 func (r *Record) parentKey() Key {
-	if r.ParentHost != "" {
-		return Key{r.ParentHost, r.ParentSessionID, r.User}
+	if r.ParentAgentHostName != "" {
+		return Key{r.ParentAgentHostName, r.ParentSessionID, r.User}
 	}
 	return Key{r.AgentHostName, r.ParentSessionID, r.User}
 }
 
-// addToParents adds what an action adds to the parent sessions as well: what a sub-agent reads comes
-// back in its answer.
+// addToParents adds the delta also to the sessions that started this one, since a sub-agent returns
+// what it reads to its parent.
 func (s *Store) addToParents(sh storageTx, r *Record, d *Delta) error {
 	for range maxParentSessions {
 		if r.ParentSessionID == "" || r.parentKey() == r.Key {

@@ -131,4 +131,4 @@ func (k *cachedTx) Each([]byte, func(key, value []byte) error) error {
 
 func (k *cachedTx) Put(_, _, _ []byte) error { return errReadOnly }
 
-func (k *cachedTx) Drop([]byte) error { return errReadOnly }
+func (k *cachedTx) DropGroup([]byte) error { return errReadOnly }

@@ -33,7 +33,7 @@ func TestDraftReads(t *testing.T) {
 		}
 	}
 	file := func(name string) Delta {
-		return Delta{LabelledFiles: []effect.File{{Path: "/work/" + name, Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}}
+		return Delta{LabelledFiles: []effect.LabelledFile{{Path: "/work/" + name, Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}}
 	}
 	has := func(name string) bool {
 		return len(draft.Load(t.Context(), key, Lineage{}, "").FileOriginLabels("/work/"+name)) > 0
@@ -76,7 +76,7 @@ func TestDraftRuns(t *testing.T) {
 			if err := sh.Put(group, []byte("list"), make([]byte, n+1)); err != nil {
 				return err
 			}
-			return sh.Drop([]byte("gone"))
+			return sh.DropGroup([]byte("gone"))
 		})
 		if err != nil {
 			t.Fatal(err)

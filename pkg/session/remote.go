@@ -10,7 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Remote is a remote of a repository whose address a session has changed: pushes to it go there.
+// A ChangedGitRemote is a git remote whose URL a session has changed, so that pushes to the remote
+// go to another address.
 type ChangedGitRemote struct {
 	Repository         string `json:"repository,omitempty"` // path from repositoryPath; "" for every repository
 	Name               string `json:"name"`                 // "*" for any
@@ -137,9 +138,9 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 	}
 }
 
-// remoteMayBelongToOtherAccount reports whether a remote may belong to another person: to another account than the
-// workspace's or, if that is unknown, if a push URL or a rewrite rule set it or it is at no known
-// repository host.
+// remoteMayBelongToOtherAccount reports whether a remote may belong to another person. If the
+// accounts of the workspace's repositories are known, it compares with them. Otherwise a remote is
+// suspicious if a push URL or a rewrite rule set it, or if its host is not a known code host.
 func (s *Session) remoteMayBelongToOtherAccount(r ChangedGitRemote) bool {
 	host, _, _ := strings.Cut(r.HostAndAccount, "/")
 	if len(s.record.RepositoryOwners) == 0 {

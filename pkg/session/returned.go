@@ -42,7 +42,7 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 	own := slices.ContainsFunc(d.Labels, func(l SessionLabel) bool {
 		return l.Label == effect.LabelPersonalData && l.EffectOrActionType == "read_file"
 	})
-	h, room, from := newHasher(s.opts.CredentialHashKey), maxSensitiveValuesPerFileOrResult, sourceHostOfAllOutput(ran.Cases)
+	h, room, from := newHasher(s.opts.CredentialHashKey), maxSensitiveValuesPerFileOrResult, singleSourceHostOfActionOutput(ran.Cases)
 	for _, text := range ran.ResultTexts {
 		found := h.credentialValues(text, labelled(effect.LabelFromCredentialLocation), from)
 		if own {
@@ -64,7 +64,7 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 	if loaded.err != nil {
 		return loaded.err
 	}
-	if err := s.dropKnownValues(ctx, loaded, &d); err != nil {
+	if err := s.dropStoredValuesFromDelta(ctx, loaded, &d); err != nil {
 		return err
 	}
 	return s.Add(ctx, loaded, &d)
@@ -72,7 +72,7 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 
 // labelChangedFiles returns the files that an action changed, all labelled secret if it handled secret
 // data, and network if it handled untrusted data: which file got which data is unknown.
-func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLabel) bool) (out []effect.File) {
+func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLabel) bool) (out []effect.LabelledFile) {
 	var labels []effect.TaintLabel
 	for of, label := range map[effect.TaintLabel]effect.TaintLabel{effect.LabelFromCredentialLocation: effect.LabelFromCredentialLocation, effect.LabelUntrusted: effect.LabelFromNetwork} {
 		if actionHasLabel(of) {
@@ -81,14 +81,15 @@ func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLa
 	}
 	for _, path := range changedPaths[:min(len(changedPaths), maxSensitiveValuesPerFileOrResult)] {
 		if len(labels) > 0 {
-			out = append(out, effect.File{Path: path, Labels: labels})
+			out = append(out, effect.LabelledFile{Path: path, Labels: labels})
 		}
 	}
 	return out
 }
 
-// dropKnownValues removes the values from a delta that the session already has.
-func (s *Store) dropKnownValues(ctx context.Context, loaded *Session, d *Delta) error {
+// dropStoredValuesFromDelta removes from a delta the values that are already stored for the session or its
+// user.
+func (s *Store) dropStoredValuesFromDelta(ctx context.Context, loaded *Session, d *Delta) error {
 	if len(d.Values) == 0 {
 		return nil
 	}

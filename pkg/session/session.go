@@ -54,26 +54,26 @@ const (
 type Record struct {
 	Version int `json:"v"`
 	Key
-	ParentSessionID             string                          `json:"parent,omitempty"`      // the ID of the parent session
-	ParentHost                  string                          `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
-	HostProcessName             string                          `json:"process,omitempty"`     // process of the host, see [Lineage]
-	BeganAt                     int64                           `json:"began"`
-	LastActionAt                int64                           `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
-	Labels                      []SessionLabel                  `json:"labels,omitempty"`
-	Sent                        []SentData                      `json:"sent,omitempty"`
-	Denials                     []Denial                        `json:"denials,omitempty"`      // the newest last
-	Events                      map[string]LastEffectOccurrence `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
-	ActionCount                 int64                           `json:"count,omitempty"`        // number of actions, if a policy counts them
-	RepositoryOwners            []string                        `json:"owners,omitempty"`       // the host and account that own the workspace's repository
-	CreatedPaths                []CreatedPath                   `json:"made,omitempty"`         // what the session created, the newest last
-	Prompts                     []Prompt                        `json:"prompts,omitempty"`      // prompts that the user may have written
-	NamedObjects                []grounding.PromptNamedObject   `json:"named,omitempty"`        // what the user has named, the newest last
-	HasUserPrompt               bool                            `json:"spoken,omitempty"`       // the user has written at least one prompt
-	UserMentionedNameHashes     []byte                          `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
-	UserPromptDeduplicationKeys []byte                          `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
-	UntrustedTextCount          int64                           `json:"texts,omitempty"`        // how many untrusted texts came in
-	Instructions                []ChangedInstructionFile        `json:"instructions,omitempty"` // instruction files of the project that the session changes
-	IsStoppedAfterDenials       bool                            `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
+	ParentSessionID                    string                          `json:"parent,omitempty"`      // the ID of the parent session
+	ParentAgentHostName                string                          `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
+	HostProcessName                    string                          `json:"process,omitempty"`     // process of the host, see [Lineage]
+	BeganAt                            int64                           `json:"began"`
+	LastActionAt                       int64                           `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
+	Labels                             []SessionLabel                  `json:"labels,omitempty"`
+	Sent                               []SentData                      `json:"sent,omitempty"`
+	Denials                            []Denial                        `json:"denials,omitempty"`      // the newest last
+	LastOccurrenceByEffectOrActionType map[string]LastEffectOccurrence `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
+	ActionCount                        int64                           `json:"count,omitempty"`        // number of actions, if a policy counts them
+	RepositoryOwners                   []string                        `json:"owners,omitempty"`       // the host and account that own the workspace's repository
+	CreatedPaths                       []CreatedPath                   `json:"made,omitempty"`         // what the session created, the newest last
+	Prompts                            []Prompt                        `json:"prompts,omitempty"`      // prompts that the user may have written
+	NamedObjects                       []grounding.PromptNamedObject   `json:"named,omitempty"`        // what the user has named, the newest last
+	HasUserPrompt                      bool                            `json:"spoken,omitempty"`       // the user has written at least one prompt
+	UserMentionedNameHashes            []byte                          `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
+	UserPromptDeduplicationKeys        []byte                          `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
+	UntrustedTextCount                 int64                           `json:"texts,omitempty"`        // how many untrusted texts came in
+	ChangedInstructionFiles            []ChangedInstructionFile        `json:"instructions,omitempty"` // instruction files of the project that the session changes
+	IsStoppedAfterDenials              bool                            `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
 
 	// Fields of the shared record only.
 	Remotes            []ChangedGitRemote `json:"remotes,omitempty"`      // remotes whose address a session changed

@@ -53,7 +53,7 @@ func openState(t testing.TB, dir string, w *world) *state.Store {
 }
 
 var analyzer = &analysis.Analyzer{
-	Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: ReplayAndAnalyzeLastAction,
+	ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: ReplayAndAnalyzeLastAction,
 	DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}},
 }
 
@@ -571,7 +571,7 @@ func TestDenials(t *testing.T) {
 		if n, err := s.Resume(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
 			t.Errorf("resumed %d, %v", n, err)
 		}
-		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.IsStoppedAfterDenials() || memory.DenialOfSameTarget(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
+		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.IsStoppedAfterDenials() || memory.DenialOfSameTarget(analyzer.AnalyzeAction(parse(t, "find ~/docs -delete"))) != nil {
 			t.Error("denials outlive resuming")
 		}
 	})

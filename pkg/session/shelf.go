@@ -21,7 +21,7 @@ type storageTx interface {
 	Get(group, key []byte) []byte
 	Each(group []byte, fn func(key, value []byte) error) error
 	Put(group, key, value []byte) error
-	Drop(group []byte) error
+	DropGroup(group []byte) error
 }
 
 type stateFileStorage struct{ file *state.Store }
@@ -97,7 +97,7 @@ func (m *memoryStorage) Put(group, key, value []byte) error {
 	return nil
 }
 
-func (m *memoryStorage) Drop(group []byte) error {
+func (m *memoryStorage) DropGroup(group []byte) error {
 	m.changeCount++
 	delete(m.groups, string(group))
 	return nil

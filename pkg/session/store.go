@@ -217,29 +217,29 @@ func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err
 }
 
 func sortLabels(r *Record) {
-	sorted.By(r.Labels, func(a, b SessionLabel) int {
+	sorted.SortStableBy(r.Labels, func(a, b SessionLabel) int {
 		return cmp.Compare(slices.Index(SessionLabelsInDisplayOrder, a.Label), slices.Index(SessionLabelsInDisplayOrder, b.Label))
 	})
 }
 
-// Load returns what a session remembers. alias is the ID by which an agent names its session: the
-// memory of sessions with that ID is added. An error of the state file or the record is returned by
-// [Session.Err].
-func (s *Store) Load(ctx context.Context, k Key, lineage Lineage, agentSessionID string) *Session {
+// Load returns what a session remembers. agentNamedSessionID is the ID by which an agent names its
+// session: the memory of sessions with that ID is added. An error of the state file or the record
+// is returned by [Session.Err].
+func (s *Store) Load(ctx context.Context, k Key, lineage Lineage, agentNamedSessionID string) *Session {
 	stamp, ok := s.storage.namespaceRevisionID()
 	if !ok {
-		return s.loadFromStorage(ctx, k, lineage, agentSessionID)
+		return s.loadFromStorage(ctx, k, lineage, agentNamedSessionID)
 	}
-	place := cacheKey{k, lineage.ParentSessionID, agentSessionID}
+	place := cacheKey{k, lineage.ParentSessionID, agentNamedSessionID}
 	out := s.cache.get(stamp, place, s.now())
 	if out == nil {
-		out = s.loadFromStorage(ctx, k, lineage, agentSessionID)
+		out = s.loadFromStorage(ctx, k, lineage, agentNamedSessionID)
 		s.cache.put(stamp, place, out)
 	}
 	return out
 }
 
-func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, agentSessionID string) *Session {
+func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, agentNamedSessionID string) *Session {
 	out := &Session{key: k, lineage: lineage, opts: &s.opts}
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		r, own, err := s.recordOf(sh, k, lineage)
@@ -250,16 +250,16 @@ func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, age
 		if err != nil {
 			return err
 		}
-		out.record, out.sharedRecord, out.labels, out.labelsWithoutAgentNamedSession = *r, *all, nil, slices.Clone(r.Labels)
+		out.record, out.sharedRecord, out.labels, out.labelsNotFromAgentNamedSession = *r, *all, nil, slices.Clone(r.Labels)
 		if out.fileSet, err = s.fileSets.load(sh, from); err != nil {
 			return err
 		}
 		if own != nil && !slices.ContainsFunc(from, func(have []byte) bool { return slices.Equal(have, own) }) {
 			from = append(from, own)
 		}
-		if agentSessionID != "" {
+		if agentNamedSessionID != "" {
 			err = eachRecord(sh, func(group []byte, o *Record) error {
-				if o.ID == agentSessionID && o.User == k.User && !o.IsSharedByUserSessions() && o.isActive(s.now(), s.opts.SessionRetention) {
+				if o.ID == agentNamedSessionID && o.User == k.User && !o.IsSharedByUserSessions() && o.isActive(s.now(), s.opts.SessionRetention) {
 					for _, l := range o.Labels {
 						out.record.addLabel(l.Label, l.EffectOrActionType, l.FirstAddedAt)
 					}
@@ -296,7 +296,7 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	}
 	d.Sent = append(s.tally.removeCounts(loaded.key), d.Sent...)
 	return s.storage.runWriting(ctx, func(sh storageTx) error {
-		if err := s.writeShared(sh, loaded.key, d); err != nil {
+		if err := s.writeDeltaToSharedRecord(sh, loaded.key, d); err != nil {
 			return err
 		}
 		group := loaded.key.groupName()
@@ -304,11 +304,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 		if err != nil {
 			return err
 		}
-		if r.LastActionAt == 0 { // it is new
+		if r.LastActionAt == 0 { // the session is new
 			if err := s.evictSessions(sh, loaded.key); err != nil {
 				return err
 			}
-			if err := sh.Drop(group); err != nil { // remains of an expired session
+			if err := sh.DropGroup(group); err != nil { // remains of an expired session
 				return err
 			}
 			if from != nil {
@@ -336,11 +336,11 @@ func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *De
 	if !loaded.isNewForShared(d) {
 		return nil
 	}
-	return s.storage.runWriting(ctx, func(sh storageTx) error { return s.writeShared(sh, loaded.key, d) }, s.prefetchKeys(loaded.key, "")...)
+	return s.storage.runWriting(ctx, func(sh storageTx) error { return s.writeDeltaToSharedRecord(sh, loaded.key, d) }, s.prefetchKeys(loaded.key, "")...)
 }
 
-// writeShared writes the shared part of a delta.
-func (s *Store) writeShared(sh storageTx, k Key, d *Delta) error {
+// writeDeltaToSharedRecord writes the shared part of a delta.
+func (s *Store) writeDeltaToSharedRecord(sh storageTx, k Key, d *Delta) error {
 	r, from, err := s.sharedRecord(sh, k)
 	if err != nil {
 		return err
@@ -368,7 +368,8 @@ func (s *Store) writeShared(sh storageTx, k Key, d *Delta) error {
 	return s.decoded.put(sh, group, r)
 }
 
-// writeRecord writes the record of a session with the values of a delta.
+// writeRecord applies a delta to the record of a session, and stores the record and the delta's
+// private values. It writes nothing if nothing changed and the stored time is recent.
 func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *Delta) error {
 	now := s.now()
 	changed := r.applyDelta(d, now, &s.opts)
@@ -395,7 +396,7 @@ func (s *Store) FlushSentDataCounts(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if r == nil { // it was removed meanwhile
+			if r == nil { // the session's record was removed meanwhile
 				continue
 			}
 			r.applyDelta(&Delta{Sent: sent}, s.now(), &s.opts)
@@ -424,8 +425,8 @@ func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byt
 	return err
 }
 
-// DeltaOfAction returns what an action adds to its session if it runs, including the credentials in the files
-// that it reads: see [DeltaOfAction].
+// DeltaOfAction returns what an action adds to its session if it runs, as the function
+// [DeltaOfAction] does, and adds the credentials in the files that the action reads.
 func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
 	d := DeltaOfAction(c, eventTypes, policyCountsActions)
 	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelFromCredentialLocation }) {
@@ -434,9 +435,9 @@ func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, polic
 	return d
 }
 
-// MarkSentValues adds to a case the effect of sending a value that its session has read: certain for a whole
+// AddSentValueEffect adds to a case the effect of sending a value that its session has read: certain for a whole
 // value, possible for a part or a short value.
-func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis.ActionCase) error {
+func (s *Store) AddSentValueEffect(ctx context.Context, loaded *Session, c *analysis.ActionCase) error {
 	if loaded.err != nil || loaded.groupValueHashXORs == "" {
 		return loaded.err
 	}
@@ -444,7 +445,7 @@ func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis
 	if err != nil {
 		return err
 	}
-	f := m.sentPartOf(s.opts.CredentialHashKey, c)
+	f := m.largestSentValuePart(s.opts.CredentialHashKey, c)
 	if f == sendsNoneOfValue && loaded.pushesSecretFile(c) {
 		f = sendsPartOfValue
 	}
@@ -477,19 +478,19 @@ func (s *Store) evictSessions(sh storageTx, but Key) error {
 		return nil
 	})
 	if err == nil && n >= maxSessions && len(ended) == 0 && oldest != nil {
-		err = s.addToShared(sh, oldest)
+		err = s.addLabelsToSharedRecord(sh, oldest)
 		ended = append(ended, oldest.groupName())
 	}
 	for _, group := range ended {
 		if err == nil {
-			err = sh.Drop(group)
+			err = sh.DropGroup(group)
 		}
 	}
 	return err
 }
 
-// addToShared adds the labels of a session to the shared record of its user.
-func (s *Store) addToShared(sh storageTx, old *Record) error {
+// addLabelsToSharedRecord adds the labels of a session to the shared record of its user.
+func (s *Store) addLabelsToSharedRecord(sh storageTx, old *Record) error {
 	r, from, err := s.sharedRecord(sh, old.Key)
 	if err != nil {
 		return err
@@ -519,7 +520,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 			return nil
 		})
 	})
-	sorted.By(out, func(a, b Record) int { return cmp.Compare(b.LastActionAt, a.LastActionAt) })
+	sorted.SortStableBy(out, func(a, b Record) int { return cmp.Compare(b.LastActionAt, a.LastActionAt) })
 	return out, err
 }
 
@@ -538,7 +539,7 @@ func (s *Store) SharedRecords(ctx context.Context) (out []Record, err error) {
 }
 
 // Files returns the files that the sessions of a user know, with their labels, sorted by path.
-func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error) {
+func (s *Store) Files(ctx context.Context, k Key) (out []effect.LabelledFile, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		one := &Session{}
 		err := one.loadFiles(sh, s.sharedRecordKey(k).groupName())
@@ -569,7 +570,7 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 		})
 		for _, group := range drop {
 			if err == nil {
-				err = sh.Drop(group)
+				err = sh.DropGroup(group)
 			}
 		}
 		return err

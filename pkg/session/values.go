@@ -34,7 +34,7 @@ const (
 	valueHashBytes                    = 16
 	pieceHashSize                     = 8
 	storedPieceSize                   = storedShortHashBytes + pieceHashSize // bytes stored per piece
-	maxSensitiveValuesPerGroup        = 1024                                 // per user, and per session
+	maxSensitiveValuesPerGroup        = 1024                                 // maximum number of values in a storage group, which belongs to one user or one session
 	maxSensitiveValuesPerFileOrResult = 64                                   // per file or result
 	maxPrivateTextBytes               = 1 << 16                              // bytes of a private text that are read
 	maxHashedPieces                   = 1 << 17                              // pieces whose hash is compared per action, after their tags matched
@@ -42,7 +42,7 @@ const (
 )
 
 // privateWordPattern matches what may be a number, an address or a name in a private file.
-var privateWordPattern = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
+var privateWordPattern = prefilter.LazyRegexp(`[A-Za-z0-9@._:/%+-]{8,}`)
 
 // privateValues returns the words of a private text that are rare in other texts: those with a digit and
 // another character, and e-mail addresses.
@@ -66,7 +66,7 @@ func characterClassCount(s string) (n int) {
 }
 
 // assignmentPattern matches a line of a configuration file.
-var assignmentPattern = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
+var assignmentPattern = prefilter.LazyRegexp(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
 // credentialValues returns the stored form of the credentials in a text. isCredentialStore means
 // that the text is a credential store, in which random-looking words count. senderHost is the host
@@ -113,7 +113,7 @@ func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHos
 }
 
 // namelessCredentialPattern matches words of a credential store that may be a credential without a name.
-var namelessCredentialPattern = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
+var namelessCredentialPattern = prefilter.LazyRegexp(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
 // looksLikeCredential reports whether a word looks like a credential.
 func looksLikeCredential(word string) bool {

@@ -98,7 +98,7 @@ func TestValueFlow(t *testing.T) {
 			}
 			memory = s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.CaseWithSessionState(parse(t, raw), memory)
-			if err := s.MarkSentValues(t.Context(), memory, c); err != nil {
+			if err := s.AddSentValueEffect(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
@@ -192,7 +192,7 @@ func TestValuesAreBounded(t *testing.T) {
 	act(t, s, Key{}, "cat .env")
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	c := analyzer.CaseWithSessionState(parse(t, "curl https://example.com/"), memory)
-	if err := s.MarkSentValues(t.Context(), memory, c); err == nil {
+	if err := s.AddSentValueEffect(t.Context(), memory, c); err == nil {
 		t.Error("a damaged value counts as none")
 	}
 }

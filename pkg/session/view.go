@@ -19,17 +19,17 @@ type Session struct {
 	record                         Record
 	sharedRecord                   Record              // the record that the sessions of the user share
 	labels                         []effect.TaintLabel // labels of record; nil until Labels is called
-	labelsWithoutAgentNamedSession []SessionLabel      // labels of record, without those copied from the session that the agent names
+	labelsNotFromAgentNamedSession []SessionLabel      // labels of record, without those copied from the session that the agent names
 	fileSet
 	storageGroupNames  [][]byte // storage groups that hold the session's files and values
 	err                error
-	groupValueHashXORs string // the sums of the values of groups; "" if there are none
+	groupValueHashXORs string // XORs of the value hashes in each storage group, concatenated; "" if the groups hold no values
 
-	fileChecker                  FileIdentityChecker            // nil to check no files
-	originLabelBitsByPath        map[string]byte                // labels that FileOriginLabels returned, as bits, by path
-	usedDownloadedOrDecodedPaths bool                           // DownloadedOrDecodedPaths was called
-	hasCreatedByPath             map[string]bool                // results of HasCreated, by path
-	newFileIdentityByPath        map[string]effect.FileIdentity // files whose identity was unknown when the session was loaded
+	fileChecker                       FileIdentityChecker            // nil to check no files
+	originLabelBitsByPath             map[string]byte                // labels that FileOriginLabels returned, as bits, by path
+	wasDownloadedOrDecodedPathsCalled bool                           // DownloadedOrDecodedPaths was called
+	hasCreatedByPath                  map[string]bool                // results of HasCreated, by path
+	newFileIdentityByPath             map[string]effect.FileIdentity // files whose identity was unknown when the session was loaded
 }
 
 // Labels returns the labels of the session.
@@ -59,7 +59,7 @@ func (s *Session) LabelledFiles() map[string][]effect.TaintLabel {
 	for path, b := range s.originLabelBitsByPath {
 		if b != 0 {
 			told[path] = labelsOf(b)
-			if s.files[path].wholeTree {
+			if s.files[path].includesDescendants {
 				told[path+"/"] = told[path]
 			}
 		}
@@ -74,7 +74,7 @@ func (s *Session) IsStoppedAfterDenials() bool { return s.record.IsStoppedAfterD
 // and a number of actions before now. A limit of 0 means no limit.
 func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
-		e, ok := s.record.Events[kind]
+		e, ok := s.record.LastOccurrenceByEffectOrActionType[kind]
 		return ok && (within == 0 || s.loadedAt-e.At <= int64(within/time.Second)) && (actions == 0 || s.record.ActionCount-e.SessionActionCountThen < int64(actions))
 	})
 }
@@ -143,15 +143,15 @@ func (s *Session) lookUpOriginLabelBits(path string) byte {
 			found = b != 0
 		}
 	}
-	if !found && s.isRetained(s.sharedRecord.FileLimitReachedAt) {
+	if !found && s.isTimeWithinRetention(s.sharedRecord.FileLimitReachedAt) {
 		b = labelBits([]effect.TaintLabel{effect.LabelFromNetwork})
 	}
 	return b
 }
 
-// isRetained reports whether a time of the shared record is set and has not expired.
-func (s *Session) isRetained(at int64) bool {
-	return at != 0 && s.loadedAt-at <= int64(s.opts.SessionRetention/time.Second)
+// isTimeWithinRetention reports whether a time of the shared record is set and has not expired.
+func (s *Session) isTimeWithinRetention(unixTime int64) bool {
+	return unixTime != 0 && s.loadedAt-unixTime <= int64(s.opts.SessionRetention/time.Second)
 }
 
 // gitOriginMayHaveChanged reports whether the remote of the workspace may have changed, in this session or
@@ -162,7 +162,7 @@ func (s *Session) gitOriginMayHaveChanged() bool {
 
 // DownloadedOrDecodedPaths returns the paths of downloaded, decoded or cloned files, sorted.
 func (s *Session) DownloadedOrDecodedPaths() *effect.PathList {
-	s.usedDownloadedOrDecodedPaths = true
+	s.wasDownloadedOrDecodedPathsCalled = true
 	return s.downloaded
 }
 
@@ -170,7 +170,7 @@ func (s *Session) DownloadedOrDecodedPaths() *effect.PathList {
 // as those that FileOriginLabels, DownloadedOrDecodedPaths and HasCreated have returned for this
 // state.
 func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
-	if s.usedDownloadedOrDecodedPaths && s.downloaded != other.DownloadedOrDecodedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
+	if s.wasDownloadedOrDecodedPathsCalled && s.downloaded != other.DownloadedOrDecodedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
 	}
 	for path, b := range s.originLabelBitsByPath {
@@ -191,7 +191,7 @@ func (s *Session) DeltaAddsNewData(d *Delta) bool { return s.isNewForSession(d) 
 
 // isNewForSession reports whether a delta contains anything new for the session's own record.
 func (s *Session) isNewForSession(d *Delta) bool {
-	if d.PolicyCountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.Instruction != nil || len(d.ResolvedPromptTextHashes) > 0 || len(d.PolicyEffectOrActionTypes)+len(d.privateValues()) > 0 {
+	if d.PolicyCountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.ChangedInstructionFile != nil || len(d.ResolvedPromptTextHashes) > 0 || len(d.PolicyEffectOrActionTypes)+len(d.privateValues()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -200,7 +200,7 @@ func (s *Session) isNewForSession(d *Delta) bool {
 		}
 	}
 	for _, l := range d.Labels {
-		if !slices.ContainsFunc(s.labelsWithoutAgentNamedSession, func(have SessionLabel) bool { return have.Label == l.Label }) {
+		if !slices.ContainsFunc(s.labelsNotFromAgentNamedSession, func(have SessionLabel) bool { return have.Label == l.Label }) {
 			return true
 		}
 	}
@@ -218,7 +218,7 @@ func (s *Session) isNewForShared(d *Delta) bool {
 	if d.GitOriginMayHaveChanged && !s.gitOriginMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r ChangedGitRemote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
 		return true
 	}
-	return len(s.changedEntries(d, s.loadedAt)) > 0
+	return len(s.fileRecordsChangedByDelta(d, s.loadedAt)) > 0
 }
 
 // applyDelta adds a delta to the record of a session and reports whether it changed.
@@ -252,17 +252,17 @@ func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 		changed = true
 	}
 	for _, kind := range d.PolicyEffectOrActionTypes {
-		if r.Events == nil {
-			r.Events = map[string]LastEffectOccurrence{}
+		if r.LastOccurrenceByEffectOrActionType == nil {
+			r.LastOccurrenceByEffectOrActionType = map[string]LastEffectOccurrence{}
 		}
-		if _, known := r.Events[kind]; known || len(r.Events) < maxEffectOrActionTypes {
-			r.Events[kind] = LastEffectOccurrence{At: now, SessionActionCountThen: r.ActionCount}
+		if _, known := r.LastOccurrenceByEffectOrActionType[kind]; known || len(r.LastOccurrenceByEffectOrActionType) < maxEffectOrActionTypes {
+			r.LastOccurrenceByEffectOrActionType[kind] = LastEffectOccurrence{At: now, SessionActionCountThen: r.ActionCount}
 			changed = true
 		}
 	}
 	changed = r.addPrompts(d) || changed
-	if d.Instruction != nil {
-		changed = r.addChangedInstructionFile(*d.Instruction) || changed
+	if d.ChangedInstructionFile != nil {
+		changed = r.addChangedInstructionFile(*d.ChangedInstructionFile) || changed
 	}
 	if d.HasNewUntrustedText {
 		r.UntrustedTextCount++

@@ -6,15 +6,15 @@ import (
 
 // walkChildProcess walks what a new shell or program runs. The child sees only exported variables, and possibly
 // the functions. Its assignments end with it.
-func (s *state) walkChildProcess(program string, argv []abstract.Value, walk func()) {
+func (s *analysisState) walkChildProcess(program string, argv []abstract.Value, walk func()) {
 	s.walkSubshell(func() {
 		s.childShellDepth++
 		s.dialect = shellDialect{isReadAsZsh: program == "zsh", isKnown: true, mayBePOSIX: program != "zsh" && program != "bash", fish: program == "fish"}
 		s.dialect.zshOptionsChanged = program == "zsh" && changesZshParsing(argv)
 		seen := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: s.vars.hasUnknownAssignment}
 		for name, v := range s.vars.byName {
-			if !v.isExported && name[0] != 0 && len(v.contents) > 0 && !(len(v.contents) == 1 && v.contents[0].isUnset) { // the child sees the inherited value or, if the variable is exported after all, this value
-				v.contents = []variableContent{{val: abstract.UnsetVariableValue(name, v.valueCoveringPossibleContents("").Taint), mayBeUnset: true}}
+			if !v.isExported && name[0] != 0 && len(v.possibleContents) > 0 && !(len(v.possibleContents) == 1 && v.possibleContents[0].isUnset) { // an unexported variable: in the child shell its value is unknown, or it is unset
+				v.possibleContents = []variableContent{{val: abstract.UnsetVariableValue(name, v.valueCoveringPossibleContents("").Taint), mayBeUnset: true}}
 			}
 			seen.set(name, v)
 		}

@@ -11,7 +11,7 @@ import (
 
 // walkArithmetic returns the value of an arithmetic expression: a number, known if all operands are literals. It walks the
 // commands in the expression and records that its assignments may happen.
-func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
+func (s *analysisState) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
 		return abstract.Value{}
 	}
@@ -41,10 +41,10 @@ func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 }
 
 // walkArithmeticOperand walks an operand of arithmetic. The value of a variable in it is evaluated as arithmetic again.
-func (s *state) walkArithmeticOperand(w *syntax.Word) {
+func (s *analysisState) walkArithmeticOperand(w *syntax.Word) {
 	if name := w.Lit(); syntax.ValidName(name) {
-		for _, c := range s.vars.get(name).contents {
-			if !c.isInherited && !c.isUnset && !isDecimal(c.val) && !c.val.IsNumber() {
+		for _, c := range s.vars.get(name).possibleContents {
+			if !c.isFromBeforeCommandText && !c.isUnset && !isDecimal(c.val) && !c.val.IsNumber() {
 				s.walkSubscripts(c.val, true)
 				s.recordErrorAbortingLineOrShell()
 				s.forgetVariablesIfArithmeticAssigns(c.val)
@@ -61,14 +61,14 @@ func (s *state) walkArithmeticOperand(w *syntax.Word) {
 }
 
 // forgetVariablesIfArithmeticAssigns forgets all variables if a value that is evaluated as arithmetic may assign to a variable.
-func (s *state) forgetVariablesIfArithmeticAssigns(v abstract.Value) {
+func (s *analysisState) forgetVariablesIfArithmeticAssigns(v abstract.Value) {
 	if v.IsLiteral() && !syntax.ValidName(v.Text) && v.Text != "" || !v.IsLiteral() && v.Origin&^(abstract.OriginUnsetVariable|abstract.OriginArithmetic) != 0 {
 		s.forgetVariables()
 	}
 }
 
 // recordNumberAssignment records that the left side of an arithmetic assignment may be set to a number.
-func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
+func (s *analysisState) recordNumberAssignment(x syntax.ArithmExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
 		s.forgetVariables()
@@ -77,7 +77,7 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 	name := w.Lit()
 	if len(w.Parts) == 1 {
 		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
-			s.walkCodeThatMayRun(func() { s.assignUnknownArrayMember(p.Param.Value, abstract.UnknownNumber("$((…))")) })
+			s.walkCodeThatMayRun(func() { s.assignUnknownMemberOfArray(p.Param.Value, abstract.UnknownNumber("$((…))")) })
 			return
 		}
 	}
@@ -85,7 +85,7 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 		s.forgetVariables()
 		return
 	}
-	fresh := slices.ContainsFunc(s.vars.get(name).contents, func(c variableContent) bool { return c.isInherited || c.isUnset }) && s.readsAsZsh() // zsh makes a new variable an integer
+	fresh := slices.ContainsFunc(s.vars.get(name).possibleContents, func(c variableContent) bool { return c.isFromBeforeCommandText || c.isUnset }) && s.readsAsZsh() // zsh makes a new variable an integer
 	s.walkCodeThatMayRun(func() {
 		if s.assign(name, abstract.UnknownNumber("$((…))")); fresh {
 			v := s.vars.get(name)
@@ -96,16 +96,16 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 }
 
 // walkArithmeticText walks a text that is evaluated as arithmetic.
-func (s *state) walkArithmeticText(v abstract.Value) {
+func (s *analysisState) walkArithmeticText(v abstract.Value) {
 	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() && v.Text != "" {
 		s.walkNonNumericArithmeticText(v)
 	}
 }
 
-func (s *state) walkNonNumericArithmeticText(v abstract.Value) {
+func (s *analysisState) walkNonNumericArithmeticText(v abstract.Value) {
 	if v.IsLiteral() {
-		s.walkNested("echo $(("+v.Text+"))", s.span(0, len(s.text)))
+		s.walkNestedShellText("echo $(("+v.Text+"))", s.span(0, len(s.analyzedText)))
 		s.forgetVariablesIfArithmeticAssigns(v)
 		return
 	}
@@ -156,7 +156,7 @@ func evalLiteralArithmetic(x syntax.ArithmExpr) (int64, bool) {
 }
 
 // walkTest walks the expansions in [[ … ]].
-func (s *state) walkTest(x syntax.TestExpr) {
+func (s *analysisState) walkTest(x syntax.TestExpr) {
 	if x == nil || !s.spendSteps(1) || !s.enterNesting(s.span(0, 0)) {
 		return
 	}
@@ -195,9 +195,9 @@ func (s *state) walkTest(x syntax.TestExpr) {
 
 // setRegexMatches marks BASH_REMATCH, MATCH and match as unknown after a regular expression test,
 // which may set them. Variables that the analysed text cannot assign are left out.
-func (s *state) setRegexMatches() {
+func (s *analysisState) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
-		if s.mayTextAssign(name) {
+		if s.mayCommandTextAssign(name) {
 			s.possiblyAssignWithoutCodeCheck(name, unknownValueWithTaintsOf("$"+name))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // expandWordBraces returns the parts of the words that brace expansion makes of a word.
-func (s *state) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
+func (s *analysisState) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
 	split := syntax.Word{Parts: w.Parts} // copy: the syntax tree must not change, because it is walked again
 	if !syntax.SplitBraces(&split) {
 		return [][]syntax.WordPart{w.Parts}
@@ -31,7 +31,7 @@ func (s *state) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
 	return words
 }
 
-func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
+func (s *analysisState) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 	words := [][]syntax.WordPart{nil}
 	for _, part := range parts {
 		brace, ok := part.(*syntax.BraceExp)

@@ -17,7 +17,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // builtinWalker returns the function that walks a shell builtin. Builtins that also exist as a program and do not change
 // the shell, such as kill, are left to package command.
-func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
+func builtinWalker(name string) (func(*analysisState, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
@@ -25,50 +25,50 @@ func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams
 		"repeat", "disable", "unfunction", "unhash":
 		return miscBuiltinWalker(name), true
 	case "echo":
-		return (*state).echo, true
+		return (*analysisState).echo, true
 	case "print":
-		return (*state).print, true
+		return (*analysisState).print, true
 	case "printf":
-		return (*state).printf, true
+		return (*analysisState).printf, true
 	case "pwd":
-		return (*state).pwd, true
+		return (*analysisState).pwd, true
 	case "cd", "pushd", "chdir", "popd":
-		return (*state).cd, true
+		return (*analysisState).cd, true
 	case "eval":
-		return (*state).eval, true
+		return (*analysisState).eval, true
 	case ".", "source":
-		return (*state).sourceFile, true
+		return (*analysisState).sourceFile, true
 	case "exec":
-		return (*state).walkExecBuiltin, true
+		return (*analysisState).walkExecBuiltin, true
 	case "command", "builtin", "noglob", "nocorrect":
-		return (*state).walkCommandAfterPrefixBuiltin, true
+		return (*analysisState).walkCommandAfterPrefixBuiltin, true
 	case "trap":
-		return (*state).trap, true
+		return (*analysisState).trap, true
 	case "alias":
-		return (*state).defineAlias, true
+		return (*analysisState).defineAlias, true
 	case "unalias":
-		return (*state).unalias, true
+		return (*analysisState).unalias, true
 	case "export", "declare", "typeset", "local", "readonly", "nameref":
-		return (*state).export, true
+		return (*analysisState).export, true
 	case "unset":
-		return (*state).unset, true
+		return (*analysisState).unset, true
 	case "set":
-		return (*state).set, true
+		return (*analysisState).set, true
 	case "read", "mapfile", "readarray":
-		return (*state).walkReadBuiltin, true
+		return (*analysisState).walkReadBuiltin, true
 	case "let":
-		return (*state).let, true
+		return (*analysisState).let, true
 	case "integer", "float", "private":
-		return (*state).export, true
+		return (*analysisState).export, true
 	}
 	if _, ok := zshOnlyCommands[name]; ok {
-		return (*state).walkZshCommand, true
+		return (*analysisState).walkZshCommand, true
 	}
 	return nil, false
 }
 
-func miscBuiltinWalker(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
-	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func miscBuiltinWalker(name string) func(*analysisState, []abstract.Value, abstract.Streams) abstract.Value {
+	return func(s *analysisState, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
 		case ":", "true", "false":
 		case "test", "[":
@@ -109,7 +109,7 @@ func miscBuiltinWalker(name string) func(*state, []abstract.Value, abstract.Stre
 	}
 }
 
-func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words, escapes, newline := argv[1:], false, true
 	for len(words) > 0 && isEchoFlag(words[0].Text) && !words[0].IsGlobPattern {
 		escapes = escapes || strings.ContainsRune(words[0].Text, 'e')
@@ -118,7 +118,8 @@ func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	}
 	v := abstract.JoinWithSpaces(words)
 	if v.IsLiteral() {
-		// dash and zsh resolve escapes without -e.
+		// In bash, echo resolves escapes only with -e; in dash and zsh, always. ended means that \c
+		// ended the output.
 		ended := false
 		if escapes {
 			v.Text, ended = plain.UnescapeEcho(v.Text)
@@ -134,7 +135,7 @@ func isEchoFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && strings.Trim(s[1:], "neE") == ""
 }
 
-func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
+func (s *analysisState) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	if cwd := s.workingFolderContext().CWD; cwd != "" {
 		return abstract.Lit(cwd + "\n")
 	}
@@ -142,7 +143,7 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 }
 
 // parseCdTarget returns the operand of cd, and whether cd may change to a different folder.
-func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, mayChangeToOtherFolder bool) {
+func (s *analysisState) parseCdTarget(argv []abstract.Value) (dir abstract.Value, mayChangeToOtherFolder bool) {
 	dir = abstract.Value{Text: "~"}
 	if home, ok := s.lookup("HOME"); ok && !home.isUnset {
 		dir = home.val
@@ -161,13 +162,13 @@ func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, mayCha
 		}
 	}
 	relative := n > 0 && dir.IsLiteral() && !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") && !strings.HasPrefix(dir.Text, "~")
-	variable := relative && syntax.ValidName(dir.Text) && s.mayTextAssign(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
-	mayChangeToOtherFolder = mayChangeToOtherFolder || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mayTextAssign("CDPATH") || s.mayTextAssign("cdpath"))
+	variable := relative && syntax.ValidName(dir.Text) && s.mayCommandTextAssign(dir.Text) && strings.Contains(strings.ToLower(s.analyzedText), "cdable")
+	mayChangeToOtherFolder = mayChangeToOtherFolder || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mayCommandTextAssign("CDPATH") || s.mayCommandTextAssign("cdpath"))
 	return dir, mayChangeToOtherFolder
 }
 
 // cd changes the working folder for the commands after it.
-func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	dir, other := s.parseCdTarget(argv)
 	if s.remoteOrContainerDepth > 0 {
 		return abstract.Value{}
@@ -180,7 +181,7 @@ func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		}
 	}
 	for _, name := range [...]string{"PWD", "OLDPWD"} {
-		if s.mayTextAssign(name) {
+		if s.mayCommandTextAssign(name) {
 			s.setVariableContent(name, variableContent{val: abstract.UnsetVariableValue(name, 0)})
 		}
 	}
@@ -188,7 +189,7 @@ func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) eval(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := argv[1:]
 	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
@@ -210,7 +211,7 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return out
 }
 
-func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) < 2 {
 		return abstract.Value{}
 	}
@@ -237,11 +238,11 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if len(args) > 0 {
 		s.Shell.setVariable(positionalParametersName, positional.merge(s.vars.get(positionalParametersName)))
 	}
-	s.markLoadedEnvFiles(at, &before)
+	s.recordVariablesFromSourcedEnvFiles(at, &before)
 	return out
 }
 
-func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	defines := len(argv) > 1
 	for _, v := range argv[1:] {
 		s.hasGlobalAlias = s.hasGlobalAlias || v.Text == "-g" || v.Text == "-s"
@@ -261,7 +262,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		s.recordShieldShadowing(name, v.SourceSpan)
 		s.aliases = append(slices.Clip(s.aliases), alias{name: name})
 		// A later command may use the alias; its commands are walked here so that rules see them.
-		s.walkSubshell(func() { s.walkNested(text, v.SourceSpan) })
+		s.walkSubshell(func() { s.walkNestedShellText(text, v.SourceSpan) })
 	}
 	if !defines {
 		return abstract.Unknown("$(alias)", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
@@ -269,7 +270,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 	return abstract.Value{}
 }
 
-func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		s.aliases = slices.DeleteFunc(slices.Clone(s.aliases), func(a alias) bool { return v.IsLiteral() && (a.name == v.Text || v.Text == "-a") })
 	}
@@ -278,7 +279,7 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 
 // export handles the arguments of export, declare and the like if the parser did not parse them as assignments:
 // after `command`, or built from quoted parts.
-func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	d := declarationOfKeyword(argv[0].Text)
 	for _, v := range argv[1:] {
 		s.declareWord(v, &d)
@@ -289,7 +290,7 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 	return abstract.Value{}
 }
 
-func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	// unset -n removes a nameref and leaves its target variable unchanged
 	perhapsReference := slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "n") })
 	for _, v := range argv[1:] {
@@ -297,7 +298,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		old, _ := s.lookup(name)
 		switch {
 		case v.Text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.DestroyData, Program: "unset", Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: v.SourceSpan})
+			s.emit(effect.Effect{Kind: effect.DestroyData, Program: "unset", Cause: effect.CauseCommandHistoryTampering, Reason: "disables the command history", Span: v.SourceSpan})
 		case strings.HasPrefix(v.Text, "-"), v.Text == "":
 			continue
 		case !v.IsLiteral():
@@ -321,7 +322,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 			s.setVariableContent(name, variableContent{val: unknownValueWithTaintsOf("$"+name, old.val), mayBeUnset: true})
 			s.markVariablePossiblyNotLocal(name)
 		default:
-			s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}}})
+			s.Shell.setVariable(name, variable{possibleContents: []variableContent{{isUnset: true}}})
 		}
 		if len(argv) > 2 && argv[1].Text == "-v" {
 			continue
@@ -332,7 +333,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 }
 
 // removeFunction records that the functions of a name are removed; sure is false if they may still exist.
-func (s *state) removeFunction(name abstract.Value, sure bool) {
+func (s *analysisState) removeFunction(name abstract.Value, sure bool) {
 	for one, d := range s.possibleFunctionsByName {
 		switch {
 		case !name.IsLiteral(), one == name.Text && !sure:
@@ -343,7 +344,7 @@ func (s *state) removeFunction(name abstract.Value, sure bool) {
 	}
 }
 
-func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	if len(argv) == 1 {
 		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 	}
@@ -375,7 +376,7 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		s.walkArithmeticText(v)
 		s.forgetVariables()
@@ -384,7 +385,7 @@ func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 }
 
 // shift drops the first positional parameters. If there are too few, shells differ in the result.
-func (s *state) shift(argv []abstract.Value) {
+func (s *analysisState) shift(argv []abstract.Value) {
 	c, ok := s.positionalContent()
 	n := int64(1)
 	if len(argv) > 1 {
@@ -401,7 +402,7 @@ func (s *state) shift(argv []abstract.Value) {
 }
 
 // getopts sets a variable to the next option, which may be any option.
-func (s *state) getopts(argv []abstract.Value) {
+func (s *analysisState) getopts(argv []abstract.Value) {
 	for _, name := range [...]string{"OPTARG", "OPTIND"} {
 		s.assign(name, abstract.UnsetVariableValue(name, 0))
 	}
@@ -411,7 +412,7 @@ func (s *state) getopts(argv []abstract.Value) {
 }
 
 // print walks zsh's print: echo with options of its own.
-func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) print(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words, flags := argv[1:], ""
 	for len(words) > 0 && words[0].IsLiteral() && len(words[0].Text) > 1 && words[0].Text[0] == '-' {
 		flags += words[0].Text[1:]
@@ -431,7 +432,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 
 // trap sets code that runs on a signal or event. The code is walked as if it may run at any time from now on, and
 // again where the shell ends. Until then, each variable in it keeps all values that it had.
-func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
 		s.recordShieldTampering("trap", "removes the shell hook by which shield checks commands", argv[1].SourceSpan)
 	}
@@ -460,13 +461,13 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 }
 
 // watchTrapVariables makes the variables in a trap's code keep all values that they have from now on.
-func (s *state) watchTrapVariables(code string) {
+func (s *analysisState) watchTrapVariables(code string) {
 	if f, err := parse.Shell(code); err == nil && parse.ExceededLimitReason(code) == "" {
 		syntax.Walk(f, s.trackTrapVariableOfNode)
 	}
 }
 
-func (s *state) trackTrapVariableOfNode(n syntax.Node) bool {
+func (s *analysisState) trackTrapVariableOfNode(n syntax.Node) bool {
 	name := ""
 	switch n := n.(type) {
 	case *syntax.ParamExp:
@@ -478,23 +479,23 @@ func (s *state) trackTrapVariableOfNode(n syntax.Node) bool {
 			name = n.Name.Value
 		}
 	}
-	if syntax.ValidName(name) && !slices.Contains(s.trapVariables, name) && len(s.trapVariables) < 64 {
-		s.trapVariables = append(slices.Clip(s.trapVariables), name)
+	if syntax.ValidName(name) && !slices.Contains(s.trapCodeVariableNames, name) && len(s.trapCodeVariableNames) < 64 {
+		s.trapCodeVariableNames = append(slices.Clip(s.trapCodeVariableNames), name)
 	}
 	return true
 }
 
 // runTraps walks the traps of a shell that exits.
-func (s *state) runTraps() {
+func (s *analysisState) runTraps() {
 	list := s.traps
 	s.traps = nil
 	for _, code := range list {
 		mark := len(s.effects)
-		s.walkCodeThatMayRun(func() { s.walkNested(code.Text, code.SourceSpan) })
+		s.walkCodeThatMayRun(func() { s.walkNestedShellText(code.Text, code.SourceSpan) })
 		if len(s.frames) > 0 { // some shells have returned from the function before the trap runs
 			s.walkCodeThatMayRun(func() {
 				s.setUnknownPositional()
-				s.walkNested(code.Text, code.SourceSpan)
+				s.walkNestedShellText(code.Text, code.SourceSpan)
 			})
 		}
 		s.dropRepeatedEffects(mark)

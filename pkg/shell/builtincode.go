@@ -11,11 +11,11 @@ import (
 )
 
 // walkCodeOrHistoryBuiltin walks a special builtin that may run or load code, or may delete the command history.
-func (s *state) walkCodeOrHistoryBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkCodeOrHistoryBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	switch name {
 	case "history":
 		if len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "cwad") {
-			s.emit(effect.Effect{Kind: effect.DestroyData, Program: "history", Cause: effect.CauseCommandHistory, Reason: "changes the command history", Span: wordsSpan(argv)})
+			s.emit(effect.Effect{Kind: effect.DestroyData, Program: "history", Cause: effect.CauseCommandHistoryTampering, Reason: "changes the command history", Span: wordsSpan(argv)})
 		}
 		return abstract.UnknownOutput(name, abstract.TaintLocalMachineData)
 	case "enable":
@@ -26,10 +26,11 @@ func (s *state) walkCodeOrHistoryBuiltin(name string, argv []abstract.Value, io 
 			}
 		}
 	case "fc":
-		// fc runs commands from the history, which is unknown; fc -l only lists it.
-		if comparesFiles(argv[1:]) {
+		// fc is the Windows program that compares files, or the shell builtin that runs a command
+		// of the history, which is unknown. fc -l only lists the history.
+		if isWindowsFCFileComparison(argv[1:]) {
 			for _, v := range argv[len(argv)-2:] {
-				s.emitPath(effect.ReadFile, v, false)
+				s.emitPathEffect(effect.ReadFile, v, false)
 			}
 		} else if !listsHistory(argv[1:]) {
 			s.emitUnknownEffect(effect.CauseUnanalysedCode, "runs a line from the history", wordsSpan(argv))
@@ -39,7 +40,7 @@ func (s *state) walkCodeOrHistoryBuiltin(name string, argv []abstract.Value, io 
 		for i, v := range argv {
 			if v.Text == "-x" && i+1 < len(argv) {
 				_, code, _ := strings.Cut(argv[i+1].Text, ":")
-				s.walkNested(code, argv[i+1].SourceSpan)
+				s.walkNestedShellText(code, argv[i+1].SourceSpan)
 			}
 		}
 	case "complete", "compgen":
@@ -73,7 +74,7 @@ func (s *state) walkCodeOrHistoryBuiltin(name string, argv []abstract.Value, io 
 
 // walkCompletion walks the code that programmable completion runs: a command or function that gets completion
 // arguments, and the expansions in a word list.
-func (s *state) walkCompletion(argv []abstract.Value) {
+func (s *analysisState) walkCompletion(argv []abstract.Value) {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		if !v.IsLiteral() || len(v.Text) < 2 || v.Text[0] != '-' {
@@ -109,7 +110,7 @@ func (s *state) walkCompletion(argv []abstract.Value) {
 
 // hash maps command names to files: hash -p FILE NAME in bash, hash NAME=FILE in zsh. In zsh, hash -d NAME=FOLDER
 // sets the folder that ~NAME expands to.
-func (s *state) hash(argv []abstract.Value) {
+func (s *analysisState) hash(argv []abstract.Value) {
 	file, ok := strings.CutPrefix(argv[min(1, len(argv)-1)].Text, "-p")
 	switch rest := argv[min(2, len(argv)):]; {
 	case ok && file == "" && len(rest) > 0:
@@ -128,7 +129,7 @@ func (s *state) hash(argv []abstract.Value) {
 			if v.Text = text; v.IsGlobPattern {
 				v = unknownValueWithTaintsOf("$(hash)", v)
 			}
-			if folders { // ~NAME in zsh
+			if folders { // zsh: hash -d NAME=FOLDER sets the folder that ~NAME expands to
 				s.recordDialectDifference("hash -d", wordsSpan(argv))
 				continue
 			}
@@ -138,7 +139,7 @@ func (s *state) hash(argv []abstract.Value) {
 }
 
 // setHashedCommands records that command names run a file.
-func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
+func (s *analysisState) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	for _, name := range names {
 		s.recordShieldShadowing(name.Text, name.SourceSpan)
 		if !file.IsLiteral() {
@@ -164,11 +165,11 @@ func printsNothing(name string, argv []abstract.Value) bool {
 	return true
 }
 
-// comparesFiles reports whether the arguments of fc are switches and file names of the Windows program fc, and not
+// isWindowsFCFileComparison reports whether the arguments of fc are switches and file names of the Windows program fc, and not
 // a command of the history.
-func comparesFiles(words []abstract.Value) bool {
+func isWindowsFCFileComparison(args []abstract.Value) bool {
 	files := 0
-	for _, w := range words {
+	for _, w := range args {
 		switch {
 		case !w.IsLiteral() || w.Text == "":
 			return false
@@ -200,7 +201,7 @@ func listsHistory(words []abstract.Value) bool {
 }
 
 // recordEvalDollarQuoteDialectDifference records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
-func (s *state) recordEvalDollarQuoteDialectDifference(at effect.CommandTextSpan) {
+func (s *analysisState) recordEvalDollarQuoteDialectDifference(at effect.CommandTextSpan) {
 	if s.dialect.isKnown && !s.dialect.mayBePOSIX || len(s.currentCommandWords) == 0 || s.currentCommandWords[0].Lit() != "eval" {
 		return
 	}
@@ -217,7 +218,7 @@ func (s *state) recordEvalDollarQuoteDialectDifference(at effect.CommandTextSpan
 }
 
 // recordGlobalAliasUse records that a global alias of zsh may replace any word of the text.
-func (s *state) recordGlobalAliasUse(at effect.CommandTextSpan) {
+func (s *analysisState) recordGlobalAliasUse(at effect.CommandTextSpan) {
 	if s.hasGlobalAlias && s.readsAsZsh() {
 		s.recordDialectDifference("a global alias (zsh) can replace any word", at)
 	}

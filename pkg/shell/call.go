@@ -13,14 +13,14 @@ import (
 )
 
 // walkCall walks a simple command, once for each combination of values that its variables may have.
-func (s *state) walkCall(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
+func (s *analysisState) walkCall(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	s.walkEachVariableValue(st, func() { outs = append(outs, s.walkCallInNestedScope(c, st, in)) })
 	return outputIfAllEqual(outs)
 }
 
 // expandArguments returns the words of a command after expansion.
-func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
+func (s *analysisState) expandArguments(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
 		if text, ok := literalWord(w); ok && s.spendSteps(1) {
@@ -36,19 +36,19 @@ func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
 	return s.interpretZshSpecialWords(c.Args, argv)
 }
 
-func (s *state) walkCallInNestedScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+func (s *analysisState) walkCallInNestedScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.walkInNestedTextScope(func() { out = s.walkCallInCurrentScope(c, st, in) })
 	return out
 }
 
-func (s *state) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+func (s *analysisState) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.statementStdin = in
 	before, opened := s.fds, len(s.files)
 	if len(c.Assigns) > 0 {
-		s.pendingAssignments = c.Assigns
+		s.prefixAssignmentsNotYetVisible = c.Assigns
 	}
 	argv := s.expandArguments(c)
-	s.pendingAssignments, s.currentCommandWords = nil, c.Args
+	s.prefixAssignmentsNotYetVisible, s.currentCommandWords = nil, c.Args
 	fails := s.possibleExits.mayHaveExitedShell
 	expanded := s.Fork()
 	io := s.walkRedirects(st.Redirs, in)
@@ -64,7 +64,7 @@ func (s *state) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.Stmt, in a
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
 			return s.deliverOutput(io, s.walkBareRedirect(io))
 		}
-		s.closeDescriptors(before, fds)
+		s.closeRedirectionDescriptors(before, fds)
 		return s.deliverOutput(io, abstract.Value{})
 	}
 	prefix := s.bindAssignmentPrefixes(c)
@@ -85,7 +85,7 @@ func (s *state) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.Stmt, in a
 	}
 	s.restoreAssignmentPrefixes(prefix, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {
-		s.closeDescriptors(before, fds)
+		s.closeRedirectionDescriptors(before, fds)
 	}
 	if len(s.files) > opened {
 		s.feedInputToOpenedSubstitutions(opened, abstract.Concat(io.Stdin, out))
@@ -105,7 +105,7 @@ type assignmentPrefix struct {
 }
 
 // bindAssignmentPrefixes binds the variables assigned before a command (NAME=VALUE CMD); the command sees them as exported.
-func (s *state) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
+func (s *analysisState) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 	for _, a := range c.Assigns {
 		if a.Name == nil {
 			continue
@@ -131,7 +131,7 @@ var temporaryAssignmentBuiltins = map[string]bool{
 // after the command. If the command is a function, an alias, or a builtin that is not in
 // temporaryAssignmentBuiltins, the assignments may persist, because some shells keep them, and with
 // them the command's own assignments to these variables.
-func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
+func (s *analysisState) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtinWalker(command.Text)
 	_, function := s.possibleFunctionsByName[command.Text]
 	aliased := slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
@@ -145,14 +145,15 @@ func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstr
 	}
 }
 
-// resolveAndWalkArgv runs a command given as its argument vector.
-func (s *state) resolveAndWalkArgv(argv []abstract.Value, io abstract.Streams) abstract.Value {
+// resolveAndWalkArgv analyses a command given as its argument vector, whose name can be an alias, a
+// function, a builtin or a program.
+func (s *analysisState) resolveAndWalkArgv(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.walkArgv(argv, io, s.walkAliasFunctionOrProgram)
 }
 
-// walkArgv runs a command given as its argument vector; walkNamedCommand runs the resolved command
-// name.
-func (s *state) walkArgv(argv []abstract.Value, io abstract.Streams, walkNamedCommand func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
+// walkArgv analyses a command given as its argument vector. It calls walkNamedCommand if the
+// command name is known.
+func (s *analysisState) walkArgv(argv []abstract.Value, io abstract.Streams, walkNamedCommand func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
 	if len(argv) == 0 || !s.spendSteps(1+len(argv)/8) || !s.enterNesting(argv[0].SourceSpan) {
 		return abstract.Value{}
 	}
@@ -170,9 +171,10 @@ func (s *state) walkArgv(argv []abstract.Value, io abstract.Streams, walkNamedCo
 	return walkNamedCommand(name, argv, io)
 }
 
-// walkAliasFunctionOrProgram runs what a command name resolves to: an alias, which a shell may or may not expand, a function, which
-// may not be defined, a builtin, or a program.
-func (s *state) walkAliasFunctionOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkAliasFunctionOrProgram analyses everything that a command name can resolve to: an alias,
+// which a shell may or may not expand, a function, which may not be defined, a builtin, or a
+// program.
+func (s *analysisState) walkAliasFunctionOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
 	if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name }) {
@@ -200,7 +202,7 @@ func (s *state) walkAliasFunctionOrProgram(name string, argv []abstract.Value, i
 	return outputOfPossiblySkippedCommand(abstract.Concat(outs...))
 }
 
-func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) runBuiltinOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if b, ok := builtinWalker(name); ok {
 		s.recordExecuteEffect(argv, name, effect.ReadOnly)
 		if name != "echo" && name != "print" && name != "eval" && name != "trap" && name != "alias" {
@@ -224,8 +226,8 @@ func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstr
 }
 
 // recordUnexpandedAliasCall handles a command whose name is an alias that is not expanded: the command is unknown.
-func (s *state) recordUnexpandedAliasCall(argv []abstract.Value) abstract.Value {
-	s.emitUnknownEffect(effect.CauseUnresolvedText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text)+"; instead: write the command without the alias", argv[0].SourceSpan)
+func (s *analysisState) recordUnexpandedAliasCall(argv []abstract.Value) abstract.Value {
+	s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text)+"; instead: write the command without the alias", argv[0].SourceSpan)
 	s.forgetVariables()
 	return abstract.Unknown("$("+abstract.ClipForMessage(argv[0].Text)+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 }
@@ -246,7 +248,7 @@ func hasExpansion(w *syntax.Word) bool {
 
 // walkNestedWithInput walks text that a part of the command runs as shell code, with the standard
 // input of io. It ignores the output of io.
-func (s *state) walkNestedWithInput(text string, at effect.CommandTextSpan, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkNestedWithInput(text string, at effect.CommandTextSpan, io abstract.Streams) abstract.Value {
 	if why := parse.ExceededLimitReason(text); why != "" {
 		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, why, at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
@@ -273,7 +275,7 @@ func (s *state) walkNestedWithInput(text string, at effect.CommandTextSpan, io a
 }
 
 // recordExecuteEffect records that a program runs and adds a line to the list of commands.
-func (s *state) recordExecuteEffect(argv []abstract.Value, program string, class effect.ProgramClass, harms ...effect.Harm) {
+func (s *analysisState) recordExecuteEffect(argv []abstract.Value, program string, class effect.ProgramClass, harms ...effect.Harm) {
 	if s.effectSuppressionDepth > 0 {
 		return
 	}
@@ -285,15 +287,15 @@ func (s *state) recordExecuteEffect(argv []abstract.Value, program string, class
 		}
 	}
 	s.emit(e)
-	if s.commandLines.Len() > parse.MaxCommandBytes {
+	if s.resolvedCommandLines.Len() > parse.MaxCommandBytes {
 		return
 	}
-	s.commandLines.WriteString(program)
+	s.resolvedCommandLines.WriteString(program)
 	for _, a := range e.Args {
-		s.commandLines.WriteByte(' ')
-		s.commandLines.WriteString(a)
+		s.resolvedCommandLines.WriteByte(' ')
+		s.resolvedCommandLines.WriteString(a)
 	}
-	s.commandLines.WriteByte('\n')
+	s.resolvedCommandLines.WriteByte('\n')
 }
 
 // wordsSpan returns the span from the first word of a command to its last.
@@ -308,13 +310,13 @@ func wordsSpan(argv []abstract.Value) effect.CommandTextSpan {
 }
 
 // runUnknownProgram handles a command whose name could not be resolved.
-func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) runUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
 	if base, ok := s.programNameInUnknownFolder(argv); ok && !io.HasSocket {
 		return s.runProgramInUnknownFolder(base, argv, io)
 	}
-	if s.remoteOrContainerDepth > 0 && !io.HasSocket && v.HasOnlyTaintsHarmlessToRun() && v.CauseOfUnknownParts() == effect.CauseUnresolvedText && command.FileLanguage(v.Text) != "" {
-		return s.runLocalProgram(argv, io) // "docker run shellcheck *.sh": the program in the container reads these scripts
+	if s.remoteOrContainerDepth > 0 && !io.HasSocket && v.HasOnlyTaintsHarmlessToRun() && v.CauseOfUnknownParts() == effect.CauseOtherUnresolvedCommandText && command.FileLanguage(v.Text) != "" {
+		return s.runProgramGivenByPath(argv, io) // "docker run shellcheck *.sh": the program in the container reads these scripts
 	}
 	switch {
 	case v.Taint&abstract.TaintSocket != 0 || io.HasSocket:
@@ -325,12 +327,12 @@ func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) ab
 		s.recordCodeRun(effect.LabelDecoderOutput, "runs decoded text", v.SourceSpan)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !hasOnlyEnvironmentUnknowns(v) && strings.Contains(name, "*") {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelOtherCommandPartOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelSameCommandLineOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
 	}
 	s.recordShieldRunByPath(argv)
 	cause := s.unknownProgramNameCause(v)
 	if v.HasUnknownPartWithinFileName() {
-		cause = effect.CauseUnresolvedText
+		cause = effect.CauseOtherUnresolvedCommandText
 	}
 	s.emitUnknownEffect(cause, "cannot tell which program runs: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	for _, a := range argv[1:] {
@@ -343,25 +345,25 @@ func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) ab
 
 // recordPathsAndURLsInText records the paths and addresses in text that could not be parsed, so that rules can match
 // them.
-func (s *state) recordPathsAndURLsInText(unparsedText string) {
+func (s *analysisState) recordPathsAndURLsInText(unparsedText string) {
 	n := 0
 	for word := range strings.FieldsFuncSeq(unparsedText, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()\"'`=,", r) }) {
 		if n++; n > 256 {
 			return
 		}
-		s.recordWordIfPathOrURL(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.text))})
+		s.recordWordIfPathOrURL(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.analyzedText))})
 	}
 }
 
 // recordWordIfPathOrURL records a word of an unknown program if it looks like a path or a URL. It returns the taint of
 // the file that it names.
-func (s *state) recordWordIfPathOrURL(v abstract.Value) abstract.Taint {
+func (s *analysisState) recordWordIfPathOrURL(v abstract.Value) abstract.Taint {
 	text := v.Text
 	if v.FullyUnknown || len(text) < 2 || len(text) > 4096 {
 		return 0
 	}
 	if i := strings.Index(text, "://"); i > 0 && i < 12 {
-		s.emitURL(effect.HTTPRequest, v)
+		s.emitURLEffect(effect.HTTPRequest, v)
 		return 0
 	}
 	if strings.HasPrefix(text, "-") {
@@ -375,7 +377,7 @@ func (s *state) recordWordIfPathOrURL(v abstract.Value) abstract.Taint {
 	if text[0] != '/' && text[0] != '~' && (text[0] != '.' || len(text) < 3 || strings.Contains(text, " ")) {
 		return 0
 	}
-	p, pattern := s.emitPath(effect.ReadFile, v, false)
+	p, pattern := s.emitPathEffect(effect.ReadFile, v, false)
 	if p != "" && effect.IsSecretPath(p, pattern) {
 		return abstract.TaintReadCredentials
 	}

@@ -17,7 +17,7 @@ import (
 
 // walkArgumentCode walks the commands and code in a program's arguments, and the code that the program reads from
 // standard input.
-func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+func (s *analysisState) walkArgumentCode(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	blind := s.unanalyzedTextCount
 	if len(use.NestedCommandsAndCode) > 0 || use.Stdin == command.StreamExecutedCode {
 		var out abstract.Value
@@ -35,7 +35,7 @@ func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command
 }
 
 // walkCommandAndCodeArguments walks the commands and code in a program's arguments, or in its standard input.
-func (s *state) walkCommandAndCodeArguments(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+func (s *analysisState) walkCommandAndCodeArguments(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	var b abstract.Builder
 	attached, given := io.HasSocket, io
 	if command.Feeders[base] {
@@ -62,24 +62,24 @@ func (s *state) walkCommandAndCodeArguments(base string, argv []abstract.Value, 
 			continue
 		}
 		if n.Remote && !runsLocally(base, argv, use) {
-			b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.walkCommandOrCodeArgument(base, argv, n, inner, f) }))
+			b.Add(s.walkRemoteOrContainerCode(base, argv, func() abstract.Value { return s.walkCommandOrCodeArgument(base, argv, n, inner, f) }))
 			continue
 		}
 		b.Add(s.walkCommandOrCodeArgument(base, argv, n, inner, f))
 	}
 	switch {
 	case use.Stdin == command.StreamExecutedCode && use.RunsStdinRemotely && !runsLocally(base, argv, use):
-		b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
+		b.Add(s.walkRemoteOrContainerCode(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
 	case use.Stdin == command.StreamExecutedCode:
 		b.Add(s.runStdin(base, argv, use.StdinCodeLanguage, given))
-	case !use.StdinKnown && len(use.NestedCommandsAndCode) == 0 && s.remoteOrContainerDepth == 0:
+	case !use.IsStdinUseKnown && len(use.NestedCommandsAndCode) == 0 && s.remoteOrContainerDepth == 0:
 		s.recordSuspiciousStdinLine(base, io.Stdin, wordsSpan(argv))
 	}
 	return b.Value()
 }
 
-// walkRemotely walks commands that run on another machine or in a container.
-func (s *state) walkRemotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
+// walkRemoteOrContainerCode walks commands that run on another machine or in a container.
+func (s *analysisState) walkRemoteOrContainerCode(base string, argv []abstract.Value, walkRemoteCode func() abstract.Value) (out abstract.Value) {
 	s.walkInNestedTextScope(func() {
 		if command.Machines[base] {
 			s.remoteMachineDepth++
@@ -88,7 +88,7 @@ func (s *state) walkRemotely(base string, argv []abstract.Value, walk func() abs
 		}
 		s.remoteOrContainerDepth++
 		s.bindMounts = parseBindMounts(argv)
-		out = walk()
+		out = walkRemoteCode()
 	})
 	return out
 }
@@ -106,8 +106,9 @@ func runsComposeService(base string, argv []abstract.Value) bool {
 // containerPath.
 type bindMount struct{ hostPath, containerPath string }
 
-// parseBindMounts returns the bind mounts of a container, without those of -v that are read-only. If its working folder is
-// in one of them, the last entry is that folder, with the path "".
+// parseBindMounts returns the bind mounts of a container, without those of -v that are read-only.
+// If the container's working folder is in one of them, the last entry has the host path of the
+// working folder and the containerPath "".
 func parseBindMounts(argv []abstract.Value) (out []bindMount) {
 	folder := ""
 	for i := 1; i < len(argv); i++ {
@@ -184,7 +185,7 @@ func mountsNamedVolume(argv []abstract.Value) bool {
 }
 
 // walkSocatProgram walks the program that a socat address starts (EXEC:, SYSTEM:).
-func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
+func (s *analysisState) walkSocatProgram(base string, argv []abstract.Value) {
 	for _, v := range argv[1:] {
 		kind, rest, ok := strings.Cut(v.Text, ":")
 		kind = strings.ToLower(kind)
@@ -192,7 +193,7 @@ func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
 		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
 			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", Span: wordsSpan(argv)})
 			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
-			s.walkNested(code, v.SourceSpan)
+			s.walkNestedShellText(code, v.SourceSpan)
 		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
 			host, _, _ := strings.Cut(rest, ":")
 			s.emitOnce(effect.Effect{Kind: effect.Connect, Host: effect.CanonicalHost(host), Span: v.SourceSpan})
@@ -226,7 +227,7 @@ func namesThisMachine(word string) bool {
 	return false
 }
 
-func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
+func (s *analysisState) walkCommandOrCodeArgument(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
 	first := wordValue(n.Words[0], argv)
 	if n.VariableHoldingCode != "" {
 		if first.IsLiteral() {
@@ -333,8 +334,8 @@ func stdinLinesForArgSubstitution(base string, argv []abstract.Value, stdin abst
 	return out
 }
 
-// walkNestedArgv runs the argument vector that a program such as env or xargs executes.
-func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
+// walkNestedArgv analyses the command that a program such as env or xargs executes, given as words.
+func (s *analysisState) walkNestedArgv(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
 	if lines := stdinLinesForArgSubstitution(base, argv, io.Stdin, f); len(lines) > 1 {
 		var b abstract.Builder
 		for _, line := range lines {
@@ -387,7 +388,7 @@ func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value
 }
 
 // fillPlaceholder replaces {} in a word: with a path below the folders that find searches, or with a line of the input.
-func (s *state) fillPlaceholder(base string, v, in abstract.Value, f programIO) abstract.Value {
+func (s *analysisState) fillPlaceholder(base string, v, in abstract.Value, f programIO) abstract.Value {
 	fill := abstract.Unknown("{}", in.Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin)
 	switch {
 	case len(f.listedFolders) > 1: // a path in any of the folders
@@ -414,7 +415,7 @@ func (s *state) fillPlaceholder(base string, v, in abstract.Value, f programIO) 
 }
 
 // runStdin walks the program text that an interpreter reads from standard input.
-func (s *state) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
+func (s *analysisState) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
 	at := wordsSpan(argv)
 	in := io.Stdin
 	switch {
@@ -449,7 +450,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		s.emitUnknownEffect(effect.CauseDownload, base+" applies a patch from another machine, which can change any file; instead: save the patch, and read it first", at)
 	}
 	if command.IsQueryLanguage(language) && !in.IsLiteral() && !command.RunsCommands(language) {
-		if in.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 || command.HasOnlyFileWriteEffects(language) || s.recordImportedSQL(base, at) {
+		if in.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 || command.HasOnlyFileWriteEffects(language) || s.recordDownloadedSQLFileRun(base, at) {
 			s.unanalyzedTextCount++
 			return abstract.Value{} // the input is rows or statements from a file or another database
 		}
@@ -466,9 +467,9 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	return s.walkExecutedText(language, in, base, at, args)
 }
 
-// runLocalProgram runs a program given by a path outside the system folders: only the file's content shows what it
+// runProgramGivenByPath runs a program given by a path outside the system folders: only the file's content shows what it
 // does.
-func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) runProgramGivenByPath(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	at, read := len(s.effects), s.walkedScriptCount
 	words := commandWords(argv)
@@ -491,11 +492,11 @@ func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abst
 }
 
 // runFile walks a script that is executed: with the content that the command wrote, or the content on disk.
-func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.CommandTextSpan) abstract.Value {
+func (s *analysisState) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.CommandTextSpan) abstract.Value {
 	s.recordWebFrameworkScriptEffects(f, args)
 	if !f.IsLiteral() && f.FullyUnknown {
 		if s.unknownProgramNameCause(f) == effect.CauseVariableNotSetByCommand && hasOnlyEnvironmentUnknowns(f) && !f.HasUnknownPartWithoutOrigin {
-			s.unknownCodeCount++
+			s.unknownExecutedTextCount++
 			s.emitUnknownEffect(effect.CauseVariableNotSetByCommand, "runs a script whose path is in a variable: "+abstract.ClipForMessage(f.String()), at)
 			return abstract.Unknown("…", abstract.TaintUnknownText)
 		}
@@ -518,11 +519,11 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return s.walkExecutedText(languageOrShell(language), data, "a data: address", at, args)
 	}
 	if plain.IsURL(f.Text) {
-		s.emitURL(effect.HTTPRequest, f)
+		s.emitURLEffect(effect.HTTPRequest, f)
 		s.recordCodeRun(effect.LabelFromNetwork, "runs code straight from "+abstract.ClipForMessage(f.String()), at)
 		return abstract.Unknown("…", abstract.TaintNetwork)
 	}
-	p, pattern := s.emitPath(effect.ReadFile, f, false)
+	p, pattern := s.emitPathEffect(effect.ReadFile, f, false)
 	if s.remoteOrContainerDepth > 0 {
 		s.recordMountedScriptRun(f, at)
 		return abstract.Unknown("…", 0)
@@ -542,7 +543,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 			s.walkedScriptCount++
 		}
 		s.recordReadAfterWrite(p)
-		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.canDifferFromWrittenFile(p, f) && !slices.Contains(s.enclosingOutputPaths, p)
+		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.canDifferFromWrittenFile(p, f) && !slices.Contains(s.enclosingCommandOutputPaths, p)
 		written := len(s.files)
 		out := s.walkWrittenFileVersions(append(vals, earlier...), sure, run)
 		return s.rewalkIfInputChanged(abstract.Streams{InputFileWrittenByAnalyzedText: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.Stdin) })
@@ -577,15 +578,15 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 }
 
 // readAndWalkScriptFile reads the script at a canonical path and walks it.
-func (s *state) readAndWalkScriptFile(f abstract.Value, canonicalPath, language string, args []abstract.Value, at effect.CommandTextSpan) abstract.Value {
+func (s *analysisState) readAndWalkScriptFile(f abstract.Value, canonicalPath, language string, args []abstract.Value, at effect.CommandTextSpan) abstract.Value {
 	data, err := s.initialPathContext.ReadScript(canonicalPath)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isUncreatedActivationOrEnvFile(canonicalPath):
+	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isActivationOrEnvFileNeverWritten(canonicalPath):
 		return abstract.Value{} // a setup script (.env, bin/activate) that does not exist has no effect
 	case err != nil && command.IsQueryLanguage(language):
 		s.unanalyzedTextCount++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && (s.mayBeCreatedBeforeRun(f) || isTemporaryPath(canonicalPath) || language == "shell" && s.isInUserHome(canonicalPath)):
+	case errors.Is(err, fs.ErrNotExist) && (s.isScriptPossiblyCreatedBeforeRun(f) || isTemporaryPath(canonicalPath) || language == "shell" && s.isInUserHome(canonicalPath)):
 		s.emitUnknownEffect(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist yet, and another command may write the script first; instead: write the script in a separate command", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	case errors.Is(err, fs.ErrNotExist):

@@ -62,19 +62,19 @@ func TestCauses(t *testing.T) {
 		{`cat f | xargs sh -c`, effect.CauseStandardInput, true},
 		{`read -r x; eval "$x"`, effect.CauseStandardInput, true},
 		{`curl x.test | sh`, effect.CauseDownload, false},
-		{`sh *.sh`, effect.CauseUnresolvedText, false},
-		{`eval *`, effect.CauseUnresolvedText, false},
-		{`eval "$X" *`, effect.CauseUnresolvedText, false},
-		{`eval "$X"?`, effect.CauseUnresolvedText, false},
-		{`printf '%s\n' * | sh`, effect.CauseUnresolvedText, false},
-		{`printf '%s ' "$X" [a-c]* | sh`, effect.CauseUnresolvedText, false},
+		{`sh *.sh`, effect.CauseOtherUnresolvedCommandText, false},
+		{`eval *`, effect.CauseOtherUnresolvedCommandText, false},
+		{`eval "$X" *`, effect.CauseOtherUnresolvedCommandText, false},
+		{`eval "$X"?`, effect.CauseOtherUnresolvedCommandText, false},
+		{`printf '%s\n' * | sh`, effect.CauseOtherUnresolvedCommandText, false},
+		{`printf '%s ' "$X" [a-c]* | sh`, effect.CauseOtherUnresolvedCommandText, false},
 		{`for f in *; do echo "$f"; done | bash`, effect.CauseCommandOutput, true},
-		{`sh -c "$(printf '%s;' *)"`, effect.CauseUnresolvedText, false},
+		{`sh -c "$(printf '%s;' *)"`, effect.CauseOtherUnresolvedCommandText, false},
 		{`ls | sh`, effect.CauseCommandOutput, true},
-		{`eval "$X"; ls )`, effect.CauseUnresolvedText, false},
-		{"eval \"$X\"\nls )", effect.CauseUnresolvedText, false},
+		{`eval "$X"; ls )`, effect.CauseOtherUnresolvedCommandText, false},
+		{"eval \"$X\"\nls )", effect.CauseOtherUnresolvedCommandText, false},
 		{`. $p; Get-Date`, effect.CauseVariableNotSetByCommand, false},
-		{`Get-Date; . $p`, effect.CauseUnresolvedText, false},
+		{`Get-Date; . $p`, effect.CauseOtherUnresolvedCommandText, false},
 		{`sh a.sh`, effect.CauseUnreadScript, false},
 		{`./a.sh`, effect.CauseUnreadScript, false},
 		{`python3 a.py`, effect.CauseUnreadScript, false},
@@ -129,7 +129,7 @@ func TestNoFileNamesAsCode(t *testing.T) {
 		`Get-Date; . "$p/a.ps1"`, `"$X"/*`, "$data[1]\nOne",
 	} {
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnresolvedText {
+			if e.Certainty == effect.Unknown && e.Cause == effect.CauseOtherUnresolvedCommandText {
 				t.Errorf("%s: %s", text, e.Reason)
 			}
 		}

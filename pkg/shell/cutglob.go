@@ -12,29 +12,31 @@ import (
 // name.
 type globPath struct{ dir, name string }
 
-// splitGlobPath splits a path pattern before its last name. ok is false if there is no last name, if it contains ** and is
-// not ** alone below a folder, or if the pattern contains backslashes, braces or "!".
+// splitGlobPath splits a path pattern before its last name. ok is false if the last name is empty,
+// if it contains ** (except the name ** below a folder), or if the pattern contains backslashes,
+// braces or "!".
 func splitGlobPath(v abstract.Value) (g globPath, ok bool) {
 	if !v.IsGlobPattern || v.FullyUnknown || strings.ContainsAny(v.Text, "\\{}!") {
 		return globPath{}, false
 	}
 	i := strings.LastIndexByte(v.Text, '/') + 1
 	g = globPath{v.Text[:i], v.Text[i:]}
-	if v.HasPathPerLine && !strings.Contains(g.name, "**") { // in a list of paths, only the last one changes
+	if v.HasPathPerLine && !strings.Contains(g.name, "**") { // cutting text off a list of paths changes only its last path, so other names remain possible
 		g.name = "*"
 	}
 	return g, g.matchesWholeFolder() || g.name != "" && !strings.Contains(g.name, "**")
 }
 
-// matchesWholeFolder reports whether a path matches everything below a folder, or a list of such paths.
+// matchesWholeFolder reports whether the pattern is a folder followed by **, which matches every
+// path below the folder.
 func (g globPath) matchesWholeFolder() bool { return g.name == "**" && g.dir != "" }
 
 // hasNoWildcards reports whether a glob has no wildcards.
 func hasNoWildcards(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
 
-// literalNamePart returns the literal text of a value that is part of a file name, without slashes; false for other
+// literalFileNameFragment returns the literal text of a value that is part of a file name, without slashes; false for other
 // values.
-func literalNamePart(v abstract.Value) (string, bool) {
+func literalFileNameFragment(v abstract.Value) (string, bool) {
 	return v.Text, v.IsLiteral() && v.Text != "" && hasNoWildcards(v.Text) && !strings.ContainsAny(v.Text, "/\\")
 }
 
@@ -45,7 +47,7 @@ func trimPathPatternExpansion(pathPattern, trimmedPattern abstract.Value, op syn
 	if !ok {
 		return pathPattern, false
 	}
-	end, literal := literalNamePart(trimmedPattern)
+	end, literal := literalFileNameFragment(trimmedPattern)
 	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
 	switch {
 	case g.matchesWholeFolder():
@@ -78,8 +80,8 @@ func trimSuffixFromNamePattern(namePattern, suffix string) string {
 // unknown.
 func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	g, ok := splitGlobPath(v)
-	old, literal := literalNamePart(orig)
-	if _, safe := literalNamePart(with); !ok || !literal || !safe && with.Text != "" || !hasNoWildcards(g.dir) || strings.Contains(g.dir, old) {
+	old, literal := literalFileNameFragment(orig)
+	if _, safe := literalFileNameFragment(with); !ok || !literal || !safe && with.Text != "" || !hasNoWildcards(g.dir) || strings.Contains(g.dir, old) {
 		return v, false
 	}
 	if !g.matchesWholeFolder() {
@@ -98,7 +100,7 @@ func computeGlobBasenameOrDirname(program string, operands []abstract.Value) (ab
 	v.SourceSpan.Start, v.SourceSpan.End = 0, 0
 	if program == "basename" {
 		if v.Text = g.name; len(operands) == 2 {
-			end, literal := literalNamePart(operands[1])
+			end, literal := literalFileNameFragment(operands[1])
 			if !literal {
 				return v, false
 			}

@@ -13,14 +13,14 @@ import (
 // A declaration holds the attributes that declare, local, export and the like give to the names after it.
 type declaration struct {
 	isLocal, isGlobal, isExported, isReadonly bool
-	transformsValues, isNameref               bool // attributes that change assigned values (-i, -u, …); nameref (-n)
+	hasValueTransformingAttribute, isNameref  bool // attributes that change assigned values (-i, -u, …); nameref (-n)
 	listsVariables                            bool // the command lists variables
 }
 
 func declarationOfKeyword(keyword string) declaration {
 	return declaration{
 		isLocal: keyword == "local" || keyword == "declare" || keyword == "typeset", isExported: keyword == "export", isReadonly: keyword == "readonly",
-		isNameref: keyword == "nameref", transformsValues: keyword == "integer" || keyword == "float",
+		isNameref: keyword == "nameref", hasValueTransformingAttribute: keyword == "integer" || keyword == "float",
 	}
 }
 
@@ -31,12 +31,12 @@ func (d *declaration) addDeclareFlags(option string) {
 	d.isNameref = d.isNameref || set("n") && !d.isExported
 	d.isExported = d.isExported || set("x")
 	d.isReadonly = d.isReadonly || set("r")
-	d.transformsValues = d.transformsValues || option[0] == '+' || set("AEFLRTUZiluc0123456789")
+	d.hasValueTransformingAttribute = d.hasValueTransformingAttribute || option[0] == '+' || set("AEFLRTUZiluc0123456789")
 	d.listsVariables = d.listsVariables || set("px")
 }
 
 // walkDeclaration walks declare, local, export, readonly, typeset and nameref.
-func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
+func (s *analysisState) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 	variant := c.Variant.Value
 	d := declarationOfKeyword(variant)
 	argv := []abstract.Value{{Text: variant, SourceSpan: s.spanOf(c.Variant)}}
@@ -73,7 +73,7 @@ func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 }
 
 // declareWord handles a word that is an option, or that becomes an assignment only after expansion.
-func (s *state) declareWord(v abstract.Value, d *declaration) {
+func (s *analysisState) declareWord(v abstract.Value, d *declaration) {
 	name, text, ok := strings.Cut(v.Text, "=")
 	switch {
 	case (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) && len(v.Text) > 1:
@@ -108,13 +108,13 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 }
 
 // declareAssignment handles a name with or without a value. Bash expands all values before it assigns the first.
-func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []string) {
+func (s *analysisState) declareAssignment(a *syntax.Assign, d declaration, earlierAssignedNames []string) {
 	name := a.Name.Value
 	uses := func(n syntax.Node) bool {
 		found := false
 		syntax.Walk(n, func(n syntax.Node) bool {
 			p, ok := n.(*syntax.ParamExp)
-			found = found || ok && p.Param != nil && slices.Contains(before, p.Param.Value)
+			found = found || ok && p.Param != nil && slices.Contains(earlierAssignedNames, p.Param.Value)
 			return !found
 		})
 		return found
@@ -144,32 +144,33 @@ func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []stri
 	s.setAttributes(name, d)
 }
 
-// declareName makes a name local and unset, or with the value of the outer scope: shells differ.
-func (s *state) declareName(name string, d declaration) {
+// declareName makes a variable local if the declaration says so. The local variable is unset in
+// some shells and keeps the value of the outer scope in others, so both are recorded as possible.
+func (s *analysisState) declareName(name string, d declaration) {
 	switch {
 	case d.isLocal && d.isGlobal && s.isLocal(name): // a local and a global variable have this name
 		s.forgetVariables()
 	case d.isLocal && !d.isGlobal && len(s.frames) > 0:
 		old := s.vars.get(name)
 		s.makeLocal(name)
-		old.contents = slices.Clip(old.contents)
-		old.canAttributesChangeValue, old.isNameref, old.mayBeReadonly = old.canAttributesChangeValue || d.transformsValues, d.isNameref, false
-		s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}, {}}}.merge(old))
+		old.possibleContents = slices.Clip(old.possibleContents)
+		old.canAttributesChangeValue, old.isNameref, old.mayBeReadonly = old.canAttributesChangeValue || d.hasValueTransformingAttribute, d.isNameref, false
+		s.Shell.setVariable(name, variable{possibleContents: []variableContent{{isUnset: true}, {}}}.merge(old))
 	}
 }
 
 // setAttributes gives a variable the attributes of a declaration.
-func (s *state) setAttributes(name string, d declaration) {
+func (s *analysisState) setAttributes(name string, d declaration) {
 	v := s.vars.get(name)
 	v.isExported, v.mayBeReadonly = v.isExported || d.isExported, v.mayBeReadonly || d.isReadonly
-	v.canAttributesChangeValue, v.isNameref = v.canAttributesChangeValue || d.transformsValues, v.isNameref || d.isNameref
-	if d.transformsValues || d.isNameref {
+	v.canAttributesChangeValue, v.isNameref = v.canAttributesChangeValue || d.hasValueTransformingAttribute, v.isNameref || d.isNameref
+	if d.hasValueTransformingAttribute || d.isNameref {
 		s.walkSubscripts(v.valueCoveringPossibleContents("$"+name), true)
 	}
-	if d.isExported || d.isReadonly || d.transformsValues || d.isNameref {
+	if d.isExported || d.isReadonly || d.hasValueTransformingAttribute || d.isNameref {
 		s.Shell.setVariable(name, v)
 	}
 	if d.isExported {
-		s.checkExportedVariableForAutostart(name, s.span(0, len(s.text)))
+		s.checkExportedVariableForAutostart(name, s.span(0, len(s.analyzedText)))
 	}
 }

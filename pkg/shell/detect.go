@@ -31,7 +31,7 @@ func looksPowerShell(text string) bool {
 	}
 	switch text[0] {
 	case '[':
-		return text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z' // the command [ needs a blank
+		return text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z' // [ before a letter starts a .NET type; the shell command [ needs a blank after it
 	case '$':
 		name, rest, ok := strings.Cut(text[1:], "=")
 		if strings.HasPrefix(strings.ToLower(text), "$env:") || strings.HasPrefix(text, "$(") && strings.Contains(text, "-Object") {
@@ -49,7 +49,7 @@ func looksPowerShell(text string) bool {
 		return true
 	}
 	first, rest, _ := strings.Cut(text, " ")
-	if hasDrive(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !hasWindowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
+	if hasDrivePathButNoHeredoc(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !hasWindowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
 		(!differsInCmdExeFromPOSIX(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
@@ -59,9 +59,9 @@ func looksPowerShell(text string) bool {
 	return strings.EqualFold(first, "param") && strings.Contains(text, "$") && strings.Contains(text, "-") && !strings.Contains(text, "()")
 }
 
-// hasDrive reports whether text names a path on a drive such as C:\, and contains no here-document (<<), which
+// hasDrivePathButNoHeredoc reports whether text names a path on a drive such as C:\, and contains no here-document (<<), which
 // PowerShell does not have.
-func hasDrive(text string) bool {
+func hasDrivePathButNoHeredoc(text string) bool {
 	for i := strings.Index(text, `:\`); i >= 0 && !strings.Contains(text, "<<"); {
 		if i > 0 && plain.IsWordByte(text[i-1]) && (i < 2 || !plain.IsWordByte(text[i-2])) {
 			return true
@@ -157,9 +157,9 @@ func looksLikeCmdExe(text string) bool {
 	return windows && !differsInCmdExeFromPOSIX(name)
 }
 
-// isPowerShellWithSingleQuotes reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
+// isPowerShellCommandContainingSingleQuote reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
 // PowerShell, which sees a string; a POSIX shell removes them, so PowerShell sees code.
-func isPowerShellWithSingleQuotes(text string) bool {
+func isPowerShellCommandContainingSingleQuote(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strings.Contains(rest, "'") && command.InterpreterLanguage(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
 }

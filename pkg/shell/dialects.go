@@ -22,14 +22,14 @@ type shellDialect struct {
 
 // readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the
 // shell is not known, state.walkAgainAsZsh walks the command a second time as zsh.
-func (s *state) readsAsZsh() bool {
+func (s *analysisState) readsAsZsh() bool {
 	s.isReadDifferentlyByZsh = s.isReadDifferentlyByZsh || !s.dialect.isKnown && !s.dialect.isReadAsZsh
 	return s.dialect.isReadAsZsh
 }
 
 // recordDialectDifference records that shells parse the described syntax differently and that the
 // analysis does not follow all meanings.
-func (s *state) recordDialectDifference(syntaxDescription string, at effect.CommandTextSpan) {
+func (s *analysisState) recordDialectDifference(syntaxDescription string, at effect.CommandTextSpan) {
 	s.emitUnknownEffect(effect.CauseShellDialectDifference, "shells parse this differently: "+syntaxDescription, at)
 }
 
@@ -43,18 +43,18 @@ var zshOnlyCommands = map[string]bool{
 }
 
 // walkZshCommand walks a command that only zsh has.
-func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	name, first := argv[0].Text, argv[min(1, len(argv)-1)]
 	runs := zshOnlyCommands[name]
 	switch option := strings.HasPrefix(first.Text, "-"); name {
 	case "functions":
 		runs = option
 	case "zmodload":
-		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.IsLiteral() }) || s.mayTextAssign("module_path") || s.mayTextAssign("MODULE_PATH")
+		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.IsLiteral() }) || s.mayCommandTextAssign("module_path") || s.mayCommandTextAssign("MODULE_PATH")
 	case "zstyle":
 		runs = first.Text == "-e"
 	case "autoload": // without changes of $fpath, it loads only functions that the user installed
-		runs = len(s.files) > 0 || s.mayTextAssign("fpath") || s.mayTextAssign("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.IsLiteral() })
+		runs = len(s.files) > 0 || s.mayCommandTextAssign("fpath") || s.mayCommandTextAssign("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.IsLiteral() })
 	}
 	if argv[0].Text == "ztcp" {
 		e := effect.Effect{Kind: effect.Connect, PathIsPattern: true, Span: wordsSpan(argv)}
@@ -83,28 +83,28 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 
 // A zshWordForm is a form of a word that zsh expands differently from other shells.
 type zshWordForm struct {
-	isGlob                   bool                                                // the form is a glob
-	isExpandedInDoubleQuotes bool                                                // zsh expands it inside double quotes, too
-	matchesPartAt            func(s *state, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
-	mayRunCode               bool                                                // in zsh it may run code, or name a command to run
+	isGlob                   bool                                                        // the form is a glob
+	isExpandedInDoubleQuotes bool                                                        // zsh expands it inside double quotes, too
+	matchesPartAt            func(s *analysisState, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
+	mayRunCode               bool                                                        // in zsh it may run code, or name a command to run
 	name                     string
 }
 
 // wordFormsZshExpandsDifferently are the word forms that zsh expands differently. Their value in zsh is unknown.
 var wordFormsZshExpandsDifferently = [...]zshWordForm{
-	{name: "$name[…]", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$name[…]", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Index == nil && strings.HasPrefix(l.Value, "[")
 	}},
-	{name: "$#name", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$#name", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Param.Value == "#" && l.Value != "" && (l.Value[0] == '_' || syntax.ValidName(l.Value[:1]))
 	}},
-	{name: "$name:h", isExpandedInDoubleQuotes: true, matchesPartAt: func(s *state, parts []syntax.WordPart, i int) bool {
+	{name: "$name:h", isExpandedInDoubleQuotes: true, matchesPartAt: func(s *analysisState, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
-		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifierChangesValue(p.Param.Value)
+		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifierChangesKnownVariable(p.Param.Value)
 	}},
-	{name: "$=name", matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$=name", matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		if i+1 == len(parts) {
 			return false
 		}
@@ -112,20 +112,22 @@ var wordFormsZshExpandsDifferently = [...]zshWordForm{
 		name, also := parts[i+1].(*syntax.Lit)
 		return ok && also && sign.Value == "$" && len(name.Value) > 1 && strings.IndexByte("=~^+", name.Value[0]) >= 0
 	}},
-	{name: "${name-{…}}", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "${name-{…}}", isExpandedInDoubleQuotes: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		p, ok := parts[i].(*syntax.ParamExp)
 		return ok && p.Exp != nil && hasBrace(p.Exp.Word)
 	}},
-	{name: "~name", matchesPartAt: func(s *state, parts []syntax.WordPart, i int) bool {
+	{name: "~name", matchesPartAt: func(s *analysisState, parts []syntax.WordPart, i int) bool {
 		l, ok := parts[i].(*syntax.Lit)
 		if !ok || i > 0 || !strings.HasPrefix(l.Value, "~") {
 			return false
 		}
 		name, _, _ := strings.Cut(l.Value[1:], "/")
-		return syntax.ValidName(name) && s.mayTextAssign(name)
+		return syntax.ValidName(name) && s.mayCommandTextAssign(name)
 	}},
-	{name: "a glob that runs code", mayRunCode: true, isGlob: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRunsCode(globQualifier(parts[i])) }},
-	{name: "a glob with qualifiers", isGlob: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "a glob that runs code", mayRunCode: true, isGlob: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
+		return qualifierRunsCode(globQualifier(parts[i]))
+	}},
+	{name: "a glob with qualifiers", isGlob: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		in := globQualifier(parts[i])
 		return in != "" && globQualifiersPattern().MatchString(in)
 	}},
@@ -154,19 +156,20 @@ func parameterAndLiteral(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syn
 	return p, l, ok
 }
 
-// modifierChangesValue reports whether a modifier such as :h after a parameter changes a known value: values from the
-// environment are mostly unknown anyway.
-func (s *state) modifierChangesValue(name string) bool {
-	switch name {
+// modifierChangesKnownVariable reports whether a zsh modifier, as in $name:h, can change a known value. It
+// returns false for most environment variables, because their values are unknown with and without
+// the modifier.
+func (s *analysisState) modifierChangesKnownVariable(variableName string) bool {
+	switch variableName {
 	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
 		return true
 	}
-	return s.mayTextAssign(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.mayTextAssign(positionalParametersName)
+	return s.mayCommandTextAssign(variableName) || variableName != "" && strings.Trim(variableName, "0123456789") == "" && s.mayCommandTextAssign(positionalParametersName)
 }
 
 // rewritePartsForDialect returns the parts of a word as the current shell dialect reads them. In zsh, the
 // first part that zsh expands differently from bash makes the rest of the word unknown.
-func (s *state) rewritePartsForDialect(parts []syntax.WordPart, isQuoted bool) []syntax.WordPart {
+func (s *analysisState) rewritePartsForDialect(parts []syntax.WordPart, isQuoted bool) []syntax.WordPart {
 	for i := range parts {
 		for _, form := range wordFormsZshExpandsDifferently {
 			if isQuoted && !form.isExpandedInDoubleQuotes || !form.matchesPartAt(s, parts, i) || !s.readsAsZsh() {
@@ -196,7 +199,7 @@ func (s *state) rewritePartsForDialect(parts []syntax.WordPart, isQuoted bool) [
 
 // interpretZshSpecialWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
 // ends a command, and some words begin a loop.
-func (s *state) interpretZshSpecialWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
+func (s *analysisState) interpretZshSpecialWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
 	for i, w := range words {
 		switch text := w.Lit(); {
 		case (text == "}" || i == 0 && (text == "foreach" || text == "repeat" && len(words) > 1)) && s.readsAsZsh():
@@ -214,7 +217,7 @@ func (s *state) interpretZshSpecialWords(words []*syntax.Word, argv []abstract.V
 
 // expandZshParameter walks an expansion that only zsh has. Its value is unknown, and some of its flags run code in the
 // value.
-func (s *state) expandZshParameter(p *syntax.ParamExp, messageText string) []abstract.Value {
+func (s *analysisState) expandZshParameter(p *syntax.ParamExp, messageText string) []abstract.Value {
 	var vals []abstract.Value
 	syntax.Walk(p, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -243,7 +246,7 @@ func (s *state) expandZshParameter(p *syntax.ParamExp, messageText string) []abs
 }
 
 // recordZshOption records that an option of zsh is set, or may be.
-func (s *state) recordZshOption(v abstract.Value) {
+func (s *analysisState) recordZshOption(v abstract.Value) {
 	if s.dialect.zshOptionsChanged = true; s.readsAsZsh() && (!v.IsLiteral() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
 		s.recordDialectDifference("extended globs", v.SourceSpan)
 	}
@@ -280,11 +283,11 @@ func changesZshParsing(argv []abstract.Value) bool {
 }
 
 // mayBeZsh reports whether zsh may read the text; used for syntax with a different meaning in zsh.
-func (s *state) mayBeZsh() bool { return s.dialect.isReadAsZsh || !s.dialect.isKnown }
+func (s *analysisState) mayBeZsh() bool { return s.dialect.isReadAsZsh || !s.dialect.isKnown }
 
 // walkZshMultipleInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
 // before them, other shells only the last.
-func (s *state) walkZshMultipleInputs(st *syntax.Stmt, in abstract.Value, hasPipedInput bool) {
+func (s *analysisState) walkZshMultipleInputs(st *syntax.Stmt, in abstract.Value, hasPipedInput bool) {
 	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !hasPipedInput || !s.mayBeZsh() {
 		return
 	}
@@ -318,14 +321,14 @@ var commandLookupArrays = map[string]bool{
 }
 
 // recordCommandRenaming records a change of an array of commandLookupArrays.
-func (s *state) recordCommandRenaming(array string, at effect.CommandTextSpan) {
+func (s *analysisState) recordCommandRenaming(array string, at effect.CommandTextSpan) {
 	if strings.HasPrefix(array, "BASH_") || s.readsAsZsh() {
 		s.recordDialectDifference("$"+array+" changes how the shell reads names", at)
 	}
 }
 
 // expandTilde returns the parts of a word that begins with ~, after tilde expansion where the result is known.
-func (s *state) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
+func (s *analysisState) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -335,7 +338,7 @@ func (s *state) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 	}
 	name, rest, cut := strings.Cut(l.Value[1:], "/")
 	own := map[string]string{"": "HOME", "+": "PWD", "-": "OLDPWD"}[name]
-	if own == "" || !cut && len(parts) > 1 || !s.mayTextAssign(own) {
+	if own == "" || !cut && len(parts) > 1 || !s.mayCommandTextAssign(own) {
 		return parts
 	}
 	if cut {
@@ -363,13 +366,14 @@ func hasBrace(w *syntax.Word) bool {
 
 // codeQualifierPattern matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
 // function's name.
-var codeQualifierPattern = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
+var codeQualifierPattern = prefilter.LazyRegexp(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
 // qualifierRunsCode reports whether the text in parentheses after a glob runs code in zsh.
 func qualifierRunsCode(text string) bool {
 	return !strings.Contains(text, "|") && codeQualifierPattern().MatchString(text)
 }
 
-// globQualifiersPattern matches a list of zsh glob qualifiers, to its end or to a qualifier with a text argument. Calls in
-// file names such as add(3,4) and f(key) do not match.
-var globQualifiersPattern = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)
+// globQualifiersPattern matches a list of zsh glob qualifiers, up to its end or up to a qualifier
+// with a text argument. It does not match the argument lists of function calls such as add(3,4) and
+// f(key), which also occur in file names.
+var globQualifiersPattern = prefilter.LazyRegexp(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)

@@ -26,8 +26,9 @@
 // regular expressions. An unknown value that the text computes has the origin
 // OriginUnanalysedComputation: as an argument, code, the target of a change, a file to read or a
 // variable's name, it is a Dynamic effect with the cause "unresolved", which no model can allow. A
-// variable that an unknown assignment may have set has the origin OriginUnknownAssignment: it has
-// the same effect as a program's name, as code and as the target of a change.
+// variable that an unknown assignment may have set has the origin OriginUnknownAssignment: if it is
+// used as a program's name, as code or as the target of a change, this is also a Dynamic effect
+// with the cause "unresolved".
 //
 // # The state of a shell
 //
@@ -40,7 +41,7 @@
 //     new, walkEachVariableValue walks a command once for each combination of values
 //     that its variables may have, at most eight, and walkChildProcess walks the
 //     commands that another program starts.
-//   - sharedShellState (state.go): data that all shells of a text share, such as the
+//   - stateSharedByAllShells (state.go): data that all shells of a text share, such as the
 //     files that it wrote. It only grows; writes that may not happen are marked
 //     as uncertain.
 //   - nestedTextScope (state.go): the state of the nested part that is walked; walkInNestedTextScope
@@ -83,10 +84,10 @@
 // and an output value. A program without an entry is of class Unknown, and its arguments are
 // checked for paths and URLs (recordWordIfPathOrURL).
 //
-// The sinks are emit for every effect, emitPath for files, emitURL and emitHost for the network,
+// The sinks are emit for every effect, emitPathEffect for files, emitURLEffect and emitHostEffect for the network,
 // recordUpload for secrets that are sent, recordSentValue for other local data that is sent
-// (send.go), recordReadSecretEffect for credentials that are printed (show.go), walkExecutedText for a
-// value that is run as code, and recordExecuteEffect for a command.
+// (send.go), recordReadSecretEffect for credentials that are printed (show.go), walkExecutedText
+// for a value that is run as code, and recordExecuteEffect for a command.
 //
 // # Budget
 //

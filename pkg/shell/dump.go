@@ -9,9 +9,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// dumpsLocalDatabase reports whether a program outputs the content of a database on this machine, which is not a download.
-func (s *state) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
-	if !use.ShellVariableArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.text, "HOST=") {
+// dumpsLocalDatabase reports whether a program outputs the content of a database on this machine.
+// The entry of the program calls this output a download, which is true only for a database on
+// another machine.
+func (s *analysisState) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
+	if !use.ShellVariableArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.analyzedText, "HOST=") {
 		return false
 	}
 	host, known := databaseHost(argv)
@@ -32,11 +34,11 @@ func databaseHost(argv []abstract.Value) (host string, known bool) {
 
 // recordDatabaseCopy records that a database client sends data of a local database to a database on another
 // machine.
-func (s *state) recordDatabaseCopy(programBaseName string, argv []abstract.Value, in abstract.Value) {
+func (s *analysisState) recordDatabaseCopy(programBaseName string, argv []abstract.Value, in abstract.Value) {
 	if !command.DatabaseClients[programBaseName] {
 		return
 	}
-	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.text, "HOST=") {
+	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.analyzedText, "HOST=") {
 		return
 	} else if in.Taint&abstract.TaintDatabaseRows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
 		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: programBaseName, Host: host, PathIsPattern: host == "", Reason: "sends the content of a database", Span: wordsSpan(argv)})
@@ -44,7 +46,7 @@ func (s *state) recordDatabaseCopy(programBaseName string, argv []abstract.Value
 }
 
 // holdsDatabaseRows reports whether a word names a file that contains rows of a database.
-func (s *state) holdsDatabaseRows(v abstract.Value) bool {
+func (s *analysisState) holdsDatabaseRows(v abstract.Value) bool {
 	if !v.IsLiteral() || v.Text == "" || v.Text[0] == '-' {
 		return false
 	}
@@ -57,16 +59,16 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	return s.taintsFromEarlierActions(p, pattern)&abstract.TaintDatabaseRows != 0
 }
 
-// recordImportedSQL records that a database client runs SQL from a file that an earlier action
+// recordDownloadedSQLFileRun records that a database client runs SQL from a file that an earlier action
 // downloaded, and reports whether it does. It returns false if the current command line itself
 // contacts another machine.
-func (s *state) recordImportedSQL(base string, at effect.CommandTextSpan) bool {
+func (s *analysisState) recordDownloadedSQLFileRun(databaseClient string, at effect.CommandTextSpan) bool {
 	away := func(e effect.Effect) bool { return e.Kind == effect.HTTPRequest || e.Kind == effect.Connect }
 	if slices.ContainsFunc(s.effects, away) {
 		return false
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Kind == effect.ReadFile && s.recordUntrustedFileRun(base, e.Path, s.labelsFromEarlierActions(e.Path, e.PathIsPattern), at) {
+		if e := &s.effects[i]; e.Kind == effect.ReadFile && s.recordUntrustedFileRun(databaseClient, e.Path, s.labelsFromEarlierActions(e.Path, e.PathIsPattern), at) {
 			return true
 		}
 	}

@@ -10,13 +10,14 @@ import (
 )
 
 // sedInsertPattern matches a sed command that inserts text (a, i or c), after its address.
-var sedInsertPattern = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
+var sedInsertPattern = prefilter.LazyRegexp(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
 // sedLineDeletionCommandPattern matches a sed command that deletes the lines that match a pattern.
-var sedLineDeletionCommandPattern = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
+var sedLineDeletionCommandPattern = prefilter.LazyRegexp(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
 
-// recordInPlaceFileEdits records the effects that files which run later will have after an edit by sed or the like.
-func (s *state) recordInPlaceFileEdits(argv []abstract.Value, use command.Interpretation) {
+// recordInPlaceFileEdits records the effects that a file edited in place, as by sed -i, has when a
+// program runs or loads it later.
+func (s *analysisState) recordInPlaceFileEdits(argv []abstract.Value, use command.Interpretation) {
 	type edit struct {
 		in   abstract.Value
 		gone string
@@ -47,8 +48,8 @@ const analysisStepsPerInsertedText = 40
 
 // recordInsertedFileText records what a text that replaces replacedText in a file would do if the
 // file runs later.
-func (s *state) recordInsertedFileText(filePath string, v abstract.Value, replacedText string) {
-	s.recordWrittenContent(filePath, v, replacedText, false)
+func (s *analysisState) recordInsertedFileText(filePath string, v abstract.Value, replacedText string) {
+	s.recordWrittenFileText(filePath, v, replacedText, false)
 	if format, _ := command.RecipeFormat(filePath); format == "" && !isCodeRunningSettingsFile(filePath) || !s.spendSteps(analysisStepsPerInsertedText+len(v.Text)/64) {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // emit records an effect.
-func (s *state) emit(e effect.Effect) {
+func (s *analysisState) emit(e effect.Effect) {
 	if s.effectSuppressionDepth > 0 {
 		return
 	}
@@ -29,12 +29,12 @@ func (s *state) emit(e effect.Effect) {
 // copies of such helpers, which have many callers, made up a tenth of the package's code.
 //
 //go:noinline
-func (s *state) emitUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
+func (s *analysisState) emitUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why, Span: at})
 }
 
 // emitOnce records an effect unless the same was recorded before.
-func (s *state) emitOnce(e effect.Effect) {
+func (s *analysisState) emitOnce(e effect.Effect) {
 	for i := max(0, len(s.effects)-64); i < len(s.effects); i++ {
 		if s.effects[i].Kind == e.Kind && sameEffect(&s.effects[i], &e) {
 			return
@@ -49,9 +49,9 @@ func sameEffect(a, b *effect.Effect) bool {
 		a.CauseOrFirstHarm() == b.CauseOrFirstHarm() && a.Reason == b.Reason && a.Span == b.Span && slices.Equal(a.Args, b.Args)
 }
 
-// dropRepeatedEffects removes effects from index firstEffect on that repeat one of the 64 effects
-// before it, as in another iteration of a loop.
-func (s *state) dropRepeatedEffects(firstEffect int) {
+// dropRepeatedEffects removes each effect at index firstEffect or later that is equal to one of the
+// 64 effects directly before firstEffect, as another iteration of a loop produces them.
+func (s *analysisState) dropRepeatedEffects(firstEffect int) {
 	if firstEffect > len(s.effects) {
 		return
 	}
@@ -86,16 +86,17 @@ func isLikelyDataFolderInContainer(containerPath string) bool {
 	return command.StoredFolders[path.Base(strings.TrimRight(containerPath, "/*."))]
 }
 
-// recordRemotePath records effects on another machine or in a container that others depend on: deleted data, changed
-// login files, files that run later, and credentials that are read.
-func (s *state) recordRemotePath(kind effect.Kind, v abstract.Value, recursive bool) {
+// recordRemotePath records an effect on a path on another machine or in a container. It records
+// only these effects: deleted data, overwritten disks, changed login files, written files that run
+// later, and read credentials.
+func (s *analysisState) recordRemotePath(kind effect.Kind, v abstract.Value, recursive bool) {
 	e := effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteTargetName: v.String(), Span: v.SourceSpan}
 	switch {
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isInOrBelow(v.Text, command.LoginFiles):
 		e.RemoteOperationVerb, e.Harms = "grant", []effect.Harm{effect.GrantsCredentialsOrRoles}
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isDisk(v.Text):
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && autostartClasses[effect.PersistenceClassName(v.Text, v.IsGlobPattern, false)]:
-		e.RemoteOperationVerb, e.Harms = "run", []effect.Harm{effect.RunsRemotely}
+		e.RemoteOperationVerb, e.Harms = "run", []effect.Harm{effect.RunsCommandsOnRemoteMachines}
 	case kind == effect.ReadFile && s.remoteMachineDepth > 0 && isPersistentRemotePath(v.Text) && effect.IsSecretPath(v.Text, v.IsGlobPattern):
 		e = effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: v.String(), Span: v.SourceSpan, Reason: "reads credentials on another machine: " + abstract.ClipForMessage(v.String())}
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsGlobPattern:
@@ -114,9 +115,9 @@ func isDisk(p string) bool {
 	return is && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/"}, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// emitPath records an effect on the path that a word names. It returns the canonical path, and whether that is a
+// emitPathEffect records an effect on the path that a word names. It returns the canonical path, and whether that is a
 // pattern.
-func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
+func (s *analysisState) emitPathEffect(kind effect.Kind, v abstract.Value, recursive bool) (path string, isPathPattern bool) {
 	if v.IsLiteral() && v.Text == "" {
 		return "", false
 	}
@@ -125,9 +126,9 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 		e.PathIsPattern = true
 		switch s.emitOnce(e); {
 		case v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment) != 0 && changesPath(kind):
-			s.emitUnknownEffect(effect.CauseUnresolvedText, "the target of the change is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
-		case v.IsComputed() && kind == effect.ReadFile: // a computed path may hide the name of a secret file
-			s.emitUnknownEffect(effect.CauseUnresolvedText, "the file that is read is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the target of the change is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+		case v.HasUnanalysedComputation() && kind == effect.ReadFile: // a computed path may hide the name of a secret file
+			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the file that is read is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		}
 		return "", true
 	}
@@ -143,7 +144,7 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.PathIsPattern && s.isCreatedByAnalyzedText(e.Path) || s.isBackupOfEditedFile(e.Path)) {
 		return e.Path, false
 	}
-	// If the path has another unknown part, it is not known which folders were searched.
+	// A second "**", or one at the start, is an unknown part of the path that can contain "..".
 	e.DoubleStarExcludesDotDot = v.DoubleStarExcludesDotDot && e.PathIsPattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
 	s.emitThroughLinks(e)

@@ -15,7 +15,7 @@ import (
 
 // recordProxies records that a program sends its requests through a proxy or another server that is not on a local
 // network.
-func (s *state) recordProxies(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) recordProxies(base string, argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.ProxiesAndReplacementServers {
 		v := wordValue(w, argv)
 		if v.FullyUnknown || w.Text == "" || !v.IsGlobPattern && !command.IsPublicHost(w.Text) {
@@ -28,7 +28,7 @@ func (s *state) recordProxies(base string, argv []abstract.Value, use command.In
 
 // recordVariableAssignmentEffects checks an assignment to a variable whose value programs run as code, or use as a search path for
 // code.
-func (s *state) recordVariableAssignmentEffects(name string, v abstract.Value, at effect.CommandTextSpan) {
+func (s *analysisState) recordVariableAssignmentEffects(name string, v abstract.Value, at effect.CommandTextSpan) {
 	if strings.HasPrefix(name, shieldVariablePrefix) {
 		s.recordShieldTampering(name, "changes which settings shield reads", at)
 		return
@@ -36,12 +36,12 @@ func (s *state) recordVariableAssignmentEffects(name string, v abstract.Value, a
 	switch name {
 	case "HISTFILE":
 		if v.IsLiteral() && (v.Text == "" || v.Text == "/dev/null") {
-			s.emit(effect.Effect{Kind: effect.DestroyData, Program: name, Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: at})
+			s.emit(effect.Effect{Kind: effect.DestroyData, Program: name, Cause: effect.CauseCommandHistoryTampering, Reason: "disables the command history", Span: at})
 		}
 		return
 	case "HISTSIZE", "HISTFILESIZE", "HISTIGNORE":
 		if v.IsLiteral() && v.Text == historyOffValues[name] {
-			s.emit(effect.Effect{Kind: effect.DestroyData, Program: name, Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: at})
+			s.emit(effect.Effect{Kind: effect.DestroyData, Program: name, Cause: effect.CauseCommandHistoryTampering, Reason: "disables the command history", Span: at})
 		}
 		return
 	case "PATH":
@@ -60,7 +60,7 @@ func (s *state) recordVariableAssignmentEffects(name string, v abstract.Value, a
 			if name == "PS4" {
 				text = "echo \"" + strings.ReplaceAll(text, `"`, `\"`) + "\""
 			}
-			s.walkNested(text, at)
+			s.walkNestedShellText(text, at)
 		}
 		return
 	}
@@ -106,7 +106,7 @@ func (s *state) recordVariableAssignmentEffects(name string, v abstract.Value, a
 var autostartClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
 // checkExportedVariableForAutostart checks a shell variable that becomes visible to programs because it is exported.
-func (s *state) checkExportedVariableForAutostart(variableName string, at effect.CommandTextSpan) {
+func (s *analysisState) checkExportedVariableForAutostart(variableName string, at effect.CommandTextSpan) {
 	if v, ok := s.lookup(variableName); ok && variableName == strings.ToLower(variableName) {
 		s.recordAutostartWrites(v.val, at)
 	}
@@ -114,7 +114,7 @@ func (s *state) checkExportedVariableForAutostart(variableName string, at effect
 
 // recordAutostartWrites records a write to each file that runs later and is named by a variable of unknown meaning: a
 // program that reads the variable may write the file.
-func (s *state) recordAutostartWrites(v abstract.Value, at effect.CommandTextSpan) {
+func (s *analysisState) recordAutostartWrites(v abstract.Value, at effect.CommandTextSpan) {
 	if v.FullyUnknown || strings.IndexByte(v.Text, '/') < 0 {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *state) recordAutostartWrites(v abstract.Value, at effect.CommandTextSpa
 		one := v
 		one.Text, one.SourceSpan = word, at
 		if p, pattern := s.workingFolderContext().CanonicalPath(word, v.IsGlobPattern); !pattern && autostartClasses[s.initialPathContext.PersistenceClassName(p, false, false)] {
-			s.emitPath(effect.WriteFile, one, false)
+			s.emitPathEffect(effect.WriteFile, one, false)
 		}
 	}
 }
@@ -173,11 +173,12 @@ func fillUnknownParts(pattern, replacement string) string {
 	return b.String()
 }
 
-// walkVariableOfUnknownValue walks a variable of which the value is not known.
-func (s *state) walkVariableOfUnknownValue(n command.NestedCommandOrCode, v abstract.Value) {
+// walkVariableOfUnknownValue records the effects of setting an environment variable that programs
+// use, such as PAGER or PYTHONPATH, to an unknown value.
+func (s *analysisState) walkVariableOfUnknownValue(n command.NestedCommandOrCode, v abstract.Value) {
 	switch n.Language {
 	case "output":
-		s.emitPath(effect.WriteFile, v, false)
+		s.emitPathEffect(effect.WriteFile, v, false)
 	case "source":
 		s.recordPackageSources(n.VariableHoldingCode, v)
 	case "place", "tools":
@@ -207,7 +208,7 @@ func runsUnknownCommand(n command.NestedCommandOrCode, v abstract.Value) bool {
 // recordUntrustedPathsInVariable checks the files and folders, separated by ":", in a variable. It skips an entry
 // that begins with a variable of unknown value, as in KUBECONFIG=$KUBECONFIG:a: such an entry was
 // already in the environment.
-func (s *state) recordUntrustedPathsInVariable(variableName string, v abstract.Value) {
+func (s *analysisState) recordUntrustedPathsInVariable(variableName string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
 		if part == "" || v.IsGlobPattern && strings.HasPrefix(part, "**") && v.HasOnlyTaintsHarmlessToRun() && v.Origin == abstract.OriginUnsetVariable {
 			continue
@@ -227,14 +228,14 @@ func isCommandOutput(v abstract.Value) bool {
 }
 
 // walkVariableCode walks the command or code in a variable's value.
-func (s *state) walkVariableCode(n command.NestedCommandOrCode, v abstract.Value) {
+func (s *analysisState) walkVariableCode(n command.NestedCommandOrCode, v abstract.Value) {
 	switch n.Language {
 	case "file":
 		if n.ScriptFileLanguage != "" {
 			s.runFile(v, n.ScriptFileLanguage, nil, abstract.Streams{}, v.SourceSpan)
 			return
 		}
-		s.emitPath(effect.ReadFile, v, false)
+		s.emitPathEffect(effect.ReadFile, v, false)
 		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, v)
 	case "place", "tools":
 		s.recordUntrustedPathsInVariable(n.VariableHoldingCode, v)
@@ -243,11 +244,11 @@ func (s *state) walkVariableCode(n command.NestedCommandOrCode, v abstract.Value
 	case "source":
 		s.recordPackageSources(n.VariableHoldingCode, v)
 	case "output":
-		s.emitPath(effect.WriteFile, v, false)
+		s.emitPathEffect(effect.WriteFile, v, false)
 	case "build":
 		s.recordPathWithUnknownUse("$"+n.VariableHoldingCode, v, true)
 	case "options":
-		s.walkNested(n.ScriptFileLanguage+" "+v.Text, v.SourceSpan)
+		s.walkNestedShellText(n.ScriptFileLanguage+" "+v.Text, v.SourceSpan)
 	case "server":
 		s.emit(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: n.VariableHoldingCode, Span: v.SourceSpan,
 			Reason: "$" + n.VariableHoldingCode + " makes programs use the server " + abstract.ClipForMessage(v.Text)})
@@ -264,7 +265,7 @@ func (s *state) walkVariableCode(n command.NestedCommandOrCode, v abstract.Value
 }
 
 // recordCodeLoadFromVariablePath records that programs load code or settings from the path in a variable.
-func (s *state) recordCodeLoadFromVariablePath(variableName string, v abstract.Value) {
+func (s *analysisState) recordCodeLoadFromVariablePath(variableName string, v abstract.Value) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -278,7 +279,7 @@ func (s *state) recordCodeLoadFromVariablePath(variableName string, v abstract.V
 }
 
 // fileTaint returns the taint of the content that the analysed text wrote to a file.
-func (s *state) fileTaint(p string) (t abstract.Taint) {
+func (s *analysisState) fileTaint(p string) (t abstract.Taint) {
 	for _, v := range s.writtenFileContents(p, false) {
 		t |= v.Taint
 	}
@@ -287,7 +288,7 @@ func (s *state) fileTaint(p string) (t abstract.Taint) {
 
 // isOwnedByUser reports whether a path is in the workspace, the home folder or a system folder, where only the
 // user or the administrator creates files.
-func (s *state) isOwnedByUser(p string, pattern bool) bool {
+func (s *analysisState) isOwnedByUser(p string, pattern bool) bool {
 	place := s.workingFolderContext()
 	own := *place
 	if own.WorkspaceRoots = nil; own.Home != "" {
@@ -309,10 +310,12 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 	return effect.NewGlobs(list, nil)
 })
 
-// recordPATHAssignment checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
-func (s *state) recordPATHAssignment(v abstract.Value) {
+// recordPATHAssignment records that the first folder of $PATH is not a system folder, so that a
+// program name no longer tells which program runs. It also records an unknown $PATH, and a first
+// folder in a shared temporary folder.
+func (s *analysisState) recordPATHAssignment(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
-	if v.IsComputed() {
+	if v.HasUnanalysedComputation() {
 		s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "the folders of programs ($PATH) are unknown: "+abstract.ClipForMessage(v.String())+"; instead: do not change PATH", v.SourceSpan)
 	}
 	if !v.IsLiteral() && (v.FullyUnknown || first == "**") || v.IsLiteral() && isSystemFolder(first+"/") {
@@ -327,7 +330,7 @@ func (s *state) recordPATHAssignment(v abstract.Value) {
 // remoteTargetsFromEnvironment returns the remote targets of a program, such as hosts, that environment
 // variables set. For a command on another machine it returns none, because the variables can have
 // other values there.
-func (s *state) remoteTargetsFromEnvironment(base string) []command.Word {
+func (s *analysisState) remoteTargetsFromEnvironment(base string) []command.Word {
 	if s.remoteOrContainerDepth > 0 {
 		return nil
 	}
@@ -341,7 +344,7 @@ func (s *state) remoteTargetsFromEnvironment(base string) []command.Word {
 }
 
 // withOptionsFromEnvironment returns a program's arguments with the options that an environment variable adds to them.
-func (s *state) withOptionsFromEnvironment(base string, argv []abstract.Value) []abstract.Value {
+func (s *analysisState) withOptionsFromEnvironment(base string, argv []abstract.Value) []abstract.Value {
 	for _, name := range command.EnvVariablesAddingOptions(base) {
 		c, ok := s.lookup(name)
 		if !ok || c.isArray || c.isUnset || !c.val.IsLiteral() || !s.vars.get(name).isExported {
@@ -376,7 +379,7 @@ const (
 
 // expandResponseFiles returns the arguments of a compiler, or of jar, with each response file (@FILE) replaced by
 // the words in it. Response files can be nested.
-func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstract.Value {
+func (s *analysisState) expandResponseFiles(base string, argv []abstract.Value) []abstract.Value {
 	if !command.Compilers[base] && base != "jar" || s.remoteOrContainerDepth > 0 {
 		return argv
 	}
@@ -441,17 +444,17 @@ func splitResponseFileWords(text string, from effect.CommandTextSpan) []abstract
 }
 
 // importFunction defines a function that bash imports from the environment.
-func (s *state) importFunction(name, text string, v abstract.Value) {
+func (s *analysisState) importFunction(name, text string, v abstract.Value) {
 	if !v.IsLiteral() {
 		s.emitUnknownEffect(v.CauseOfUnknownParts(), "unknown function: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		return
 	}
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "BASH_FUNC_"), "%%")
-	s.walkNested(strings.TrimSuffix(name, "()")+" "+text, v.SourceSpan)
+	s.walkNestedShellText(strings.TrimSuffix(name, "()")+" "+text, v.SourceSpan)
 }
 
 // setEnvironmentFromArguments binds the NAME=VALUE arguments of a program such as env for the command that it runs.
-func (s *state) setEnvironmentFromArguments(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) setEnvironmentFromArguments(base string, argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.Env {
 		v := wordValue(w, argv)
 		name, text, ok := strings.Cut(v.Text, "=")
@@ -463,7 +466,7 @@ func (s *state) setEnvironmentFromArguments(base string, argv []abstract.Value, 
 			if v.IsGlobPattern {
 				v = unknownValueWithTaintsOf("$"+name, v)
 			}
-			next := variable{contents: []variableContent{{val: v}}, isExported: true}
+			next := variable{possibleContents: []variableContent{{val: v}}, isExported: true}
 			if base != "env" {
 				next = next.merge(s.vars.get(name))
 			}

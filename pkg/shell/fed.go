@@ -11,7 +11,7 @@ import (
 
 // walkDownloadedQueryFile walks a downloaded file in the arguments of a program that reads code of its own language, such as
 // SQL. Any argument that is not known to be data may be such a file.
-func (s *state) walkDownloadedQueryFile(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) walkDownloadedQueryFile(base string, argv []abstract.Value, use command.Interpretation) {
 	if !command.IsQueryLanguage(use.StdinCodeLanguage) || s.remoteOrContainerDepth > 0 || command.HasOnlyFileWriteEffects(use.StdinCodeLanguage) && use.Stdin != command.StreamExecutedCode {
 		return
 	}
@@ -34,11 +34,11 @@ func (s *state) walkDownloadedQueryFile(base string, argv []abstract.Value, use 
 }
 
 // recordRemoteSQL records that a database client runs SQL statements on a remote database, if
-// shield could not analyze the statements. unanalyzedBefore is the value of unanalyzedTextCount
-// before the client was walked.
-func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, unanalyzedTextCountBefore int) {
+// shield could not analyze the statements. unanalyzedTextCountBefore is the value of
+// state.unanalyzedTextCount before the client was walked.
+func (s *analysisState) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, unanalyzedTextCountBefore int) {
 	if s.unanalyzedTextCount > unanalyzedTextCountBefore && use.RemoteDatabaseHostOrURL != "" {
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "database", RemoteOperationVerb: "run", Harms: []effect.Harm{effect.RunsRemotely}, RemoteTargetName: use.RemoteDatabaseHostOrURL, Span: wordsSpan(argv),
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "database", RemoteOperationVerb: "run", Harms: []effect.Harm{effect.RunsCommandsOnRemoteMachines}, RemoteTargetName: use.RemoteDatabaseHostOrURL, Span: wordsSpan(argv),
 			Reason: base + " runs unread SQL statements on a database of another machine"})
 	}
 }

@@ -27,17 +27,17 @@ type writtenFile struct {
 	isParentFolderUncertain     bool                // it may have been written to another folder
 
 	compiledFromWorkspace bool // a program compiled from files of the workspace
-	isCompilerOutput      bool // a compiled program: val is its source code
+	isCompilerOutput      bool // a compiled program: content is its source code
 
 	consumingSubstitution           *syntax.ProcSubst // >(…): what is written is the input of these commands
-	consumerNestedTextSpan          *effect.CommandTextSpan
+	spanOfTextAroundSubstitution    *effect.CommandTextSpan
 	consumingSubstitutionTextOffset int
 	hasConsumingSubstitutionRun     bool
 }
 
 const maxTrackedWrittenFiles = 512
 
-func (s *state) addFile(f writtenFile) {
+func (s *analysisState) addFile(f writtenFile) {
 	if f.path == "" {
 		return
 	}
@@ -70,19 +70,19 @@ func (s *state) addFile(f writtenFile) {
 		break
 	}
 	if slices.Contains(s.pathsReadByConcurrentJobs, f.path) {
-		s.emitUnknownEffect(effect.CauseUnresolvedText, "writes "+abstract.ClipForMessage(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.content.SourceSpan)
+		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "writes "+abstract.ClipForMessage(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.content.SourceSpan)
 	}
 	f.workingFolderContextAtWrite, f.isParentFolderUncertain = s.workingFolderContext(), s.folderUncertain
 	f.isWriteUncertain = f.isWriteUncertain || s.possibleExits.isExitPossible() || slices.Contains(s.pathsWrittenByConcurrentJobs, f.path)
 	s.files = append(s.files, f)
 	if !f.isPathPattern && f.consumingSubstitution == nil {
-		s.recordWrittenContent(f.path, f.content, "", f.appends)
-		s.markLastTextWholeOrAppended(&f)
+		s.recordWrittenFileText(f.path, f.content, "", f.appends)
+		s.setWriteModeOfLastFileText(&f)
 	}
 }
 
 // canDifferFromWrittenFile reports whether a relative path may refer to a different file from the one that the text wrote.
-func (s *state) canDifferFromWrittenFile(filePath string, pathWord abstract.Value) bool {
+func (s *analysisState) canDifferFromWrittenFile(filePath string, pathWord abstract.Value) bool {
 	if strings.HasPrefix(pathWord.Text, "/") || strings.HasPrefix(pathWord.Text, "~") {
 		return false
 	}
@@ -95,18 +95,19 @@ func (s *state) canDifferFromWrittenFile(filePath string, pathWord abstract.Valu
 }
 
 // walkConsumingSubstitution walks the commands of >(…) with the content written to it.
-func (s *state) walkConsumingSubstitution(fileIndex int, stdin abstract.Value) {
+func (s *analysisState) walkConsumingSubstitution(fileIndex int, stdin abstract.Value) {
 	f := s.files[fileIndex]
 	s.files[fileIndex].hasConsumingSubstitutionRun = true
 	s.walkInNestedTextScope(func() {
-		s.spanOfNestedText, s.offsetInAnalyzedText = f.consumerNestedTextSpan, f.consumingSubstitutionTextOffset
+		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfTextAroundSubstitution, f.consumingSubstitutionTextOffset
 		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingSubstitution.Stmts, stdin) })
 	})
 }
 
-// feedInputToOpenedSubstitutions gives the command's input to each process substitution >(…) that
-// was opened from file firstNewFile on and has no input yet: a program such as tee writes to it.
-func (s *state) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
+// feedInputToOpenedSubstitutions walks the process substitutions >(…) in s.files from index
+// firstNewFile on that have not run yet, with commandInput as their input: a program such as tee
+// copies its input to them.
+func (s *analysisState) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
 	for i := firstNewFile; i < len(s.files); i++ {
 		if s.files[i].consumingSubstitution != nil && !s.files[i].hasConsumingSubstitutionRun {
 			commandInput.Taint |= abstract.TaintUnknownText
@@ -117,7 +118,7 @@ func (s *state) feedInputToOpenedSubstitutions(firstNewFile int, commandInput ab
 
 // writtenFileContents returns the contents that the commands walked so far write to a path, newest first, at
 // most 8. Every version is returned, because the newest may be in a branch that does not run.
-func (s *state) writtenFileContents(filePath string, isPattern bool) []abstract.Value {
+func (s *analysisState) writtenFileContents(filePath string, isPattern bool) []abstract.Value {
 	var out []abstract.Value
 	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
 		f := &s.files[i]
@@ -130,7 +131,7 @@ func (s *state) writtenFileContents(filePath string, isPattern bool) []abstract.
 
 // isWrittenContentCertain reports whether the newest version that writtenFileContents returns is certainly the file's content; true if
 // there is none.
-func (s *state) isWrittenContentCertain(filePath string, isPattern bool) bool {
+func (s *analysisState) isWrittenContentCertain(filePath string, isPattern bool) bool {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		if f.path == filePath && !f.isPathPattern && !isPattern {
@@ -145,7 +146,7 @@ func (s *state) isWrittenContentCertain(filePath string, isPattern bool) bool {
 
 // contentsInEarlierWorkingFolders returns the contents that the text wrote to a relative path in earlier working folders, since cd may
 // fail.
-func (s *state) contentsInEarlierWorkingFolders(relativePath abstract.Value) []abstract.Value {
+func (s *analysisState) contentsInEarlierWorkingFolders(relativePath abstract.Value) []abstract.Value {
 	if !relativePath.IsLiteral() || strings.HasPrefix(relativePath.Text, "/") || strings.HasPrefix(relativePath.Text, "~") || len(s.files) == 0 {
 		return nil
 	}
@@ -162,7 +163,7 @@ func (s *state) contentsInEarlierWorkingFolders(relativePath abstract.Value) []a
 // walkWrittenFileVersions runs the versions of a file that the analysed text wrote, newest first.
 // If isNewestCertain is true, only the newest version runs; the others are walked as code that does
 // not run, so that rules see their known effects.
-func (s *state) walkWrittenFileVersions(contents []abstract.Value, isNewestCertain bool, run func(abstract.Value) abstract.Value) abstract.Value {
+func (s *analysisState) walkWrittenFileVersions(contents []abstract.Value, isNewestCertain bool, run func(abstract.Value) abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
 	for i, v := range contents {
@@ -190,7 +191,7 @@ func quoteUnlessPattern(p string, isPattern bool) string {
 }
 
 // readFile records that a file is read and returns its content.
-func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
+func (s *analysisState) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 	if w.IsLiteral() && strings.HasPrefix(w.Text, "/dev/fd/") {
 		if vals := s.writtenFileContents(w.Text, false); len(vals) > 0 {
 			return vals[0]
@@ -199,13 +200,13 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 	if w.IsLiteral() && isStreamDevice(w.Text) {
 		return abstract.Value{}
 	}
-	p, pattern := s.emitPath(kind, w, false)
+	p, pattern := s.emitPathEffect(kind, w, false)
 	return s.fileContent(p, pattern, w)
 }
 
 // fileContent returns the content of a path, as far as it is known from earlier commands. Otherwise
 // it returns an unknown value, whose taint depends on the path.
-func (s *state) fileContent(p string, pattern bool, w abstract.Value) abstract.Value {
+func (s *analysisState) fileContent(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.writtenFileContents(p, pattern); len(vals) > 0 {
 		s.recordReadAfterWrite(p)
 		v, earlier := vals[0], s.contentsInEarlierWorkingFolders(w)
@@ -213,7 +214,7 @@ func (s *state) fileContent(p string, pattern bool, w abstract.Value) abstract.V
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
-		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.canDifferFromWrittenFile(p, w) || slices.Contains(s.enclosingOutputPaths, p) {
+		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.canDifferFromWrittenFile(p, w) || slices.Contains(s.enclosingCommandOutputPaths, p) {
 			return outputOfPossiblySkippedCommand(abstract.Concat(vals...))
 		}
 		return v

@@ -8,22 +8,22 @@ import (
 )
 
 // recordUpload records that a value goes to the network.
-func (s *state) recordUpload(v abstract.Value, program string, at effect.CommandTextSpan) {
+func (s *analysisState) recordUpload(v abstract.Value, program string, at effect.CommandTextSpan) {
 	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at})
 }
 
 // recordPossibleUpload records that an unknown program gets a value and may send it to the network.
-func (s *state) recordPossibleUpload(v abstract.Value, program string, at effect.CommandTextSpan) {
+func (s *analysisState) recordPossibleUpload(v abstract.Value, program string, at effect.CommandTextSpan) {
 	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at, Certainty: effect.Possible})
 }
 
-func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
+func (s *analysisState) recordSecretUpload(v abstract.Value, e effect.Effect) {
 	switch {
 	case v.Taint&(abstract.TaintReadCredentials|abstract.TaintCredentialVariable|abstract.TaintEnvironmentDump) != 0:
 		e.Reason = "sends " + v.SecretName() + " to the network"
 	case v.Taint&abstract.TaintClipboardOrScreen != 0:
 		e.Reason = "sends the clipboard or screen to the network"
-		e.Certainty = effect.Possible // the current content may be anything
+		e.Certainty = effect.Possible // the clipboard or screen may contain no secret at that time
 	default:
 		return
 	}
@@ -33,12 +33,12 @@ func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
 
 // recordCodeRun records the execution of code whose origin is given by a label, such as network or
 // decoded.
-func (s *state) recordCodeRun(from effect.TaintLabel, why string, at effect.CommandTextSpan) {
+func (s *analysisState) recordCodeRun(from effect.TaintLabel, why string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{from}, Reason: why, Span: at})
 }
 
 // walkExecutedText records that a value is executed as code of a language, and walks it if it is known.
-func (s *state) walkExecutedText(language string, v abstract.Value, runnerName string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
+func (s *analysisState) walkExecutedText(language string, v abstract.Value, runnerName string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	switch {
 	case v.Taint&abstract.TaintSocket != 0:
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: runnerName + " runs code from a network connection", Span: at})
@@ -51,7 +51,7 @@ func (s *state) walkExecutedText(language string, v abstract.Value, runnerName s
 	}
 	cause := s.unknownCodeCause(v)
 	if (cause == effect.CauseVariableNotSetByCommand || cause == effect.CauseCodeIsVariableValue) && v.HasUnknownPartWithoutOrigin {
-		cause = effect.CauseUnresolvedText // a file name is chosen by the creator of the file
+		cause = effect.CauseOtherUnresolvedCommandText // the unknown part is a file name, not a variable: the creator of the file chose it
 	}
 	if v.IsLiteral() {
 		return s.walkCode(language, v.Text, at, args)
@@ -62,15 +62,15 @@ func (s *state) walkExecutedText(language string, v abstract.Value, runnerName s
 	partly := language == "shell" || language == "powershell"
 	if v.HasOnlyTaintsHarmlessToRun() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
 		// Only numbers, names such as $? and $USER, folders and file names are unknown.
-		if s.remoteOrContainerDepth == 0 && (v.HasUnknownPartWithoutOrigin || cause == effect.CauseUnresolvedText) {
-			s.emitUnknownEffect(effect.CauseUnresolvedText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String())+"; instead: write each file name in full", at)
+		if s.remoteOrContainerDepth == 0 && (v.HasUnknownPartWithoutOrigin || cause == effect.CauseOtherUnresolvedCommandText) {
+			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String())+"; instead: write each file name in full", at)
 		}
 		return s.walkPartlyUnknownCode(language, v, at)
 	}
 	if v.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 && !hasOnlyEnvironmentUnknowns(v) {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelOtherCommandPartOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelSameCommandLineOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
 	}
-	s.unknownCodeCount++
+	s.unknownExecutedTextCount++
 	s.emitUnknownEffect(cause, runnerName+" runs unknown code: "+abstract.ClipForMessage(v.String()), at)
 	if partly && v.IsGlobPattern {
 		s.walkPartlyUnknownCode(language, v, at)
@@ -85,14 +85,14 @@ func hasOnlyEnvironmentUnknowns(v abstract.Value) bool {
 
 // walkPartlyUnknownCode walks code with an unknown part, which is treated as a variable: `eval "rm -rf $X"` runs rm
 // whatever X holds.
-func (s *state) walkPartlyUnknownCode(language string, v abstract.Value, at effect.CommandTextSpan) abstract.Value {
+func (s *analysisState) walkPartlyUnknownCode(language string, v abstract.Value, at effect.CommandTextSpan) abstract.Value {
 	if v.FullyUnknown || v.Text == "" {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if language == "powershell" {
 		return s.walkCode(language, patternAsShellText(v.Text), at, nil)
 	}
-	return s.walkNested(patternAsShellText(v.Text), at)
+	return s.walkNestedShellText(patternAsShellText(v.Text), at)
 }
 
 // patternAsShellText writes a pattern as shell text, with a variable that is never set in place of each unknown part.

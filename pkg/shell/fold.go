@@ -10,7 +10,7 @@ import (
 )
 
 // printf computes the output of the shell's printf.
-func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+func (s *analysisState) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words := argv[1:]
 	if len(words) > 0 && words[0].IsLiteral() && len(words[0].Text) > 2 && strings.HasPrefix(words[0].Text, "-v") {
 		name := words[0]
@@ -29,7 +29,7 @@ func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value
 }
 
 // formatPrintf returns the output of printf.
-func (s *state) formatPrintf(words []abstract.Value) abstract.Value {
+func (s *analysisState) formatPrintf(words []abstract.Value) abstract.Value {
 	if len(words) == 0 {
 		return abstract.Value{}
 	}
@@ -164,9 +164,11 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// computeProgramOutput returns a program's output if it can be computed: filters and decoders of known text. For a filter of
-// textFilters whose output it cannot compute, it returns an unknown value and true; otherwise the result is false.
-func (s *state) computeProgramOutput(programBaseName string, argv []abstract.Value, stdin abstract.Value, f programIO) (abstract.Value, bool) {
+// computeProgramOutput returns the output of a program and true if it can compute the output, as
+// for filters and decoders of known text. If the program is one of textFilters and its output for
+// known text cannot be computed, it returns an unknown value and true. In all other cases it
+// returns false.
+func (s *analysisState) computeProgramOutput(programBaseName string, argv []abstract.Value, stdin abstract.Value, f programIO) (abstract.Value, bool) {
 	if (programBaseName == "dirname" || programBaseName == "basename") && len(argv) > 1 && argv[1].IsGlobPattern {
 		return computeGlobBasenameOrDirname(programBaseName, argv[1:])
 	}

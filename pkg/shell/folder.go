@@ -16,7 +16,7 @@ import (
 //
 // An unknown number, or a text with spaces that only zsh leaves unsplit, is returned as a name too:
 // no program has such a name.
-func (s *state) programNameInUnknownFolder(argv []abstract.Value) (base string, ok bool) {
+func (s *analysisState) programNameInUnknownFolder(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
 	if v.IsNumber() && !s.canNumberBeCommandName() || s.dialect.isReadAsZsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {
 		return v.String(), true
@@ -48,9 +48,9 @@ func hasInnerBlank(name string) bool {
 
 // canNumberBeCommandName reports whether a number may be the name of a command: of an alias, a function, or a program in a
 // changed $PATH. No system program has such a name.
-func (s *state) canNumberBeCommandName() bool {
+func (s *analysisState) canNumberBeCommandName() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
-	if s.mayTextAssign(nonSystemPATHMarkerVariable) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
+	if s.mayCommandTextAssign(nonSystemPATHMarkerVariable) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
 		return true
 	}
 	for name := range s.possibleFunctionsByName {
@@ -63,7 +63,7 @@ func (s *state) canNumberBeCommandName() bool {
 
 // runProgramInUnknownFolder runs a program whose folder is not known. Its name tells how it reads its arguments, but not that it
 // is the real program.
-func (s *state) runProgramInUnknownFolder(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) runProgramInUnknownFolder(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := commandWords(argv)
 	words[0].Text, words[0].IsGlobPattern = base, false
 	use := command.Interpret(words)

@@ -22,7 +22,7 @@ type Shell struct {
 	aliases                 []alias
 	fds                     []descriptor
 	traps                   []abstract.Value
-	trapVariables           []string    // variables that a trap reads or sets: their earlier values count too
+	trapCodeVariableNames   []string    // variables that a trap reads or sets; an assignment to one keeps its earlier values as possible values
 	frames                  []callFrame // call stack of the functions being walked
 	stdin                   *abstract.Value
 	workingFolder           *effect.PathContext // the working folder; nil for the initial one
@@ -51,13 +51,13 @@ func (e possibleExits) isExitPossible() bool {
 
 // A function is a function that the text defines.
 type function struct {
-	name                 string
-	body                 *syntax.Stmt
-	hasBeenCalled        bool
-	spanOfNestedText     *effect.CommandTextSpan
-	offsetInAnalyzedText int
+	name                       string
+	body                       *syntax.Stmt
+	hasBeenCalled              bool
+	spanOfTextAroundDefinition *effect.CommandTextSpan
+	offsetInAnalyzedText       int
 
-	deepestCalls []recursionLimitCallContext // walks whose result is used for all deeper calls
+	deepestCalls []recursionLimitCallContext // contexts of the calls walked at the recursion limit; a further call in the same context is not walked
 }
 
 // A possibleFunctions holds the functions that a name may refer to.
@@ -96,7 +96,7 @@ func newShell() Shell { return Shell{vars: &variableTable{}} }
 func (sh *Shell) Fork() Shell {
 	sh.vars.isSharedWithForkedShell = true
 	sh.aliases, sh.fds, sh.traps = slices.Clip(sh.aliases), slices.Clip(sh.fds), slices.Clip(sh.traps)
-	sh.frames, sh.trapVariables, sh.dotenvFileReadEffects = slices.Clip(sh.frames), slices.Clip(sh.trapVariables), slices.Clip(sh.dotenvFileReadEffects)
+	sh.frames, sh.trapCodeVariableNames, sh.dotenvFileReadEffects = slices.Clip(sh.frames), slices.Clip(sh.trapCodeVariableNames), slices.Clip(sh.dotenvFileReadEffects)
 	return *sh
 }
 
@@ -124,9 +124,9 @@ func (sh *Shell) joinAlternative(other *Shell) {
 			sh.traps = append(slices.Clip(sh.traps), t)
 		}
 	}
-	for _, name := range other.trapVariables {
-		if !slices.Contains(sh.trapVariables, name) {
-			sh.trapVariables = append(slices.Clip(sh.trapVariables), name)
+	for _, name := range other.trapCodeVariableNames {
+		if !slices.Contains(sh.trapCodeVariableNames, name) {
+			sh.trapCodeVariableNames = append(slices.Clip(sh.trapCodeVariableNames), name)
 		}
 	}
 	for i := range min(len(sh.frames), len(other.frames)) {
@@ -150,7 +150,7 @@ func (sh *Shell) joinAlternative(other *Shell) {
 	sh.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell = sh.possibleExits.mayHaveExitedLoop || other.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction || other.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell || other.possibleExits.mayHaveExitedShell
 	sh.folderUncertain, sh.nounset, sh.hasGlobalAlias = sh.folderUncertain || other.folderUncertain, sh.nounset || other.nounset, sh.hasGlobalAlias || other.hasGlobalAlias
 	sh.dialect.zshOptionsChanged = sh.dialect.zshOptionsChanged || other.dialect.zshOptionsChanged
-	sh.dialect.isReadAsZsh = sh.dialect.isReadAsZsh && other.dialect.isReadAsZsh // the second walk as zsh (walkAgainAsZsh) covers only one command
+	sh.dialect.isReadAsZsh = sh.dialect.isReadAsZsh && other.dialect.isReadAsZsh // false if one shell is not read as zsh: a walk as zsh (walkAgainAsZsh) ends after one command
 }
 
 func (sh *Shell) joinVars(o *Shell) {
@@ -248,7 +248,7 @@ func (t *variableTable) set(name string, v variable) {
 		t.byName = map[string]variable{}
 	}
 	t.byName[name] = v
-	t.hasVariableWithSeveralValues = t.hasVariableWithSeveralValues || len(v.contents) > 1
+	t.hasVariableWithSeveralValues = t.hasVariableWithSeveralValues || len(v.possibleContents) > 1
 }
 
 // get returns the possible values of a variable. For a variable that the analysed text has not set,
@@ -259,9 +259,9 @@ func (t *variableTable) get(name string) variable {
 		return v
 	}
 	if t.hasUnknownAssignment && name[0] != 0 {
-		return variable{contents: []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}}
+		return variable{possibleContents: []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}}
 	}
-	return variable{contents: []variableContent{{isInherited: true}}}
+	return variable{possibleContents: []variableContent{{isFromBeforeCommandText: true}}}
 }
 
 // setVariable sets the possible values of a variable, in this shell alone.
@@ -283,7 +283,7 @@ func (sh *Shell) hasSameVariables(o *Shell) bool {
 // can end early, because of break, return or an error.
 type earlyExitStates struct {
 	kind                     blockKind
-	callDepth                int // depth of the call stack at the start
+	callDepth                int // depth of the call stack where the iteration, call or line starts
 	possibleExitsBeforeBlock possibleExits
 	exitStates               []Shell
 }
@@ -296,13 +296,15 @@ const (
 	blockKindFunctionCall
 )
 
-// newEarlyExits starts a part of the text that break, return or an error may leave early.
-func (s *state) newEarlyExits(of blockKind) *earlyExitStates {
+// newEarlyExits returns an empty collection of early exits for a loop iteration, a function call or
+// a line that starts at this point.
+func (s *analysisState) newEarlyExits(of blockKind) *earlyExitStates {
 	return &earlyExitStates{kind: of, callDepth: len(s.frames), possibleExitsBeforeBlock: s.possibleExits}
 }
 
-// addEarlyExit records that the part of the text may be left at this point.
-func (s *state) addEarlyExit(from *earlyExitStates) {
+// addEarlyExit records the current state as one in which break, return or an error may end the loop
+// iteration, function call or line of from.
+func (s *analysisState) addEarlyExit(from *earlyExitStates) {
 	if from == nil || len(from.exitStates) == maxPossibleVariableValues*4 {
 		return
 	}
@@ -314,7 +316,7 @@ func (s *state) addEarlyExit(from *earlyExitStates) {
 }
 
 // joinEarlyExits joins the states in which a part of the text was left early with the state at its end.
-func (s *state) joinEarlyExits(from *earlyExitStates) {
+func (s *analysisState) joinEarlyExits(from *earlyExitStates) {
 	for _, o := range from.exitStates {
 		s.joinStateWithoutCommand(o, len(s.files))
 	}
@@ -330,7 +332,7 @@ func (s *state) joinEarlyExits(from *earlyExitStates) {
 // joinStateWithoutCommand joins the current state with skipped, the state if a command has not run.
 // The files written from index firstNewFile on become uncertain. The working folder stays the
 // current one: people write `cd x && make` and mean x from there on.
-func (s *state) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
+func (s *analysisState) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
 	place := s.Shell.workingFolder
 	s.Shell = Join(skipped, s.Shell)
 	s.Shell.workingFolder = place
@@ -339,7 +341,7 @@ func (s *state) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
 
 // walkAlternativeBranches walks branches of which exactly one runs or, if mayRunNone is true,
 // possibly none.
-func (s *state) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
+func (s *analysisState) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
 	if mayRunNone {
@@ -362,10 +364,10 @@ func (s *state) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
 }
 
 // walkCodeThatMayRun walks a part of the text that may or may not run.
-func (s *state) walkCodeThatMayRun(walk func()) { s.walkAlternativeBranches(true, walk) }
+func (s *analysisState) walkCodeThatMayRun(walk func()) { s.walkAlternativeBranches(true, walk) }
 
 // walkSubshell walks a subshell: its state is dropped at the end, its effects and written files stay.
-func (s *state) walkSubshell(walk func()) {
+func (s *analysisState) walkSubshell(walk func()) {
 	from := s.Shell
 	s.Shell = s.Fork()
 	s.walkInNestedTextScope(func() {
@@ -378,7 +380,7 @@ func (s *state) walkSubshell(walk func()) {
 }
 
 // walkCodeRunAnytime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
-func (s *state) walkCodeRunAnytime(walk func()) {
+func (s *analysisState) walkCodeRunAnytime(walk func()) {
 	mark := len(s.effects)
 	s.walkLoop(walk)
 	s.dropRepeatedEffects(mark)
@@ -387,7 +389,7 @@ func (s *state) walkCodeRunAnytime(walk func()) {
 // walkLoop walks code that runs any number of times, until an iteration changes no variable. The
 // state after each iteration is joined with the state before it; variables that still change become
 // unknown.
-func (s *state) walkLoop(walk func()) {
+func (s *analysisState) walkLoop(walk func()) {
 	for turn := range maxLoopIterations {
 		from, mark := s.Fork(), len(s.effects)
 		s.walkCodeThatMayRun(walk)
@@ -396,11 +398,11 @@ func (s *state) walkLoop(walk func()) {
 			return
 		}
 		switch turn {
-		case 0: // keep the variables: the second iteration may change nothing
+		case 0: // first iteration: forgets no variable yet, because the second iteration may change none
 		case maxLoopIterations - 2:
 			s.forgetVariables()
 		default:
-			s.forgetChangedVariables(&from)
+			s.forgetVariablesChangedSince(&from)
 		}
 	}
 }
@@ -408,10 +410,10 @@ func (s *state) walkLoop(walk func()) {
 // maxLoopIterations is how many turns of a loop are walked.
 const maxLoopIterations = 5
 
-// forgetChangedVariables makes the variables unknown that differ from those in from.
-func (s *state) forgetChangedVariables(from *Shell) {
+// forgetVariablesChangedSince makes the variables unknown that differ from those in from.
+func (s *analysisState) forgetVariablesChangedSince(earlierShell *Shell) {
 	for name, v := range s.vars.byName {
-		if old := from.vars.get(name); !v.equal(old) {
+		if old := earlierShell.vars.get(name); !v.equal(old) {
 			s.setVariable(name, v.withUnknownContent(name))
 		}
 	}
@@ -419,7 +421,7 @@ func (s *state) forgetChangedVariables(from *Shell) {
 
 // markFilesUncertain marks the files written from index firstNewFile on as uncertain: the writes
 // may not have happened.
-func (s *state) markFilesUncertain(firstNewFile int) {
+func (s *analysisState) markFilesUncertain(firstNewFile int) {
 	for i := min(firstNewFile, len(s.files)); i < len(s.files); i++ {
 		s.files[i].isWriteUncertain = true
 	}
@@ -427,7 +429,7 @@ func (s *state) markFilesUncertain(firstNewFile int) {
 
 // markFilesWithDivergedDescriptors marks files that are open only in some alternatives: each descriptor writes at its own
 // position.
-func (s *state) markFilesWithDivergedDescriptors(otherBranchDescriptors []descriptor) {
+func (s *analysisState) markFilesWithDivergedDescriptors(otherBranchDescriptors []descriptor) {
 	if slices.Equal(s.fds, otherBranchDescriptors) {
 		return
 	}
@@ -445,7 +447,7 @@ func (s *state) markFilesWithDivergedDescriptors(otherBranchDescriptors []descri
 // walkEachVariableValue walks code once for each combination of values of the variables in node. If there are too many, the
 // variables are unknown. If the shell is not known and zsh reads the code differently, it is walked again as zsh.
 // The resulting states are joined.
-func (s *state) walkEachVariableValue(node syntax.Node, walk func()) {
+func (s *analysisState) walkEachVariableValue(node syntax.Node, walk func()) {
 	picks, n := s.ambiguousVariables(node)
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
@@ -453,7 +455,7 @@ func (s *state) walkEachVariableValue(node syntax.Node, walk func()) {
 		s.Shell = from.Fork()
 		for k, rest := 0, round; k < len(picks); k++ {
 			v, may := s.vars.get(picks[k].name), picks[k].contents
-			v.contents = may[rest%len(may) : rest%len(may)+1]
+			v.possibleContents = may[rest%len(may) : rest%len(may)+1]
 			rest /= len(may)
 			s.Shell.setVariable(picks[k].name, v)
 		}
@@ -471,7 +473,7 @@ func (s *state) walkEachVariableValue(node syntax.Node, walk func()) {
 }
 
 // walkAgainAsZsh walks code, and again as zsh if zsh reads it differently and the shell is not known.
-func (s *state) walkAgainAsZsh(walk func()) []Shell {
+func (s *analysisState) walkAgainAsZsh(walk func()) []Shell {
 	from, differs := s.Fork(), s.isReadDifferentlyByZsh
 	s.isReadDifferentlyByZsh = false
 	walk()
@@ -495,11 +497,12 @@ type ambiguousVariable struct {
 	contents []variableContent
 }
 
-// ambiguousVariables returns the variables in node that have several possible values, as long as there are few
-// combinations, and the number of combinations. A variable tested by ${x+word} may be set or unset.
-func (s *state) ambiguousVariables(node syntax.Node) (ambiguous []ambiguousVariable, combinationCount int) {
+// ambiguousVariables returns the variables in node that have several possible values, and the
+// number of combinations of these values. A variable that would raise this number above
+// maxPossibleVariableValues is left out. A variable tested by ${x+word} may be set or unset.
+func (s *analysisState) ambiguousVariables(node syntax.Node) (ambiguous []ambiguousVariable, combinationCount int) {
 	combinationCount = 1
-	if !s.vars.hasVariableWithSeveralValues && !s.hasPossibleIsSetExpansion {
+	if !s.vars.hasVariableWithSeveralValues && !s.hasPlusSignInText {
 		return nil, combinationCount
 	}
 	syntax.Walk(node, func(at syntax.Node) bool {
@@ -511,9 +514,9 @@ func (s *state) ambiguousVariables(node syntax.Node) (ambiguous []ambiguousVaria
 		if _, err := strconv.Atoi(name); err == nil && name != dollarZeroName || name == "*" || name == "#" {
 			name = positionalParametersName
 		}
-		may := s.vars.get(name).contents
-		if c := may[0]; len(may) == 1 && (c.isInherited || !c.val.IsLiteral()) && !c.isArray && p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) && syntax.ValidName(name) {
-			if c.isInherited {
+		may := s.vars.get(name).possibleContents
+		if c := may[0]; len(may) == 1 && (c.isFromBeforeCommandText || !c.val.IsLiteral()) && !c.isArray && p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) && syntax.ValidName(name) {
+			if c.isFromBeforeCommandText {
 				c.val = s.environmentValue(name)[0]
 			}
 			may = []variableContent{{isUnset: true}, {val: c.val, isAssumedNonEmpty: true}}

@@ -13,10 +13,10 @@ type globListMatcher struct {
 }
 
 // newGlobListMatcher returns a matcher for n lists of globs; globs returns the list with an index.
-func newGlobListMatcher(n int, globs func(form int) []string) *globListMatcher {
+func newGlobListMatcher(listCount int, globsOfList func(form int) []string) *globListMatcher {
 	f, all := &globListMatcher{}, []string(nil)
-	for i := range n {
-		for _, glob := range globs(i) {
+	for i := range listCount {
+		for _, glob := range globsOfList(i) {
 			all, f.listIndexes = append(all, glob), append(f.listIndexes, i)
 		}
 	}
@@ -27,7 +27,7 @@ func newGlobListMatcher(n int, globs func(form int) []string) *globListMatcher {
 	return f
 }
 
-// matchingLists returns the indexes of the forms whose globs match a file, in ascending order.
+// matchingLists returns the indexes of the glob lists that match a file, in ascending order.
 func (f *globListMatcher) matchingLists(file string) (out []int) {
 	for _, i := range f.globs.AppendTouchedGlobIndices(nil, file, false, false) {
 		out = append(out, f.listIndexes[i])

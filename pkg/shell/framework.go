@@ -10,7 +10,7 @@ import (
 
 // recordWebFrameworkScriptEffects records the effects of the arguments of a framework's script, such as artisan or manage.py. The
 // script's own code is analysed by other functions.
-func (s *state) recordWebFrameworkScriptEffects(script abstract.Value, args []abstract.Value) {
+func (s *analysisState) recordWebFrameworkScriptEffects(script abstract.Value, args []abstract.Value) {
 	base := programName(script.Text)
 	if !script.IsLiteral() || !command.Frameworks[base] {
 		return
@@ -29,7 +29,7 @@ func (s *state) recordWebFrameworkScriptEffects(script abstract.Value, args []ab
 
 // dropUnusedArtisanEnvOption drops artisan's --env option if the project has no settings for that environment: artisan
 // uses .env then.
-func (s *state) dropUnusedArtisanEnvOption(program string, args []command.Word) (out []command.Word) {
+func (s *analysisState) dropUnusedArtisanEnvOption(program string, args []command.Word) (out []command.Word) {
 	for _, w := range args {
 		name, ok := strings.CutPrefix(w.Text, "--env=")
 		if ok && program == "artisan" && s.initialPathContext.ReadScript != nil {

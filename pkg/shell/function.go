@@ -9,7 +9,7 @@ import (
 )
 
 // makeLocal makes a variable local to the function that is being walked.
-func (s *state) makeLocal(name string) {
+func (s *analysisState) makeLocal(name string) {
 	if len(s.frames) == 0 {
 		return
 	}
@@ -28,13 +28,13 @@ func (s *state) makeLocal(name string) {
 }
 
 // isLocal reports whether a function that is being walked declared a name local.
-func (s *state) isLocal(name string) bool {
+func (s *analysisState) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f callFrame) bool { _, ok := f.locals[name]; return ok })
 }
 
 // markVariablePossiblyNotLocal records that unset may remove a local variable of a calling function: later uses then refer to
 // the variable outside of it.
-func (s *state) markVariablePossiblyNotLocal(name string) {
+func (s *analysisState) markVariablePossiblyNotLocal(name string) {
 	frames := slices.Clone(s.frames)
 	for i := range frames[:max(0, len(frames)-1)] {
 		if was, ok := frames[i].locals[name]; ok {
@@ -76,14 +76,14 @@ type recursionLimitCallContext struct {
 }
 
 // isCallAtRecursionLimit reports whether a call is so deep that its result is used for all deeper calls.
-func (s *state) isCallAtRecursionLimit(f *function) bool {
-	return s.callDepth == maxCallDepth || s.stepsSpent > maxRecursionSteps && slices.ContainsFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
+func (s *analysisState) isCallAtRecursionLimit(f *function) bool {
+	return s.functionCallDepth == maxCallDepth || s.stepsSpent > maxRecursionSteps && slices.ContainsFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 }
 
 // callFunction walks a function's body.
-func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
+func (s *analysisState) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
 	f.hasBeenCalled = true
-	if s.callDepth > maxCallDepth || !s.enterNesting(self.SourceSpan) {
+	if s.functionCallDepth > maxCallDepth || !s.enterNesting(self.SourceSpan) {
 		s.recordErrorAbortingLineOrShell() // shells abort at some depth, if the function does not end
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
@@ -105,8 +105,8 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 		s.setUnknownPositional()
 	}
 	s.walkInNestedTextScope(func() {
-		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfNestedText, f.offsetInAnalyzedText
-		s.callDepth++
+		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfTextAroundDefinition, f.offsetInAnalyzedText
+		s.functionCallDepth++
 		end := s.newEarlyExits(blockKindFunctionCall)
 		s.functionExits, s.loopExits = end, []*earlyExitStates{broke}
 		out = s.walkStmt(f.body, in)
@@ -127,14 +127,14 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 
 // checkRecursion records a function that calls itself: infinite recursion if no condition can end it, and a possible
 // fork bomb if it starts copies of itself in the background.
-func (s *state) checkRecursion(f *function, at effect.CommandTextSpan) {
+func (s *analysisState) checkRecursion(f *function, at effect.CommandTextSpan) {
 	first := slices.IndexFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 	if first < 0 {
 		return
 	}
 	endless := certainlyCallsFunction(f.name, f.body)
 	if !endless {
-		endless = !slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return hasCondition(on.body) })
+		endless = !slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return canEndRecursion(on.body) })
 	}
 	switch {
 	case endless:
@@ -146,14 +146,14 @@ func (s *state) checkRecursion(f *function, at effect.CommandTextSpan) {
 
 // recordEarlyExit records that break, continue, return or exit runs here, or may. The walk continues, and its result is
 // joined with the state at this point.
-func (s *state) recordEarlyExit(exitCommand string) {
+func (s *analysisState) recordEarlyExit(exitCommand string) {
 	switch exitCommand {
 	case "break", "continue":
 		for _, loop := range s.loopExits {
 			s.addEarlyExit(loop)
 		}
 		s.possibleExits.mayHaveExitedLoop = s.possibleExits.mayHaveExitedLoop || len(s.loopExits) > 0
-		if len(s.loopExits) == 1 && s.callDepth > 0 {
+		if len(s.loopExits) == 1 && s.functionCallDepth > 0 {
 			s.addEarlyExit(s.functionExits)
 		}
 	case "return":

@@ -19,20 +19,21 @@ const (
 )
 
 // recordShieldTampering records that shield is disabled or weakened.
-func (s *state) recordShieldTampering(program, why string, at effect.CommandTextSpan) {
+func (s *analysisState) recordShieldTampering(program, why string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{Kind: effect.TamperWithShield, Program: program, Reason: why, Span: at})
 }
 
 // recordShieldShadowing records an effect of kind [effect.TamperWithShield] if an alias, function or command
 // hash entry replaces the program shield.
-func (s *state) recordShieldShadowing(commandName string, at effect.CommandTextSpan) {
+func (s *analysisState) recordShieldShadowing(commandName string, at effect.CommandTextSpan) {
 	if programName(commandName) == shieldProgramName {
 		s.recordShieldTampering(commandName, "replaces shield's program", at)
 	}
 }
 
-// computeWhichOutput returns the output of command -v or which: the name, which runs the same program as the path. For shield
-// it returns a path pattern, because paths of shield are checked.
+// computeWhichOutput returns the output of command -v or which for a program name. It returns the
+// name itself, because the name and the path run the same program. For the name of shield it
+// returns a pattern of paths, because commands with a path of shield are checked.
 func computeWhichOutput(name abstract.Value) abstract.Value {
 	if !name.IsLiteral() || name.Text != shieldProgramName {
 		return name
@@ -43,7 +44,7 @@ func computeWhichOutput(name abstract.Value) abstract.Value {
 
 // recordShieldRunByPath records the effects of running shield by a path. A path runs shield if the file
 // name in it, or the file name of the symbolic link's target, is shield; the folder may be unknown.
-func (s *state) recordShieldRunByPath(argv []abstract.Value) {
+func (s *analysisState) recordShieldRunByPath(argv []abstract.Value) {
 	name := argv[0].Text
 	p, pattern := s.workingFolderContext().CanonicalPath(name, argv[0].IsGlobPattern)
 	if !pattern && s.initialPathContext.ResolveLinks != nil {
@@ -55,7 +56,7 @@ func (s *state) recordShieldRunByPath(argv []abstract.Value) {
 }
 
 // recordTamperingByShieldArguments records the effects of arguments for shield.
-func (s *state) recordTamperingByShieldArguments(argv []abstract.Value) {
+func (s *analysisState) recordTamperingByShieldArguments(argv []abstract.Value) {
 	words := commandWords(argv)
 	words[0].Text, words[0].IsGlobPattern = shieldProgramName, false
 	if use := command.Interpret(words); slices.Contains(use.Effects, effect.TamperWithShield) {
@@ -64,7 +65,7 @@ func (s *state) recordTamperingByShieldArguments(argv []abstract.Value) {
 }
 
 // recordShieldRunByGoRun records the effects of running shield from source, as in go run.
-func (s *state) recordShieldRunByGoRun(argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) recordShieldRunByGoRun(argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.BuiltSources {
 		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.SourceSpan == w.Span && strings.HasSuffix(w.Text, v.Text) })
 		run := i > 0 && slices.ContainsFunc(argv[:i], func(v abstract.Value) bool { return v.Text == "run" })
@@ -76,7 +77,7 @@ func (s *state) recordShieldRunByGoRun(argv []abstract.Value, use command.Interp
 
 // goProgramNames returns the names that the program of a Go package may have: taken from its path, or for a folder
 // from its module. It returns none if they are unknown.
-func (s *state) goProgramNames(w command.Word) []string {
+func (s *analysisState) goProgramNames(w command.Word) []string {
 	name, _, _ := strings.Cut(w.Text, "@")
 	if w.IsGlobPattern || strings.HasSuffix(name, "...") {
 		return nil
@@ -108,7 +109,7 @@ func (s *state) goProgramNames(w command.Word) []string {
 }
 
 // fileText returns the content of a file: as the text wrote it, or as on disk. ok is false if it is unknown.
-func (s *state) fileText(file string) (text string, ok bool) {
+func (s *analysisState) fileText(file string) (text string, ok bool) {
 	if vals := s.writtenFileContents(file, false); len(vals) > 0 {
 		return vals[0].Text, vals[0].IsLiteral()
 	}
@@ -120,7 +121,7 @@ func (s *state) fileText(file string) (text string, ok bool) {
 }
 
 // recordShieldRename records that shield's program is renamed, so that it is no longer found under its name.
-func (s *state) recordShieldRename(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.CommandTextSpan) {
+func (s *analysisState) recordShieldRename(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.CommandTextSpan) {
 	for _, v := range sources {
 		p, _ := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 		if programName(p) != shieldProgramName || !isBinFolder(path.Base(path.Dir(p))) || s.workingFolderContext().IsInsideRoots(p, v.IsGlobPattern, false) {
@@ -141,7 +142,7 @@ func isBinFolder(name string) bool { return name == "bin" || name == "sbin" || n
 
 // recordShieldStop records that shield's process or service is stopped, or a systemd slice, scope or service of
 // the user's session.
-func (s *state) recordShieldStop(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) recordShieldStop(base string, argv []abstract.Value, use command.Interpretation) {
 	if !slices.Contains(use.Effects, effect.StopProcess) && !slices.Contains(use.Effects, effect.ChangeSystem) {
 		return
 	}
@@ -164,4 +165,4 @@ func (s *state) recordShieldStop(base string, argv []abstract.Value, use command
 var unitStopCommands = map[string]bool{"stop": true, "kill": true, "freeze": true, "restart": true, "try-restart": true, "clean": true}
 
 // sessionUnitPattern matches the systemd units that contain a user's processes.
-var sessionUnitPattern = prefilter.Lazy(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)
+var sessionUnitPattern = prefilter.LazyRegexp(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)

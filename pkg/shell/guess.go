@@ -13,7 +13,7 @@ import (
 
 // walkCommandOfUnknownWrapper looks for a command among the arguments of an unknown program, which may be a wrapper such as
 // "bundle exec CMD".
-func (s *state) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.Streams) {
+func (s *analysisState) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.Streams) {
 	s.walkCommandValuedOptions(words)
 	for i, v := range words {
 		if i > 8 {
@@ -44,7 +44,7 @@ func (s *state) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.
 		if _, ok := builtinWalker(name); ok && name != "eval" && name != "exec" && name != "command" {
 			continue
 		}
-		if isKnownProgram(words[i:], name) {
+		if canInterpretAsProgram(words[i:], name) {
 			mark := len(s.effects)
 			s.resolveAndWalkArgv(words[i:], io)
 			if i > 0 && strings.HasPrefix(words[i-1].Text, "-") { // the word may be the value of that option
@@ -57,7 +57,7 @@ func (s *state) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.
 
 // walkCommandValuedOptions walks commands in the options of an unknown program if the option's name suggests that it runs
 // them: "--hooks.before='npm test'".
-func (s *state) walkCommandValuedOptions(words []abstract.Value) {
+func (s *analysisState) walkCommandValuedOptions(words []abstract.Value) {
 	for i, v := range words[:min(len(words), 32)] {
 		name, text, attached := strings.Cut(v.Text, "=")
 		if !v.IsLiteral() || !strings.HasPrefix(name, "-") || !isCommandValuedOption(name) {
@@ -66,7 +66,7 @@ func (s *state) walkCommandValuedOptions(words []abstract.Value) {
 		if !attached && i+1 < len(words) && words[i+1].IsLiteral() {
 			text = words[i+1].Text
 		}
-		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && isKnownProgram([]abstract.Value{{Text: first}}, first) {
+		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && canInterpretAsProgram([]abstract.Value{{Text: first}}, first) {
 			s.walkExecutedText("shell", abstract.Value{Text: text, Taint: v.Taint, SourceSpan: v.SourceSpan}, "an option", v.SourceSpan, nil)
 		}
 	}
@@ -82,18 +82,18 @@ func isCommandValuedOption(name string) bool {
 	return false
 }
 
-// isKnownProgram reports whether package command understands the arguments of a program, knows its class, or finds commands
+// canInterpretAsProgram reports whether package command understands the arguments of a program, knows its class, or finds commands
 // or files in its arguments.
-func isKnownProgram(words []abstract.Value, name string) bool {
-	ws := commandWords(words)
-	ws[0].Text = name
+func canInterpretAsProgram(argv []abstract.Value, replacementArgv0 string) bool {
+	ws := commandWords(argv)
+	ws[0].Text = replacementArgv0
 	use := command.Interpret(ws)
 	return use.Understood || use.Class != effect.UnknownClass || len(use.NestedCommandsAndCode) > 0 || len(use.OperandEffects) > 0
 }
 
 // unknownCodeCause returns why a value that is run as code is unknown. Unfilled template placeholders do not count as
 // code.
-func (s *state) unknownCodeCause(v abstract.Value) effect.EffectCause {
+func (s *analysisState) unknownCodeCause(v abstract.Value) effect.EffectCause {
 	if s.hasReplacedTemplatePlaceholders {
 		return v.CauseOfUnknownParts()
 	}
@@ -104,7 +104,7 @@ func (s *state) unknownCodeCause(v abstract.Value) effect.EffectCause {
 // by CauseVariable if a variable names a program by convention (EDITOR, PAGER, CC), or if no
 // variable has an upper-case name: environment variables have upper-case names, and other variables
 // that the text does not set are empty.
-func (s *state) unknownProgramNameCause(v abstract.Value) effect.EffectCause {
+func (s *analysisState) unknownProgramNameCause(v abstract.Value) effect.EffectCause {
 	cause := s.unknownCodeCause(v)
 	if cause != effect.CauseCodeIsVariableValue {
 		return cause
@@ -113,16 +113,16 @@ func (s *state) unknownProgramNameCause(v abstract.Value) effect.EffectCause {
 	capital := func(name string) bool {
 		return name == strings.ToUpper(name) && name != strings.ToLower(name) || name == abstract.UnknownPlaceholderVariable
 	}
-	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, isProgramVariableName) {
+	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, variableNameImpliesProgram) {
 		return cause
 	}
 	return effect.CauseVariableNotSetByCommand
 }
 
-var variableNamePattern = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
+var variableNamePattern = prefilter.LazyRegexp(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// isProgramVariableName reports whether a variable's name tells which program it names.
-func isProgramVariableName(variableName string) bool {
+// variableNameImpliesProgram reports whether a variable's name tells which program it names.
+func variableNameImpliesProgram(variableName string) bool {
 	if len(knowledge.CodeLoadingGroupsOfVariable(variableName)) > 0 {
 		return true
 	}
@@ -132,7 +132,7 @@ func isProgramVariableName(variableName string) bool {
 			continue
 		}
 		usual := !command.EverydayWords[part] || command.Compilers[part] || len(command.CodeFileLoaders(part, nil)) > 0
-		if usual && isKnownProgram([]abstract.Value{{Text: part}}, part) {
+		if usual && canInterpretAsProgram([]abstract.Value{{Text: part}}, part) {
 			return true
 		}
 	}
@@ -140,7 +140,7 @@ func isProgramVariableName(variableName string) bool {
 }
 
 // markEffectsPossible downgrades the effects from index firstEffect on from certain to possible.
-func (s *state) markEffectsPossible(firstEffect int) {
+func (s *analysisState) markEffectsPossible(firstEffect int) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		if e := &s.effects[i]; e.Certainty == effect.Certain {
 			e.Certainty = effect.Possible

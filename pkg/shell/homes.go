@@ -18,7 +18,7 @@ const spaceSeparatedHomeSettingsPaths = `
 
 // recordSettingsLoadFromFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
 // Outside the user's home, the settings there may name programs to run.
-func (s *state) recordSettingsLoadFromFolder(variableName string, v abstract.Value) {
+func (s *analysisState) recordSettingsLoadFromFolder(variableName string, v abstract.Value) {
 	folder, pattern := s.workingFolderContext().CanonicalPath(v.Text, false)
 	if pattern || folder == "" || s.remoteOrContainerDepth > 0 || s.initialPathContext.Home != "" && (folder == s.initialPathContext.Home || folder == s.initialPathContext.Home+"/.config") {
 		return

@@ -17,7 +17,7 @@ import (
 // as a hook), an agent host or a login program: by a program of that name, or by programs of
 // unknown names in a folder that contains one of them. Other installations have no effect here,
 // because they replace no program.
-func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
+func (s *analysisState) recordProgramInstalls(base string, argv []abstract.Value) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -41,9 +41,10 @@ type installedPrograms struct {
 	hasUnknownNames             bool     // there are also programs of unknown names
 }
 
-// recordInstalledPrograms records a guard change if an installation into a folder may replace
-// shield or a program that shield depends on. An empty folder means that the folder is unknown.
-func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.CommandTextSpan) {
+// recordInstalledPrograms records an effect of kind [effect.TamperWithShield] if an installation
+// into a folder may replace shield or a program that shield depends on. An empty folder means that
+// the folder is unknown.
+func (s *analysisState) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.CommandTextSpan) {
 	if s.initialPathContext.IsInsideRoots(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
 		return
 	}
@@ -73,7 +74,7 @@ func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms
 
 // shieldRequiredProgramNameIn returns the name of a program that a folder contains and that shield's protection
 // depends on; "" if there is none.
-func (s *state) shieldRequiredProgramNameIn(folder string) string {
+func (s *analysisState) shieldRequiredProgramNameIn(folder string) string {
 	if !s.canReadFiles() {
 		return "" // the command runs on a different file system
 	}
@@ -87,7 +88,7 @@ func (s *state) shieldRequiredProgramNameIn(folder string) string {
 
 // mayFileExist reports whether a path exists, or may exist because it cannot be read. It returns
 // false if the analysis has no function that reads files (effect.PathContext.ReadScript).
-func (s *state) mayFileExist(filePath string) bool {
+func (s *analysisState) mayFileExist(filePath string) bool {
 	if s.initialPathContext.ReadScript == nil {
 		return false
 	}
@@ -96,7 +97,7 @@ func (s *state) mayFileExist(filePath string) bool {
 }
 
 // installFolders returns the folders into which an installer puts programs; "" is an unknown folder.
-func (s *state) installFolders(in command.Installation) []string {
+func (s *analysisState) installFolders(in command.Installation) []string {
 	var out []string
 	add := func(v abstract.Value) {
 		p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
@@ -156,7 +157,7 @@ func (s *state) installFolders(in command.Installation) []string {
 }
 
 // installedProgramNames returns the programs that an installation adds.
-func (s *state) installedProgramNames(in command.Installation) (p installedPrograms) {
+func (s *analysisState) installedProgramNames(in command.Installation) (p installedPrograms) {
 	for _, w := range in.ProgramNames {
 		p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
 	}
@@ -220,7 +221,7 @@ func packageNameWithoutVersion(packageSpec string) string {
 }
 
 // addGoPrograms adds the programs of a Go package to p.
-func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
+func (s *analysisState) addGoPrograms(w command.Word, p *installedPrograms) {
 	names := s.goProgramNames(w)
 	if !isPathOrURL(w.Text) && !strings.HasSuffix(w.Text, ".go") {
 		p.fromRegistry = append(p.fromRegistry, names...)
@@ -249,13 +250,14 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 	}
 }
 
-// canReadFiles reports whether a missing file is recognised as missing. It returns false if the
-// command runs on a different file system. If the analysis has no function that reads files
-// (effect.PathContext.ReadScript), it returns true, but mayFileExist then finds no file.
-func (s *state) canReadFiles() bool { return !s.mayFileExist("/.shield/no/such/file") }
+// canReadFiles reports whether mayFileExist recognizes that a file does not exist. It returns false
+// if files cannot be read, for example because the command runs on a different file system. Without
+// a function that reads files (effect.PathContext.ReadScript) it returns true, because mayFileExist
+// then returns false for every file.
+func (s *analysisState) canReadFiles() bool { return !s.mayFileExist("/.shield/no/such/file") }
 
 // addManifestPrograms adds to installed the programs that a folder's manifest declares.
-func (s *state) addManifestPrograms(manifestKind string, folderWord command.Word, installed *installedPrograms) {
+func (s *analysisState) addManifestPrograms(manifestKind string, folderWord command.Word, installed *installedPrograms) {
 	text := folderWord.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
 		if i := strings.Index(text, cutAt); i >= 0 {

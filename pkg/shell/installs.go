@@ -25,15 +25,16 @@ var repeatedOrBackgroundCodePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
-// markKnownInstallers marks the downloads that a text runs if all of them are installers of well-known tools, fetched over an
+// markKnownInstallers sets the cause of each download that a text runs to
+// [effect.CauseKnownInstaller] if all of them are installers of well-known tools, fetched over an
 // authenticated connection.
-func (s *state) markKnownInstallers() {
+func (s *analysisState) markKnownInstallers() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.RunDownload })
 	if !marked || !hasOnlyWellKnownInstallerRequests(s.effects) || len(s.definedFunctions) > 0 || len(s.aliases) > 0 {
 		return
 	}
 	for _, word := range [...]string{"proxy", "path=", "curl_", "ssl_", "curlrc", "wgetrc", "/etc/hosts"} {
-		if strings.Contains(strings.ToLower(s.text), word) {
+		if strings.Contains(strings.ToLower(s.analyzedText), word) {
 			return
 		}
 	}
@@ -41,8 +42,8 @@ func (s *state) markKnownInstallers() {
 	for _, e := range s.effects {
 		switch {
 		case e.KindForPolicies() != effect.RunDownload:
-		case repeatedOrBackgroundCodePattern().MatchString(s.text):
-			last = len(s.text)
+		case repeatedOrBackgroundCodePattern().MatchString(s.analyzedText):
+			last = len(s.analyzedText)
 		default:
 			last = max(last, e.Span.End)
 		}
@@ -81,6 +82,6 @@ func hasOnlyHarmlessCurlWgetArgs(e *effect.Effect) bool {
 }
 
 // hasWrittenFileNamed reports whether the text wrote a file with a given name.
-func (s *state) hasWrittenFileNamed(baseName string) bool {
+func (s *analysisState) hasWrittenFileNamed(baseName string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == baseName })
 }

@@ -17,31 +17,31 @@ import (
 )
 
 // A codeWalker walks code of one language, with its arguments, and returns its output.
-type codeWalker func(s *state, language, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value
+type codeWalker func(s *analysisState, language, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value
 
 // walkerOf returns the walker of a language; languages are named as in
 // [command.NestedCommandOrCode].
 func walkerOf(language string) codeWalker {
 	switch language {
 	case "shell", "":
-		return (*state).walkShellCode
+		return (*analysisState).walkShellCode
 	case "powershell":
-		return (*state).walkPowerShellCode
+		return (*analysisState).walkPowerShellCode
 	case "encoded":
-		return (*state).walkPowerShellEncodedCommand
+		return (*analysisState).walkPowerShellEncodedCommand
 	case "cmd":
-		return (*state).walkCmdCode
+		return (*analysisState).walkCmdCode
 	case "ipython":
-		return (*state).walkNotebookCell
+		return (*analysisState).walkNotebookCell
 	}
 	if command.IsQueryLanguage(language) {
-		return (*state).walkQueryCode
+		return (*analysisState).walkQueryCode
 	}
-	return (*state).walkScriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
+	return (*analysisState).walkScriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
 }
 
-// walkCode walks code of a language that is executed.
-func (s *state) walkCode(language, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
+// walkCode walks code in the given language; the code is executed.
+func (s *analysisState) walkCode(language, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	if !s.spendSteps(1 + len(text)/512) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
@@ -56,8 +56,8 @@ func (s *state) walkCode(language, text string, at effect.CommandTextSpan, args 
 	return walkerOf(language)(s, language, text, at, args)
 }
 
-func (s *state) walkShellCode(_, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
-	walk := func(text string) abstract.Value { return s.walkNested(text, at) }
+func (s *analysisState) walkShellCode(_, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
+	walk := func(text string) abstract.Value { return s.walkNestedShellText(text, at) }
 	if args == nil { // eval and the like use the shell's own arguments
 		return s.translateFishAndWalk(text, at, walk)
 	}
@@ -66,11 +66,11 @@ func (s *state) walkShellCode(_, text string, at effect.CommandTextSpan, args []
 }
 
 // fishEvalPattern matches fish code that runs the output of a command or the value of a variable.
-var fishEvalPattern = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
+var fishEvalPattern = prefilter.LazyRegexp(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
 
 // translateFishAndWalk walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
 // shells.
-func (s *state) translateFishAndWalk(text string, at effect.CommandTextSpan, walk func(string) abstract.Value) abstract.Value {
+func (s *analysisState) translateFishAndWalk(text string, at effect.CommandTextSpan, walk func(string) abstract.Value) abstract.Value {
 	if !s.dialect.fish {
 		return walk(text)
 	}
@@ -88,16 +88,16 @@ func (s *state) translateFishAndWalk(text string, at effect.CommandTextSpan, wal
 	return walk(other)
 }
 
-func (s *state) walkPowerShellCode(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+func (s *analysisState) walkPowerShellCode(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.interpretPowerShellText(text) })
 }
 
-func (s *state) walkCmdCode(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+func (s *analysisState) walkCmdCode(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.interpretCmdExeText(text) })
 }
 
 // walkPowerShellEncodedCommand walks the operand of PowerShell's -EncodedCommand.
-func (s *state) walkPowerShellEncodedCommand(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+func (s *analysisState) walkPowerShellEncodedCommand(_, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	decoded, ok := decodePowerShellCommand(text)
 	if !ok {
 		s.emitUnknownEffect(effect.CauseUnanalysedCode, "PowerShell runs an encoded command that cannot be decoded", at)
@@ -106,7 +106,7 @@ func (s *state) walkPowerShellEncodedCommand(_, text string, at effect.CommandTe
 	return s.walkExecutedText("powershell", abstract.Value{Text: decoded, Taint: abstract.TaintDecoded}, "powershell", at, nil)
 }
 
-func (s *state) walkScriptCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+func (s *analysisState) walkScriptCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
@@ -115,14 +115,14 @@ func (s *state) walkScriptCode(language, text string, at effect.CommandTextSpan,
 	out := script.Interpret(embeddedCodeContext{s}, language, text, at)
 	for _, f := range s.files[min(mark, len(s.files)):] {
 		if !f.content.IsLiteral() && !f.isPathPattern { // the content is unknown: record the code, with its string literals, as the content
-			s.recordWrittenContent(f.path, abstract.Lit(text), "", false)
+			s.recordWrittenFileText(f.path, abstract.Lit(text), "", false)
 		}
 	}
 	return out
 }
 
 // walkNotebookCell walks a notebook cell: Python with shell lines.
-func (s *state) walkNotebookCell(_, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
+func (s *analysisState) walkNotebookCell(_, text string, at effect.CommandTextSpan, args []abstract.Value) abstract.Value {
 	steps, whole := recipe.CodeBlocks("notebook", text, nil)
 	if !whole {
 		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "the notebook cell runs more code than shield reads", at)
@@ -135,10 +135,10 @@ func (s *state) walkNotebookCell(_, text string, at effect.CommandTextSpan, args
 }
 
 // walkQueryCode walks code that only one program reads, such as SQL.
-func (s *state) walkQueryCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
+func (s *analysisState) walkQueryCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	if command.HasOnlyFileWriteEffects(language) {
 		s.walkInNestedTextScope(func() {
-			s.scriptFileNestingDepth = 0 // a patch is applied now, so its content is recorded even if the patch is on disk
+			s.scriptFileNestingDepth = 0 // a patch, even one in a file, changes other files now, so its content is recorded
 			s.recordPatch(abstract.Lit(text))
 		})
 	}
@@ -156,18 +156,18 @@ func (s *state) walkQueryCode(language, text string, at effect.CommandTextSpan, 
 }
 
 // interpretPowerShellText walks PowerShell text.
-func (s *state) interpretPowerShellText(text string) abstract.Value {
+func (s *analysisState) interpretPowerShellText(text string) abstract.Value {
 	return pwsh.Interpret(embeddedCodeContext{s}, text, s.span(0, len(text)))
 }
 
 // interpretCmdExeText walks text for cmd.exe.
-func (s *state) interpretCmdExeText(text string) abstract.Value {
+func (s *analysisState) interpretCmdExeText(text string) abstract.Value {
 	return cmdexe.Interpret(embeddedCodeContext{s}, text, s.span)
 }
 
 // walkWithFixedEffectSpan walks text whose offsets are not offsets in the command. All effects of the text get
 // the same given span.
-func (s *state) walkWithFixedEffectSpan(at effect.CommandTextSpan, walk func() abstract.Value) abstract.Value {
+func (s *analysisState) walkWithFixedEffectSpan(at effect.CommandTextSpan, walk func() abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}

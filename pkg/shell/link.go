@@ -10,7 +10,7 @@ import (
 // A link is a symbolic or hard link that the text creates.
 type link struct {
 	linkPath, targetPath string
-	isLinkPathPattern    bool // linkPath is a pattern; a path through the link begins with the same pattern
+	isLinkPathPattern    bool // linkPath is a pattern; only a path that begins with exactly this pattern leads through the link
 }
 
 const maxItemsPerAnalyzedList = 64
@@ -18,7 +18,7 @@ const maxItemsPerAnalyzedList = 64
 // recordLink records that a path becomes a link to the file that a word names. An effect on the
 // link's path is always recorded for that path. Links after the first maxItemsPerAnalyzedList, and links to
 // unknown paths, are not followed: effects through them are not recorded for their targets.
-func (s *state) recordLink(linkPath string, isLinkPathPattern bool, target abstract.Value) {
+func (s *analysisState) recordLink(linkPath string, isLinkPathPattern bool, target abstract.Value) {
 	if len(s.links) == maxItemsPerAnalyzedList || linkPath == "" || !target.IsLiteral() || s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -29,7 +29,7 @@ func (s *state) recordLink(linkPath string, isLinkPathPattern bool, target abstr
 }
 
 // emitThroughLinks repeats an effect on a path for the target of each link in the path.
-func (s *state) emitThroughLinks(e effect.Effect) {
+func (s *analysisState) emitThroughLinks(e effect.Effect) {
 	for _, l := range s.links {
 		at, to := l.linkPath, l.targetPath
 		switch {
@@ -51,7 +51,7 @@ func (s *state) emitThroughLinks(e effect.Effect) {
 }
 
 // recordLinks records the links that ln creates.
-func (s *state) recordLinks(base string, sources []abstract.Value, writes []abstract.OutputTarget) {
+func (s *analysisState) recordLinks(base string, sources []abstract.Value, writes []abstract.OutputTarget) {
 	switch base {
 	case "ln", "gln", "link":
 	default:
@@ -65,7 +65,7 @@ func (s *state) recordLinks(base string, sources []abstract.Value, writes []abst
 }
 
 // linksToSecret reports whether a path goes through a link of the text to a file that holds credentials.
-func (s *state) linksToSecret(p string) bool {
+func (s *analysisState) linksToSecret(p string) bool {
 	for _, l := range s.links {
 		rest, ok := strings.CutPrefix(p, l.linkPath)
 		if ok && (rest == "" || rest[0] == '/') && effect.IsSecretPath(strings.TrimSuffix(l.targetPath, "/")+rest, false) {

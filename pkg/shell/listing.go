@@ -23,7 +23,7 @@ var pathListingPrograms = map[string]bool{
 var oneWordPerLinePrintfFormats = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
 // pathsListedByProgram returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
-func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
+func (s *analysisState) pathsListedByProgram(programBaseName string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
 	v := abstract.Value{Display: "$(" + programBaseName + ")", IsGlobPattern: true, HasPathPerLine: true}.WithOrigin(abstract.OriginCommandOutput)
 	first := ""
 	if len(argv) > 1 {
@@ -68,7 +68,7 @@ func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Val
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
 	if v.HasPathPerLine && tail != "" && command.Finders[programBaseName] {
-		v.PathListFileNamePatterns = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
+		v.ListedFileNamePatternLines = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
 	}
 	v.DoubleStarExcludesDotDot = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
 		return v.IsGlobPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
@@ -77,7 +77,7 @@ func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Val
 }
 
 // gitListedPaths returns a pattern of the paths that git outputs.
-func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
+func (s *analysisState) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
 	if len(argv) < 2 {
 		return abstract.Value{}, false
 	}
@@ -105,7 +105,7 @@ func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstrac
 
 // gitTopFolder returns the top folder of the current git working tree, "" if it is unknown: environment variables,
 // git settings or earlier commands of the text can change it.
-func (s *state) gitTopFolder() string {
+func (s *analysisState) gitTopFolder() string {
 	cwd := s.workingFolderContext().CWD
 	if s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == "git" && e.Class != effect.ReadOnly || (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile) && strings.Contains(e.Path+"/", "/.git/")
@@ -142,7 +142,7 @@ const maxOperandsReadFromLists = 256
 
 // operandsReadFromLists returns the operands that a program reads from a list in a file or on standard input; nil if there are
 // none or they are unknown.
-func (s *state) operandsReadFromLists(use command.Interpretation, io abstract.Streams) []command.Word {
+func (s *analysisState) operandsReadFromLists(use command.Interpretation, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
 	for _, w := range use.OperandListFiles {
 		p, pattern := s.workingFolderContext().CanonicalPath(w.Text, w.IsGlobPattern)
@@ -173,7 +173,7 @@ func (s *state) operandsReadFromLists(use command.Interpretation, io abstract.St
 			return nil
 		}
 		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
-			if name[0] == '-' || len(out) == maxOperandsReadFromLists { // tar reads it as an option
+			if name[0] == '-' || len(out) == maxOperandsReadFromLists { // tar reads a name that begins with - as an option
 				return nil
 			}
 			out = append(out, command.Word{Text: name, Span: v.SourceSpan})
@@ -192,8 +192,8 @@ func hasShortOption(v abstract.Value, letters string) bool {
 	return len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, letters)
 }
 
-// commonParentFolder returns the common parent folder of the listed folders as a pattern, and whether it is a known text.
-// ok is false if there is none.
+// commonParentFolder returns the common parent folder of the listed folders as a pattern, and
+// whether it is a known text. hasCommonParent is false if there is none.
 func commonParentFolder(roots []abstract.Value) (root string, isParentKnown, hasCommonParent bool) {
 	if len(roots) == 0 {
 		return ".", true, true
@@ -242,15 +242,16 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 	return !slices.ContainsFunc(flags, func(flag string) bool { return strings.Trim(flag[1:], letters) != "" })
 }
 
-// pathWordPerListedName returns a list of paths as one word for each file name that is known to be in it.
+// pathWordPerListedName splits a list of paths into one pattern for each file name that the list
+// can contain. It returns the list itself if these names are not known.
 func pathWordPerListedName(pathList abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(pathList.Text, "**")
-	if pathList.PathListFileNamePatterns == "" || !ok {
+	if pathList.ListedFileNamePatternLines == "" || !ok {
 		return []abstract.Value{pathList}
 	}
 	var out []abstract.Value
-	for name := range strings.SplitSeq(pathList.PathListFileNamePatterns, "\n") {
-		pathList.Text, pathList.PathListFileNamePatterns = folder+"**/"+name, ""
+	for name := range strings.SplitSeq(pathList.ListedFileNamePatternLines, "\n") {
+		pathList.Text, pathList.ListedFileNamePatternLines = folder+"**/"+name, ""
 		out = append(out, pathList)
 	}
 	return out
@@ -258,7 +259,7 @@ func pathWordPerListedName(pathList abstract.Value) []abstract.Value {
 
 // stdinWords returns the words that xargs reads from standard input and adds to its command. They are unknown if
 // options change how many words are added or where a word ends.
-func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstract.Value {
+func (s *analysisState) stdinWords(io abstract.Streams, argv []abstract.Value) []abstract.Value {
 	in, at := io.Stdin, wordsSpan(argv)
 	if text, ok := s.stdinFileText(io, at); ok {
 		in = abstract.Lit(text)
@@ -317,7 +318,7 @@ func changesXargsWordSplitting(argv []abstract.Value, inputWordCount int) bool {
 
 // xargsArgumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
 // is none. Words after the first non-option belong to the command.
-func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.CommandTextSpan) (text string, ok bool) {
+func (s *analysisState) xargsArgumentFile(argv []abstract.Value, at effect.CommandTextSpan) (text string, ok bool) {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
 		switch argv[i].Text {
@@ -344,7 +345,7 @@ func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.CommandTextSp
 // currentNPMPackageFolder returns the folder of the current package as npm finds it: the nearest parent folder with a
 // manifest or installed packages. It returns "" if that is unknown, as in a workspace, whose packages are
 // installed in a folder further up.
-func (s *state) currentNPMPackageFolder() string {
+func (s *analysisState) currentNPMPackageFolder() string {
 	cwd := s.workingFolderContext().CWD
 	if s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile || e.Kind == effect.CreateDirectory) && (e.PathIsPattern || path.Base(e.Path) == "package.json" || path.Base(e.Path) == "node_modules")

@@ -13,9 +13,10 @@ import (
 
 const externalOrDecodedTaints = abstract.TaintNetwork | abstract.TaintSocket | abstract.TaintDecoded | abstract.TaintUntrustedText
 
-// recordEffectsOfLoadedFiles checks the files that a program loads from its folder or its arguments, as far as the text wrote,
-// downloaded or unpacked them.
-func (s *state) recordEffectsOfLoadedFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
+// recordEffectsOfLoadedFiles records the effects of the files that a program loads from its working
+// folder or its arguments, if the text wrote, downloaded or unpacked these files. It also walks the
+// recipes, such as Makefiles, that the program runs.
+func (s *analysisState) recordEffectsOfLoadedFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
 	if s.remoteOrContainerDepth > 0 || len(argv) > 1 && use.Understood && use.Class == effect.ReadOnly && len(use.NestedCommandsAndCode) == 0 {
 		return
 	}
@@ -35,7 +36,7 @@ func (s *state) recordEffectsOfLoadedFiles(base string, argv []abstract.Value, u
 
 // recordRunsOfWrittenOrDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
 // them.
-func (s *state) recordRunsOfWrittenOrDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
+func (s *analysisState) recordRunsOfWrittenOrDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
 	s.recordRunsOfDownloadedFiles(base, argv, loaders, folder, named)
 	at := wordsSpan(argv)
 	for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
@@ -56,9 +57,10 @@ func (s *state) recordRunsOfWrittenOrDownloadedFiles(base string, argv []abstrac
 	}
 }
 
-// recordRunsOfDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them: files below its
-// working folder and its operands whose names its loaders match, and whole downloaded folders below its operands.
-func (s *state) recordRunsOfDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
+// recordRunsOfDownloadedFiles records that a program loads files that earlier actions downloaded.
+// It checks the files in the working folder and in the operands of the program whose names match a
+// loader, and whole downloaded folders in the operands.
+func (s *analysisState) recordRunsOfDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
 	if s.initialPathContext.DownloadedOrDecodedPaths == nil {
 		return
 	}
@@ -89,14 +91,14 @@ func (s *state) recordRunsOfDownloadedFiles(base string, argv []abstract.Value, 
 
 // loadableDownloads returns the sorted paths of downloaded files below a folder that the loaders
 // may load. If withFolders is true, it also returns downloaded folders.
-func (s *state) loadableDownloads(importedPaths *effect.PathList, loaders []*command.CodeFileLoader, folder string, withFolders bool) (out []string) {
+func (s *analysisState) loadableDownloads(importedPaths *effect.PathList, loaders []*command.CodeFileLoader, folder string, withFolders bool) (out []string) {
 	for _, l := range loaders {
 		out = append(out, pathsBelow(importedPaths.Select(l, l.Loads), folder)...)
 	}
 	if withFolders {
 		out = append(out, pathsBelow(importedPaths.Select("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), folder)...)
 	}
-	sorted.Strings(out)
+	sorted.SortStrings(out)
 	return slices.Compact(out)
 }
 
@@ -124,7 +126,7 @@ func mayMentionFile(argv []abstract.Value, fileName string) bool {
 // isFilePossiblyUsedByProgram reports whether a program with a working folder and operands may use a file that the
 // analysed text wrote. A written folder counts as used if the working folder or an operand is
 // inside it.
-func (s *state) isFilePossiblyUsedByProgram(f *writtenFile, folder string, named []string) bool {
+func (s *analysisState) isFilePossiblyUsedByProgram(f *writtenFile, folder string, named []string) bool {
 	if folder == "" {
 		return true // the working folder is unknown
 	}
@@ -141,7 +143,7 @@ func isUnder(path, folder string) bool {
 }
 
 // argumentPaths returns the paths in arguments, including option values after "=".
-func (s *state) argumentPaths(argv []abstract.Value) []string {
+func (s *analysisState) argumentPaths(argv []abstract.Value) []string {
 	var out []string
 	for _, v := range argv[:min(len(argv), maxItemsPerAnalyzedList)] {
 		text := v.Text
@@ -161,7 +163,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 
 // walkLoadedFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
 // cloned.
-func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.CommandTextSpan) {
+func (s *analysisState) walkLoadedFile(base string, f *writtenFile, at effect.CommandTextSpan) {
 	if f.content.Taint&externalOrDecodedTaints != 0 {
 		s.recordUntrustedCodeRun(base, f, at)
 		return
@@ -179,7 +181,7 @@ func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.CommandTex
 var cloneByNamePrograms = map[string]bool{"gh": true, "glab": true}
 
 // recordUntrustedCodeRun records that a program runs code that the text downloaded, decoded or cloned.
-func (s *state) recordUntrustedCodeRun(base string, f *writtenFile, at effect.CommandTextSpan) {
+func (s *analysisState) recordUntrustedCodeRun(base string, f *writtenFile, at effect.CommandTextSpan) {
 	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.isFolder, Span: at}
 	switch {
 	case f.isFromCodeHost:
@@ -198,7 +200,7 @@ func (s *state) recordUntrustedCodeRun(base string, f *writtenFile, at effect.Co
 
 // recordDownloadedScriptRun records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
 // cloned. A script that exists and can be read is judged by its content instead.
-func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at effect.CommandTextSpan) {
+func (s *analysisState) recordDownloadedScriptRun(script abstract.Value, path string, at effect.CommandTextSpan) {
 	s.recordRunOfEarlierDownload(abstract.ClipForMessage(script.String()), path, at)
 	f := s.newestWrittenFile(func(f *writtenFile) bool {
 		return f.isFolder && f.content.Taint&externalOrDecodedTaints != 0 && isUnder(path, f.path)
@@ -216,7 +218,7 @@ func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at
 
 // newestWrittenFile returns the file that the text wrote last among those for which matches returns
 // true; nil if there is none. Files with a pattern as path are skipped.
-func (s *state) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFile {
+func (s *analysisState) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFile {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		if f := &s.files[i]; !f.isPathPattern && matches(f) {
 			return f
@@ -225,9 +227,9 @@ func (s *state) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFil
 	return nil
 }
 
-// recordInstalledProgramRun records that a command runs a program of a bin folder that this text or
-// an earlier action has downloaded.
-func (s *state) recordInstalledProgramRun(base string, at effect.CommandTextSpan) {
+// recordInstalledProgramRun records that a command runs a downloaded program in a folder named bin
+// or sbin. This text or an earlier action downloaded the program.
+func (s *analysisState) recordInstalledProgramRun(base string, at effect.CommandTextSpan) {
 	s.recordDownloadRunByName(base, at, "/bin/", "/sbin/")
 	if f := s.newestWrittenFile(func(f *writtenFile) bool {
 		folder := path.Base(path.Dir(f.path))
@@ -239,7 +241,7 @@ func (s *state) recordInstalledProgramRun(base string, at effect.CommandTextSpan
 
 // recordMountedScriptRun records that a container runs a file with the name of a downloaded file: a mounted folder has another
 // path in the container, so only names are compared.
-func (s *state) recordMountedScriptRun(script abstract.Value, at effect.CommandTextSpan) {
+func (s *analysisState) recordMountedScriptRun(script abstract.Value, at effect.CommandTextSpan) {
 	name := path.Base(script.Text)
 	if !script.IsGlobPattern {
 		s.recordDownloadRunByName(name, at, "/")
@@ -256,7 +258,7 @@ func (s *state) recordMountedScriptRun(script abstract.Value, at effect.CommandT
 }
 
 // recordDownloadRunByName records that a downloaded file of a given name runs, if its folder ends in one of folders.
-func (s *state) recordDownloadRunByName(name string, at effect.CommandTextSpan, folders ...string) {
+func (s *analysisState) recordDownloadRunByName(name string, at effect.CommandTextSpan, folders ...string) {
 	if s.initialPathContext.DownloadedOrDecodedPaths == nil || name == "" {
 		return
 	}

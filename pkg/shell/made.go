@@ -14,7 +14,7 @@ import (
 
 // isCreatedByAnalyzedText reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
 // did not exist before, and nothing was moved into it.
-func (s *state) isCreatedByAnalyzedText(p string) bool {
+func (s *analysisState) isCreatedByAnalyzedText(p string) bool {
 	if s.remoteOrContainerDepth > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
 		return false
 	}
@@ -34,17 +34,17 @@ func (s *state) isCreatedByAnalyzedText(p string) bool {
 }
 
 // isBackupOfEditedFile reports whether a path is, or matches, backup copies of files that this text edited.
-func (s *state) isBackupOfEditedFile(p string) bool {
+func (s *analysisState) isBackupOfEditedFile(p string) bool {
 	return s.remoteOrContainerDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupCopyPaths, p) && s.inWorkspace(p)
 }
 
 // inWorkspace reports whether a path is below a root of the workspace.
-func (s *state) inWorkspace(p string) bool {
+func (s *analysisState) inWorkspace(p string) bool {
 	return p != "" && s.initialPathContext.IsInsideRoots(path.Dir(p), false, false)
 }
 
 // isAbsent reports whether a path certainly did not exist before the text runs.
-func (s *state) isAbsent(p string) bool {
+func (s *analysisState) isAbsent(p string) bool {
 	if s.initialPathContext.ReadScript == nil {
 		return false
 	}
@@ -54,7 +54,7 @@ func (s *state) isAbsent(p string) bool {
 
 // recordBuiltProgramRun reports whether this text compiled a program from unchanged files of the workspace, and records that their
 // code runs.
-func (s *state) recordBuiltProgramRun(base, p string, at effect.CommandTextSpan) bool {
+func (s *analysisState) recordBuiltProgramRun(base, p string, at effect.CommandTextSpan) bool {
 	here := func(compiled bool) bool {
 		return s.newestWrittenFile(func(f *writtenFile) bool { return f.path == p && f.compiledFromWorkspace == compiled }) != nil
 	}
@@ -66,13 +66,13 @@ func (s *state) recordBuiltProgramRun(base, p string, at effect.CommandTextSpan)
 }
 
 // isCompilerOutput reports whether the newest file that the text wrote to a path is the output of a compiler.
-func (s *state) isCompilerOutput(p string) bool {
+func (s *analysisState) isCompilerOutput(p string) bool {
 	f := s.newestWrittenFile(func(f *writtenFile) bool { return f.path == p })
 	return f != nil && f.isCompilerOutput
 }
 
 // compilesWorkspaceFiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
-func (s *state) compilesWorkspaceFiles(base string, use command.Interpretation, reads abstract.Value) bool {
+func (s *analysisState) compilesWorkspaceFiles(base string, use command.Interpretation, reads abstract.Value) bool {
 	if !command.Compilers[base] || len(use.NestedCommandsAndCode) > 0 || reads.Taint&^(abstract.TaintUnknownText|abstract.TaintLocalMachineData|abstract.TaintUnprintedKeyStoreCredential) != 0 || len(reads.Text) > 0 && reads.IsLiteral() {
 		return false
 	}
@@ -94,9 +94,9 @@ func isActivationScript(p string) bool {
 	return (base == "activate" || strings.HasPrefix(base, "activate.")) && (strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/Scripts/"))
 }
 
-// isUncreatedActivationOrEnvFile reports whether a missing script would only set up the shell, and no command of the text could have
+// isActivationOrEnvFileNeverWritten reports whether a missing script would only set up the shell, and no command of the text could have
 // created it.
-func (s *state) isUncreatedActivationOrEnvFile(p string) bool {
+func (s *analysisState) isActivationOrEnvFileNeverWritten(p string) bool {
 	if !isActivationScript(p) && !isEnvFile(p) {
 		return false
 	}

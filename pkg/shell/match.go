@@ -14,8 +14,8 @@ import (
 const maxGlobTextBytes = 2048
 
 // mayBeExtendedGlob reports whether a pattern may have a special meaning here because of shell options such as extglob.
-func (s *state) mayBeExtendedGlob(pat abstract.Value) bool {
-	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.readsAsZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.zshOptionsChanged
+func (s *analysisState) mayBeExtendedGlob(pat abstract.Value) bool {
+	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.analyzedText, "glob") || s.readsAsZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.zshOptionsChanged
 }
 
 // hasGlobCharacters reports whether a known text has glob characters. They match literally if the text was quoted, which
@@ -25,7 +25,7 @@ func hasGlobCharacters(pat abstract.Value) bool {
 }
 
 // trimExpansion computes ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
-func (s *state) trimExpansion(v, pat abstract.Value, op syntax.ParExpOperator, messageText string) abstract.Value {
+func (s *analysisState) trimExpansion(v, pat abstract.Value, op syntax.ParExpOperator, messageText string) abstract.Value {
 	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
 	glob := pat.AsPattern()
 	if !v.IsLiteral() {
@@ -86,7 +86,7 @@ func (s *state) trimExpansion(v, pat abstract.Value, op syntax.ParExpOperator, m
 }
 
 // replaceExpansion computes ${x/o/w} and ${x//o/w}; a leading # or % in o anchors it.
-func (s *state) replaceExpansion(v, orig, with abstract.Value, all bool, messageText string) abstract.Value {
+func (s *analysisState) replaceExpansion(v, orig, with abstract.Value, all bool, messageText string) abstract.Value {
 	v.Taint |= with.Taint
 	v.Origin |= with.Origin
 	if changed, ok := replaceInGlob(v, orig, with); ok {

@@ -12,12 +12,12 @@ import (
 func TestHiddenNames(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]effect.EffectCause{
-		`ba${x}sh -c id`:                        effect.CauseUnresolvedText,
-		`c${u}url http://h.test`:                effect.CauseUnresolvedText,
-		`/bin/b${a}s${b}h -c id`:                effect.CauseUnresolvedText,
-		`eval $(echo 'cu${y}rl http://h.test')`: effect.CauseUnresolvedText,
-		`sudo b"$x"ash`:                         effect.CauseUnresolvedText,
-		`env w${x}get http://h.test`:            effect.CauseUnresolvedText,
+		`ba${x}sh -c id`:                        effect.CauseOtherUnresolvedCommandText,
+		`c${u}url http://h.test`:                effect.CauseOtherUnresolvedCommandText,
+		`/bin/b${a}s${b}h -c id`:                effect.CauseOtherUnresolvedCommandText,
+		`eval $(echo 'cu${y}rl http://h.test')`: effect.CauseOtherUnresolvedCommandText,
+		`sudo b"$x"ash`:                         effect.CauseOtherUnresolvedCommandText,
+		`env w${x}get http://h.test`:            effect.CauseOtherUnresolvedCommandText,
 		`gcc-$V a.c`:                            effect.CauseVariableNotSetByCommand,
 		`${PREFIX}gcc a.c`:                      effect.CauseVariableNotSetByCommand,
 		`python$V-config --libs`:                effect.CauseVariableNotSetByCommand,

@@ -16,7 +16,7 @@ type fileMove struct{ from, to effect.Effect }
 
 // recordMoves records the old and new paths of moved files, so that a later deletion of the new
 // paths counts as deletion of these files.
-func (s *state) recordMoves(from []effect.Effect, writes []abstract.OutputTarget) {
+func (s *analysisState) recordMoves(from []effect.Effect, writes []abstract.OutputTarget) {
 	for _, f := range from {
 		for _, w := range writes {
 			if len(s.moves) == maxItemsPerAnalyzedList || f.Path == "" || w.Path == "" || s.remoteOrContainerDepth > 0 {
@@ -33,7 +33,7 @@ func (s *state) recordMoves(from []effect.Effect, writes []abstract.OutputTarget
 
 // isNotFolder reports whether a path is certainly not a folder: it is a file or does not exist, and the text does not
 // create it.
-func (s *state) isNotFolder(p string) bool {
+func (s *analysisState) isNotFolder(p string) bool {
 	before := s.effects
 	for i := len(before) - 1; i >= 0; i-- { // exclude the effects of the current program
 		if before[i].Kind == effect.Execute {
@@ -54,11 +54,11 @@ func (s *state) isNotFolder(p string) bool {
 }
 
 // recordLossOfFilesMovedToPath records that deleting a path also deletes the files that the text moved there.
-func (s *state) recordLossOfFilesMovedToPath(e effect.Effect) {
+func (s *analysisState) recordLossOfFilesMovedToPath(e effect.Effect) {
 	s.recordLossOfFilesMovedEarlier(e, len(s.moves))
 }
 
-func (s *state) recordLossOfFilesMovedEarlier(e effect.Effect, moveCount int) {
+func (s *analysisState) recordLossOfFilesMovedEarlier(e effect.Effect, moveCount int) {
 	for i := moveCount - 1; i >= 0; i-- {
 		m := s.moves[i]
 		if !s.spendSteps(1) {

@@ -7,9 +7,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// markProcessesStoppedByName marks effects that stop processes found by name, port or search: the processes may belong to other
-// users or sessions.
-func (s *state) markProcessesStoppedByName() {
+// markProcessesStoppedByName sets the cause [effect.CauseProcessSelectedByName] on effects that
+// stop processes found by name, port or search, because these processes may belong to other users
+// or sessions.
+func (s *analysisState) markProcessesStoppedByName() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && processListers[e.Program]
 	})
@@ -29,7 +30,7 @@ func (s *state) markProcessesStoppedByName() {
 }
 
 // hasProcessNameOption reports whether a program that stops processes gets a process name as an option.
-func (s *state) hasProcessNameOption(program string) bool {
+func (s *analysisState) hasProcessNameOption(program string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == program && slices.ContainsFunc(e.Args, func(a string) bool {
 			a = strings.ToLower(a)

@@ -25,7 +25,7 @@ const maxPackageLookups = 64
 
 // recordPossiblyTyposquattedPackages records the packages that a command installs or runs by name and that are neither in the project nor
 // in the lists of widely used packages: a typing error can install a typosquatted package.
-func (s *state) recordPossiblyTyposquattedPackages(use command.Interpretation) {
+func (s *analysisState) recordPossiblyTyposquattedPackages(use command.Interpretation) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func packageName(registry, word string) string {
 }
 
 // isPackageInProject reports whether a manifest of the project names a package, or the package is installed in it.
-func (s *state) isPackageInProject(registry, name string) bool {
+func (s *analysisState) isPackageInProject(registry, name string) bool {
 	if s.initialPathContext.ReadScript == nil {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // expandParameter returns the values of a parameter expansion: one, or one for each member of a list.
-func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
+func (s *analysisState) expandParameter(p *syntax.ParamExp) []abstract.Value {
 	if !s.spendSteps(1) || !s.enterNesting(s.span(0, 0)) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
 
 // expandIndirect expands ${!name}: the value of the variable whose name is in name. It is computed only for a known name
 // of a scalar variable.
-func (s *state) expandIndirect(p *syntax.ParamExp, vals []abstract.Value, messageText string) []abstract.Value {
+func (s *analysisState) expandIndirect(p *syntax.ParamExp, vals []abstract.Value, messageText string) []abstract.Value {
 	if len(vals) == 1 && vals[0].IsLiteral() && syntax.ValidName(vals[0].Text) && p.Index == nil {
 		if c, ok := s.lookup(vals[0].Text); ok && !c.isArray {
 			return []abstract.Value{c.val}
@@ -77,7 +77,7 @@ func isZshExpansion(p *syntax.ParamExp) bool {
 }
 
 // parameterForMessage returns the text of an expansion for messages.
-func (s *state) parameterForMessage(p *syntax.ParamExp) string {
+func (s *analysisState) parameterForMessage(p *syntax.ParamExp) string {
 	if p.Param == nil {
 		return "${…}"
 	}
@@ -113,7 +113,7 @@ func mapValues(vals []abstract.Value, f func(abstract.Value) abstract.Value) []a
 }
 
 // parameterValue returns the value of a parameter and whether the text sets it.
-func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
+func (s *analysisState) parameterValue(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
 	name := p.Param.Value
 	switch name {
 	case "@", "*":
@@ -173,7 +173,7 @@ func isListIndex(p *syntax.ParamExp) bool {
 
 // arrayMember returns the member of an array at a subscript, or the value of the array without one. zsh counts
 // members from 1 and expands an array without a subscript to all members.
-func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) ([]abstract.Value, bool) {
+func (s *analysisState) arrayMember(p *syntax.ParamExp, c variableContent, show string) ([]abstract.Value, bool) {
 	if c.members == nil || s.dialect.zshOptionsChanged || p.Excl {
 		if c.val.HasPathPerLine {
 			return []abstract.Value{c.val}, false
@@ -211,7 +211,7 @@ func isTemporaryFolderWord(w *syntax.Word) bool {
 }
 
 // environmentValue returns what is known about a variable that the text does not set.
-func (s *state) environmentValue(name string) []abstract.Value {
+func (s *analysisState) environmentValue(name string) []abstract.Value {
 	v := abstract.UnsetVariableValue(name, 0)
 	switch name {
 	case unknownParameterName:
@@ -230,10 +230,10 @@ func (s *state) environmentValue(name string) []abstract.Value {
 	case "SHELL", "BASH":
 		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
-		if !slices.ContainsFunc(s.pendingAssignments, func(a *syntax.Assign) bool {
+		if !slices.ContainsFunc(s.prefixAssignmentsNotYetVisible, func(a *syntax.Assign) bool {
 			return a.Name != nil && a.Name.Value == name && !isTemporaryFolderWord(a.Value)
 		}) {
-			v = abstract.Lit("/tmp") // assume /tmp, unless the assignment before the command sets another folder
+			v = abstract.Lit("/tmp") // assume /tmp, unless an assignment before the command sets the variable to a non-temporary folder
 		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.UnknownTextWithoutSlash("$"+name, abstract.OriginUnsetVariable)
@@ -246,7 +246,7 @@ func (s *state) environmentValue(name string) []abstract.Value {
 }
 
 // sliceParameter computes ${x:o:l} for literal numbers.
-func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, messageText string) []abstract.Value {
+func (s *analysisState) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, messageText string) []abstract.Value {
 	from, ok := parseLiteralNumber(s.walkArithmetic(p.Slice.Offset))
 	count, counted := int64(1<<31), true
 	if p.Slice.Length != nil {
@@ -308,7 +308,7 @@ func sliceBounds(from, count int64, n int) (lo, hi int) {
 	return int(from), int(max(from, min(end, size)))
 }
 
-func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
+func (s *analysisState) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].IsLiteral() && vals[0].Text == ""
 	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.isArray || len(vals) != 1) && (isListIndex(p) || p.Index == nil) && s.readsAsZsh() { // zsh treats an empty list as null only if it is quoted
@@ -361,7 +361,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 
 // expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
 // list, which may become several words.
-func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
+func (s *analysisState) expansionOperand(w *syntax.Word) abstract.Value {
 	v := s.expandWord(w)
 	if w != nil && v.IsLiteral() && (s.containsListExpansion(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {
 		return unknownValueWithTaintsOf("${…}", v) // shells differ in how they split the word of ${x:-word}
@@ -370,7 +370,7 @@ func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
 }
 
 // containsListExpansion reports whether a word contains the members of an array or the positional parameters.
-func (s *state) containsListExpansion(w *syntax.Word) bool {
+func (s *analysisState) containsListExpansion(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !found {
@@ -383,7 +383,7 @@ func (s *state) containsListExpansion(w *syntax.Word) bool {
 }
 
 // expandDefault computes ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
-func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, isSet, isEmpty bool, messageText string) []abstract.Value {
+func (s *analysisState) expandDefault(p *syntax.ParamExp, vals []abstract.Value, isSet, isEmpty bool, messageText string) []abstract.Value {
 	e, envVar := p.Exp, !isSet && !isEmpty // an environment variable: may be set or unset
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
 	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
@@ -416,25 +416,25 @@ func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, isSet, 
 	})
 	if !isSet && !bound {
 		word.Taint |= vals[0].Taint
-		return []abstract.Value{word} // assume the default: an environment variable that is set is the user's choice
+		return []abstract.Value{word} // assume that the variable is unset: if the environment sets it, the value is the user's choice, not the agent's
 	}
 	return []abstract.Value{unknownValueWithTaintsOf(messageText, vals[0], word)}
 }
 
-// isNonEmptyInBranch reports whether a variable is assumed to be set and not empty: see state.ambiguousVariables.
-func (s *state) isNonEmptyInBranch(variableName string) bool {
-	may := s.vars.get(variableName).contents
+// isVariableAssumedNonEmpty reports whether a variable is assumed to be set and not empty: see state.ambiguousVariables.
+func (s *analysisState) isVariableAssumedNonEmpty(variableName string) bool {
+	may := s.vars.get(variableName).possibleContents
 	return len(may) == 1 && may[0].isAssumedNonEmpty
 }
 
 // expandAlternate computes ${x+word} and ${x:+word}.
-func (s *state) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, isSet, isEmpty bool, messageText string) []abstract.Value {
+func (s *analysisState) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, isSet, isEmpty bool, messageText string) []abstract.Value {
 	var word abstract.Value
 	s.walkCodeThatMayRun(func() { word = s.expansionOperand(p.Exp.Word) })
 	null := p.Exp.Op == syntax.AlternateUnsetOrNull
 	known := len(vals) > 0 && (vals[0].IsLiteral() || len(vals) > 1)
 	switch {
-	case s.isNonEmptyInBranch(p.Param.Value), isSet && !isEmpty && known || isSet && !null && len(vals) > 0 || !isSet && !isEmpty && known:
+	case s.isVariableAssumedNonEmpty(p.Param.Value), isSet && !isEmpty && known || isSet && !null && len(vals) > 0 || !isSet && !isEmpty && known:
 		return []abstract.Value{word}
 	case isEmpty && (!isSet || null):
 		return []abstract.Value{{}}

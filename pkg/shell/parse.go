@@ -11,7 +11,7 @@ import (
 )
 
 // parseAndWalkShellText walks shell text and returns its standard output.
-func (s *state) parseAndWalkShellText(text string) abstract.Value {
+func (s *analysisState) parseAndWalkShellText(text string) abstract.Value {
 	if why := parse.ExceededLimitReason(text); why != "" {
 		s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, why, s.span(0, len(text)))
 		return abstract.Unknown("…", abstract.TaintUnknownText)
@@ -20,7 +20,7 @@ func (s *state) parseAndWalkShellText(text string) abstract.Value {
 	if err != nil {
 		// The text may contain unfilled template placeholders. A shell stops with a syntax error there; the statements
 		// before it are walked first.
-		if filled := parse.ReplaceAnglePlaceholders(parse.ReplaceGitHubExpressionsByVariables(text)); filled != text {
+		if filled := parse.ReplaceAnglePlaceholdersWithVariables(parse.ReplaceGitHubExpressionsByVariables(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
 				mark := len(s.effects)
 				s.walkStatementsBeforeSyntaxError(text)
@@ -39,11 +39,11 @@ func (s *state) parseAndWalkShellText(text string) abstract.Value {
 	}
 	if err != nil {
 		s.emitUnknownEffect(effect.CauseUnparseableText, "the shell text cannot be parsed: "+parse.ShortError(err), s.span(0, len(text)))
-		unread := s.unknownCodeCount
+		unread := s.unknownExecutedTextCount
 		s.walkStatementsBeforeSyntaxError(text)
-		if s.unknownCodeCount > unread {
+		if s.unknownExecutedTextCount > unread {
 			// A shell that reads line by line has already run the code before the syntax error.
-			s.emitUnknownEffect(effect.CauseUnresolvedText, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
+			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
 		}
 		s.recordPathsAndURLsInText(text)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
@@ -57,7 +57,7 @@ func (s *state) parseAndWalkShellText(text string) abstract.Value {
 }
 
 // walkStatementsBeforeSyntaxError walks the statements before a syntax error, because a shell runs them before it finds the error.
-func (s *state) walkStatementsBeforeSyntaxError(text string) {
+func (s *analysisState) walkStatementsBeforeSyntaxError(text string) {
 	p := parse.BashParsers.Get().(*syntax.Parser)
 	var list []*syntax.Stmt
 	for st, err := range p.StmtsSeq(strings.NewReader(text)) {

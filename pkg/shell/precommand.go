@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-func (s *state) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].IsLiteral() && strings.HasPrefix(rest[0].Text, "-") {
 		if rest[0].Text == "-a" && len(rest) > 1 {
@@ -40,7 +40,7 @@ func (s *state) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abst
 }
 
 // walkCommandAfterPrefixBuiltin walks the command after command, builtin, noglob or nocorrect.
-func (s *state) walkCommandAfterPrefixBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkCommandAfterPrefixBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].IsLiteral() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
@@ -66,7 +66,7 @@ func (s *state) walkCommandAfterPrefixBuiltin(argv []abstract.Value, io abstract
 }
 
 // recordSetOptionChangingParsing records an option of set that changes how the rest of the text is parsed.
-func (s *state) recordSetOptionChangingParsing(option abstract.Value) {
+func (s *analysisState) recordSetOptionChangingParsing(option abstract.Value) {
 	switch {
 	case option.Text == "keyword" || strings.HasPrefix(option.Text, "-") && strings.Contains(option.Text, "k"):
 		s.emitUnknownEffect(effect.CauseUnanalysedCode, "set -k turns every NAME=VALUE argument into a variable", option.SourceSpan)
@@ -77,7 +77,7 @@ func (s *state) recordSetOptionChangingParsing(option abstract.Value) {
 
 // invokeBuiltinOrProgram runs a command as a builtin or a program, even if a function or an alias
 // has its name. Entries of the command hash table (hash -p) still apply.
-func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.walkArgv(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value
 		var walks []func()

@@ -11,13 +11,13 @@ import (
 )
 
 // walkNonBuiltinCommand runs a command that is not a builtin.
-func (s *state) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
-		s.emitUnknownEffect(effect.CauseUnresolvedText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
+		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) {
-		return s.runLocalProgram(argv, io)
+		return s.runProgramGivenByPath(argv, io)
 	}
 	base := programName(name)
 	argv = s.expandResponseFiles(base, s.withOptionsFromEnvironment(base, normalizeXargsPlaceholder(base, argv)))
@@ -30,23 +30,23 @@ func (s *state) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams
 
 // recordUnanalyzedArgument records that an argument of a program is computed in a way that is not analysed: it may be a
 // subcommand or an option. Programs that only print their arguments are skipped.
-func (s *state) recordUnanalyzedArgument(base string, argv []abstract.Value) {
-	if harmlessPrograms[base] {
+func (s *analysisState) recordUnanalyzedArgument(base string, argv []abstract.Value) {
+	if programsHarmlessWithAnyArgument[base] {
 		return
 	}
 	for _, v := range argv[1:] {
-		if v.IsComputed() {
-			s.emitUnknownEffect(effect.CauseUnresolvedText, "an argument of "+base+" is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+		if v.HasUnanalysedComputation() {
+			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "an argument of "+base+" is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			return
 		}
 	}
 }
 
-// harmlessPrograms are programs that only print or compare their arguments, or wait.
-var harmlessPrograms = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
+// programsHarmlessWithAnyArgument are programs that only print or compare their arguments, or wait.
+var programsHarmlessWithAnyArgument = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
 // walkProgramWithKnownSyntax runs a program according to its entry in package command; words begins with the program's name.
-func (s *state) walkProgramWithKnownSyntax(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkProgramWithKnownSyntax(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
 	if listed := s.operandsReadFromLists(use, io); listed != nil {
 		use = command.Interpret(words, listed...)
@@ -57,7 +57,7 @@ func (s *state) walkProgramWithKnownSyntax(base string, words []command.Word, ar
 		class = effect.UnknownClass
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
-		if s.mayTextAssign(nonSystemPATHMarkerVariable) {
+		if s.mayCommandTextAssign(nonSystemPATHMarkerVariable) {
 			class = effect.UnknownClass
 		}
 	}
@@ -100,7 +100,7 @@ func runsCode(use command.Interpretation) bool {
 		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
-		case "place", "tools", "home", "output", "source", "server", "options", "build", "check": // values of variables, which are judged separately
+		case "place", "tools", "home", "output", "source", "server", "options", "build", "check": // not code: the text is a variable's value, which is judged separately
 		default:
 			return true
 		}
@@ -142,7 +142,7 @@ func isSystemFolder(dir string) bool {
 }
 
 // recordProgramEffects records the effects of a program's arguments and returns its output.
-func (s *state) recordProgramEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) abstract.Value {
+func (s *analysisState) recordProgramEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) abstract.Value {
 	at := wordsSpan(argv)
 	why := ""
 	if use.EffectsDescription != "" {
@@ -233,25 +233,25 @@ func commandForMessage(base string, args []abstract.Value) string {
 
 // markProgramDataLosses adds, to the Execute effect that was recorded last, the data that the program
 // deletes besides its operands.
-func (s *state) markProgramDataLosses(use command.Interpretation) {
+func (s *analysisState) markProgramDataLosses(use command.Interpretation) {
 	if n := len(s.effects); use.DataLossesBesideOperandEffects != 0 && n > 0 && s.effectSuppressionDepth == 0 && s.remoteOrContainerDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
 		e.Losses |= use.DataLossesBesideOperandEffects
-		if p, pattern := s.workingFolderContext().CanonicalPath(use.LossFolder.Text, false); !pattern {
-			e.LostFilesFolder = p
+		if p, pattern := s.workingFolderContext().CanonicalPath(use.DataLossWorkingFolder.Text, false); !pattern {
+			e.FolderLosingFiles = p
 		}
 	}
 }
 
 // addDataLosses adds a kind of loss to all effects from a given index to the end of the list.
-func (s *state) addDataLosses(firstEffect int, loss effect.FileLossSet) {
+func (s *analysisState) addDataLosses(firstEffect int, loss effect.FileLossSet) {
 	for i := min(firstEffect, len(s.effects)); i < len(s.effects); i++ {
 		s.effects[i].Losses |= loss
 	}
 }
 
 // emitProgramEffect records the effects that a program always has, whatever its operands are.
-func (s *state) emitProgramEffect(use command.Interpretation, f programIO, e effect.Effect) {
+func (s *analysisState) emitProgramEffect(use command.Interpretation, f programIO, e effect.Effect) {
 	for _, k := range use.Effects {
 		e, by := effect.EffectOfPolicyKind(k), e
 		e.Program, e.Reason, e.Span = by.Program, by.Reason, by.Span
@@ -262,7 +262,7 @@ func (s *state) emitProgramEffect(use command.Interpretation, f programIO, e eff
 		case k == effect.SendData:
 			e.RemoteServiceName = "registry"
 			s.emitForEachPeer(e, f.networkContactEffects)
-		case k == effect.ChangeSystem && use.InstallsByName:
+		case k == effect.ChangeSystem && use.InstallsPackagesByNameOnly:
 			e.Cause = effect.CausePackageInstall
 			s.emitOnce(e)
 		case k == effect.ReadSecret && use.Stdout == command.StreamCredentials && s.isOutputCaptured():
@@ -297,7 +297,8 @@ func sourceCodeFileArguments(programBaseName string, args []abstract.Value) []ab
 	return nil
 }
 
-// A programIO is the data that a program's operands read and the peers that they name.
+// A programIO describes the files that a program reads and writes and the network hosts that it
+// contacts, according to its operands.
 type programIO struct {
 	readContent           abstract.Value // content of the files that the program reads
 	readFileCount         int
@@ -312,7 +313,7 @@ type programIO struct {
 }
 
 // recordOperandEffects records the effects of a program on its operands.
-func (s *state) recordOperandEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) programIO {
+func (s *analysisState) recordOperandEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) programIO {
 	var f programIO
 	var b abstract.Builder
 	var sources []abstract.Value
@@ -323,15 +324,15 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 		}
 		v := wordValue(t.Word, argv)
 		if use.IsWindowsProgram {
-			v = abstract.OverlapPatternFromWindowsGlob(v)
+			v = abstract.EffectPathPatternFromWindowsGlob(v)
 		}
 		switch t.Kind {
 		case effect.HTTPRequest:
 			f.usesNetwork = true
-			f.networkContactEffects = append(f.networkContactEffects, s.emitURL(t.Kind, v))
+			f.networkContactEffects = append(f.networkContactEffects, s.emitURLEffect(t.Kind, v))
 		case effect.Connect, effect.Listen, effect.SendMessage:
 			f.usesNetwork, f.opensConnection = true, true
-			e := s.emitHost(t.Kind, v)
+			e := s.emitHostEffect(t.Kind, v)
 			if t.Kind == effect.SendMessage {
 				e.Host, e.RemoteTargetName = "", v.String()
 			}
@@ -364,8 +365,8 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 				break
 			}
 			mark := len(s.effects)
-			p, pattern := s.emitPath(t.Kind, v, t.Recursive)
-			if t.KeepsContent {
+			p, pattern := s.emitPathEffect(t.Kind, v, t.Recursive)
+			if t.IsFileContentKept {
 				s.markEffectsPossible(mark)
 			}
 			if use.DataLossesBesideOperandEffects&effect.LosesNothing != 0 {
@@ -376,7 +377,7 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 			}
 			f.writeTargets = append(f.writeTargets, abstract.OutputTarget{Path: p, PathIsGlobPattern: pattern, WritesIntoFolder: t.Recursive, WritesEachListedOrMatchedFile: v.HasPathPerLine || v.DoubleStarExcludesDotDot})
 		case effect.MoveFile:
-			p, pattern := s.emitPath(t.Kind, v, t.Recursive)
+			p, pattern := s.emitPathEffect(t.Kind, v, t.Recursive)
 			b.Add(s.fileContent(p, pattern, v))
 			f.readFileCount++
 			sources = append(sources, v)
@@ -384,14 +385,14 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 		case "":
 		default:
 			mark := len(s.effects)
-			s.emitPath(t.Kind, v, t.Recursive)
+			s.emitPathEffect(t.Kind, v, t.Recursive)
 			for i := mark; t.RefusesDeletingUnversionedData && i < len(s.effects); i++ {
 				s.effects[i].IsRestorableWithoutBackup = s.effects[i].Kind == t.Kind
 			}
 		}
 	}
 	s.recordTruncations(base, sources, f.writeTargets, wordsSpan(argv))
-	s.recordGitFetchHead(base, argv, &f, &b)
+	s.recordGitFetchHeadContent(base, argv, &f, &b)
 	f.readContent = b.Value()
 	s.recordLinks(base, sources, f.writeTargets)
 	s.recordShieldRename(base, sources, f.writeTargets, wordsSpan(argv))
@@ -399,8 +400,8 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 	return f
 }
 
-// recordGitFetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
-func (s *state) recordGitFetchHead(base string, argv []abstract.Value, f *programIO, b *abstract.Builder) {
+// recordGitFetchHeadContent records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
+func (s *analysisState) recordGitFetchHeadContent(base string, argv []abstract.Value, f *programIO, b *abstract.Builder) {
 	cwd := s.workingFolderContext().CWD
 	if base != "git" || cwd == "" {
 		return
@@ -417,15 +418,15 @@ func (s *state) recordGitFetchHead(base string, argv []abstract.Value, f *progra
 	}
 }
 
-func (s *state) recordReadOfOperandPath(t command.OperandEffect, v abstract.Value) abstract.Value {
+func (s *analysisState) recordReadOfOperandPath(t command.OperandEffect, v abstract.Value) abstract.Value {
 	if t.Kind == effect.ListDirectory {
-		s.emitPath(t.Kind, v, t.Recursive)
+		s.emitPathEffect(t.Kind, v, t.Recursive)
 		return abstract.Value{}
 	}
 	if !t.Recursive {
 		return s.readFile(t.Kind, v)
 	}
-	p, pattern := s.emitPath(t.Kind, v, true)
+	p, pattern := s.emitPathEffect(t.Kind, v, true)
 	out := s.fileContent(p, pattern, v)
 	if p != "" && effect.IsSecretPath(p, pattern) {
 		out.Taint |= abstract.TaintReadCredentials
@@ -467,7 +468,7 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 	return out
 }
 
-func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
+func (s *analysisState) emitURLEffect(kind effect.Kind, v abstract.Value) effect.Effect {
 	e := effect.Effect{Kind: kind, Span: v.SourceSpan, PathIsPattern: v.IsGlobPattern}
 	if v.IsGlobPattern {
 		e.URL = v.Display
@@ -488,7 +489,7 @@ func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
 	return e
 }
 
-func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
+func (s *analysisState) emitHostEffect(kind effect.Kind, v abstract.Value) effect.Effect {
 	e := effect.Effect{Kind: kind, Span: v.SourceSpan, PathIsPattern: v.IsGlobPattern}
 	if !v.IsGlobPattern {
 		text := v.Text
@@ -504,9 +505,9 @@ func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
 }
 
 // programOutput returns a program's standard output and sets the content of the files that it writes.
-func (s *state) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+func (s *analysisState) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	if !use.IsWindowsProgram && printsShellSetup(base, argv, use.Understood || use.Class != effect.UnknownClass) {
-		if !s.mayTextAssign(nonSystemPATHMarkerVariable) {
+		if !s.mayCommandTextAssign(nonSystemPATHMarkerVariable) {
 			return abstract.Value{}
 		}
 	}
@@ -519,7 +520,7 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 	} else {
 		t := s.outputTaint(base, argv, use, io, f)
 		if use.Stdin == command.StreamExecutedCode {
-			t |= abstract.TaintStdinInterpreterOutput
+			t |= abstract.TaintOutputOfInterpreterReadingStdin
 		}
 		if (base == "env" || base == "printenv") && len(use.NestedCommandsAndCode) == 0 {
 			t |= s.environmentDumpTaint(argv)
@@ -542,7 +543,7 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 	for _, w := range f.writeTargets {
 		v := out
 		switch {
-		case use.WritesDecoded:
+		case use.WritesDecodedInputToFiles:
 			v = abstract.Unknown("what "+base+" decodes", f.readContent.Taint|abstract.TaintDecoded)
 		case f.readFileCount > 0:
 			v = f.readContent
@@ -566,7 +567,7 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 }
 
 // addFilesCopiedToFolder records the paths of copies if the destination is a folder.
-func (s *state) addFilesCopiedToFolder(w abstract.OutputTarget, argv []abstract.Value, use command.Interpretation, v abstract.Value) {
+func (s *analysisState) addFilesCopiedToFolder(w abstract.OutputTarget, argv []abstract.Value, use command.Interpretation, v abstract.Value) {
 	for _, t := range use.OperandEffects {
 		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.IsGlobPattern {
 			s.addFile(writtenFile{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), isPathPattern: w.PathIsGlobPattern, content: v})
@@ -575,7 +576,7 @@ func (s *state) addFilesCopiedToFolder(w abstract.OutputTarget, argv []abstract.
 }
 
 // environmentDumpTaint returns the taint of the variables that env and printenv print.
-func (s *state) environmentDumpTaint(argv []abstract.Value) abstract.Taint {
+func (s *analysisState) environmentDumpTaint(argv []abstract.Value) abstract.Taint {
 	for _, v := range argv[1:] {
 		if !strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
 			return s.environmentValue(v.Text)[0].Taint

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkBothShellsCountingPowerShellEffects walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
+// walkAsPowerShellThenPOSIXCountingFirst walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
 // The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
-func (s *state) walkBothShellsCountingPowerShellEffects(text string) int {
+func (s *analysisState) walkAsPowerShellThenPOSIXCountingFirst(text string) int {
 	s.walkSubshell(func() {
 		s.otherLanguageDepth++
 		s.interpretPowerShellText(text)
@@ -22,12 +22,12 @@ func (s *state) walkBothShellsCountingPowerShellEffects(text string) int {
 // dropPowerShellSyntaxUnknowns removes unknown and run_input effects, from index firstEffect on,
 // that were recorded only because a POSIX shell reads PowerShell expressions as program names or
 // cannot parse the text. All other effects stay.
-func (s *state) dropPowerShellSyntaxUnknowns(firstEffect int) {
+func (s *analysisState) dropPowerShellSyntaxUnknowns(firstEffect int) {
 	firstEffect = min(firstEffect, len(s.effects))
 	kept := s.effects[:firstEffect]
 	for _, e := range s.effects[firstEffect:] {
 		if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnparseableText ||
-			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput) && isPowerShellExpression(statementAt(s.text, e.Span.Start), e.Cause) {
+			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput) && isPowerShellExpression(statementAt(s.analyzedText, e.Span.Start), e.Cause) {
 			continue
 		}
 		kept = append(kept, e)
@@ -35,14 +35,16 @@ func (s *state) dropPowerShellSyntaxUnknowns(firstEffect int) {
 	s.effects = kept
 }
 
-// statementAt returns the text from the start of the statement that contains a byte offset.
+// statementAt returns the text from the start of the statement at byte offset at to the end of the
+// text.
 func statementAt(text string, at int) string {
 	at = min(at, len(text))
 	return strings.TrimLeft(text[strings.LastIndexAny(text[:at], "\n;{}|&(`")+1:], " \t\r")
 }
 
 // isPowerShellExpression reports whether a statement begins with a PowerShell value and not with a
-// program's name, so that the effect with the given cause, an unknown program, is a misreading.
+// program name. The effect with the given cause is then wrong: it treats the value as an unknown
+// program.
 func isPowerShellExpression(text string, cause effect.EffectCause) bool {
 	if len(text) < 2 {
 		return false
@@ -52,20 +54,20 @@ func isPowerShellExpression(text string, cause effect.EffectCause) bool {
 	}
 	switch text[0] {
 	case '[':
-		return (cause == effect.CauseUnresolvedText || cause == effect.CauseVariableNotSetByCommand) && isLetter(text[1])
+		return (cause == effect.CauseOtherUnresolvedCommandText || cause == effect.CauseVariableNotSetByCommand) && isLetter(text[1])
 	case '$':
 		rest := strings.TrimLeft(trimLeadingVariable(text), " \t")
 		return cause == effect.CauseVariableNotSetByCommand && rest != "" && (rest[0] == '=' || strings.HasPrefix(rest, "+="))
 	case '"', '\'':
-		return (cause == effect.CauseCommandOutput || cause == effect.CauseVariableNotSetByCommand || cause == effect.CauseUnresolvedText || cause == effect.CauseUnreadScript) && isQuotedValue(text)
+		return (cause == effect.CauseCommandOutput || cause == effect.CauseVariableNotSetByCommand || cause == effect.CauseOtherUnresolvedCommandText || cause == effect.CauseUnreadScript) && isQuotedValue(text)
 	}
 	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t")
 	switch strings.ToLower(word) {
 	case "param":
-		return strings.HasPrefix(rest, "(") && (cause == effect.CauseUnresolvedText || cause == effect.CauseVariableNotSetByCommand)
+		return strings.HasPrefix(rest, "(") && (cause == effect.CauseOtherUnresolvedCommandText || cause == effect.CauseVariableNotSetByCommand)
 	case "trap":
-		return strings.HasPrefix(rest, "[") && cause == effect.CauseUnresolvedText
+		return strings.HasPrefix(rest, "[") && cause == effect.CauseOtherUnresolvedCommandText
 	}
 	return false
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // walkReadBuiltin walks read, mapfile and readarray: the variables get unknown values with the taint of the input.
-func (s *state) walkReadBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkReadBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	in, lines := io.Stdin, argv[0].Text != "read"
 	if s.sharedInput != nil {
 		s.sharedInput.isPartlyRead = true
@@ -55,7 +55,7 @@ func (s *state) walkReadBuiltin(argv []abstract.Value, io abstract.Streams) abst
 		}
 		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin)
 		if i == 0 {
-			v = anyPathOfLineListOrUnknown(in, v)
+			v = anyListedPathOrFallback(in, v)
 		}
 		s.assignByNameWord(n, v)
 		if c, ok := s.lookup(n.Text); ok && array {

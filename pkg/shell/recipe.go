@@ -25,7 +25,7 @@ type recipeRunnerArgs struct {
 }
 
 // parseRecipeRunnerArgs parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
-func (s *state) parseRecipeRunnerArgs(argv []abstract.Value, l *command.CodeFileLoader) (c recipeRunnerArgs, ok bool) {
+func (s *analysisState) parseRecipeRunnerArgs(argv []abstract.Value, l *command.CodeFileLoader) (c recipeRunnerArgs, ok bool) {
 	c.workingFolderContext = s.workingFolderContext()
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
@@ -102,13 +102,13 @@ func (c *recipeRunnerArgs) goalsOf(l *command.CodeFileLoader, text string) []str
 }
 
 // walkInstallScriptsOfFolders walks the scripts that run when the folders in the arguments are installed.
-func (s *state) walkInstallScriptsOfFolders(l *command.CodeFileLoader, c *recipeRunnerArgs, at effect.CommandTextSpan) {
+func (s *analysisState) walkInstallScriptsOfFolders(l *command.CodeFileLoader, c *recipeRunnerArgs, at effect.CommandTextSpan) {
 	if l.RecipeFormat != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
 		return
 	}
 	for _, dir := range c.operands[1:] {
 		if !strings.HasPrefix(dir, "file:") && !strings.HasPrefix(dir, "link:") && dir[:min(len(dir), 1)] != "." && !strings.Contains(dir, "/") {
-			continue // a registry name
+			continue // not a local folder, but the name of a package in the registry
 		}
 		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file:"), "link:")
 		p, pattern := c.workingFolderContext.CanonicalPath(path.Join(dir, "package.json"), false)
@@ -122,7 +122,7 @@ func (s *state) walkInstallScriptsOfFolders(l *command.CodeFileLoader, c *recipe
 }
 
 // walkRecipes walks the steps of the recipes that a program runs, and records the other files on disk that it runs.
-func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in abstract.Value) {
+func (s *analysisState) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in abstract.Value) {
 	at := wordsSpan(argv)
 	c, ok := s.parseRecipeRunnerArgs(argv, l)
 	if !ok || c.workingFolderContext.CWD == "" || s.isAnalysisAborted {
@@ -194,7 +194,7 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in
 }
 
 // withIncludedFiles returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
-func (s *state) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs, text string, at effect.CommandTextSpan) string {
+func (s *analysisState) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs, text string, at effect.CommandTextSpan) string {
 	for _, setting := range c.makeVariables {
 		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
 			text = "include " + list + "\n" + text
@@ -211,7 +211,7 @@ func (s *state) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs
 
 // recordRecipeInput records that a program runs its standard input as a recipe. It records this
 // only for input that is not fully known, or that was downloaded, decoded or cloned.
-func (s *state) recordRecipeInput(in abstract.Value, at effect.CommandTextSpan) abstract.Value {
+func (s *analysisState) recordRecipeInput(in abstract.Value, at effect.CommandTextSpan) abstract.Value {
 	if !in.IsLiteral() || in.Taint&externalOrDecodedTaints != 0 {
 		s.walkExecutedText("code", in, "a build file on standard input", at, nil)
 	}
@@ -220,7 +220,7 @@ func (s *state) recordRecipeInput(in abstract.Value, at effect.CommandTextSpan) 
 
 // gitDirOfWorkingTree returns the git folder with the hooks of a folder's working tree: in a linked working tree or
 // submodule, .git is a file with the path of that folder.
-func (s *state) gitDirOfWorkingTree(folder string) string {
+func (s *analysisState) gitDirOfWorkingTree(folder string) string {
 	if s.initialPathContext.ReadScript == nil {
 		return folder + "/.git"
 	}
@@ -260,11 +260,12 @@ func resolvePath(folder, to string) string {
 	return path.Join(folder, to)
 }
 
-// scriptText returns the text of a file that a program runs: as the text wrote it, or as on disk. A file that
-// exists and cannot be read is Dynamic.
-func (s *state) scriptText(path string, at effect.CommandTextSpan) (text string, found bool) {
+// scriptText returns the text of a file that a program runs: the content that the command writes to
+// the file, or else its content on disk. It records an unknown effect if the content is unknown or
+// the file cannot be read.
+func (s *analysisState) scriptText(path string, at effect.CommandTextSpan) (text string, found bool) {
 	if vals := s.writtenFileContents(path, false); len(vals) > 0 {
-		if vals[0].IsComputed() {
+		if vals[0].HasUnanalysedComputation() {
 			s.emitUnknownEffect(vals[0].CauseOfUnknownParts(), abstract.ClipForMessage(path)+", which the command writes, has unknown content", at)
 		}
 		return vals[0].Text, vals[0].IsLiteral()
@@ -288,7 +289,7 @@ func (s *state) scriptText(path string, at effect.CommandTextSpan) (text string,
 
 // walkRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
 // goals.
-func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.PathContext, at effect.CommandTextSpan) {
+func (s *analysisState) walkRecipe(format, path, text string, goals []string, place *effect.PathContext, at effect.CommandTextSpan) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
 	if slices.Contains(s.activeRecipePathsAndGoals, key) || len(s.activeRecipePathsAndGoals) > maxCommandNesting || !s.spendSteps(1+len(text)/512) {
 		return
@@ -323,11 +324,11 @@ func (s *state) walkRecipe(format, path, text string, goals []string, place *eff
 const maxRequirementFiles = 16
 
 // includedRequirementsFilePattern matches a line of a package list, such as requirements.txt, that includes another list.
-var includedRequirementsFilePattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
+var includedRequirementsFilePattern = prefilter.LazyRegexp(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
 // recordRequirementSources records the package sources that requirements files (pip install -r)
 // name, including those of the requirements files that they include.
-func (s *state) recordRequirementSources(c *recipeRunnerArgs, at effect.CommandTextSpan) {
+func (s *analysisState) recordRequirementSources(c *recipeRunnerArgs, at effect.CommandTextSpan) {
 	left, seen := slices.Clone(c.recipePathsInOptions), map[string]bool{}
 	for len(left) > 0 && len(seen) < maxRequirementFiles {
 		p, pattern := c.workingFolderContext.CanonicalPath(left[0], false)

@@ -2,8 +2,8 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// hasCondition reports whether a function's body contains a condition, so that its recursion may end.
-func hasCondition(body *syntax.Stmt) bool {
+// canEndRecursion reports whether a function's body contains a condition, so that its recursion may end.
+func canEndRecursion(body *syntax.Stmt) bool {
 	found := false
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -33,7 +33,7 @@ func certainlyCallsFunction(functionName string, stmt *syntax.Stmt) bool {
 			if certainlyCallsFunction(functionName, st) {
 				return true
 			}
-			if hasCondition(st) {
+			if canEndRecursion(st) {
 				return false // the function may have returned
 			}
 		}
@@ -105,7 +105,7 @@ func isAlwaysTrue(stmts []*syntax.Stmt) bool {
 	switch call.Args[0].Lit() {
 	case "true", ":":
 		return true
-	case "[", "test": // [ 1 ]
+	case "[", "test": // true with one nonempty literal word, as in [ 1 ]
 		return len(call.Args) == 3 && call.Args[1].Lit() != "" && call.Args[2].Lit() == "]" || len(call.Args) == 2 && call.Args[1].Lit() != ""
 	}
 	return false

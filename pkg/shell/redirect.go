@@ -14,7 +14,7 @@ import (
 )
 
 // walkRedirects walks redirections and returns the command's streams.
-func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
+func (s *analysisState) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
 	io := abstract.Streams{Stdin: in, HasSocket: in.Taint&abstract.TaintSocket != 0}
 	from := abstract.Value{} // the file for standard input
 	for _, r := range list {
@@ -93,7 +93,7 @@ func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstra
 }
 
 // duplicateOutputDescriptor handles n>&WORD.
-func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abstract.Value) {
+func (s *analysisState) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abstract.Value) {
 	to := strings.TrimSuffix(w.Text, "-")
 	stdout := fd == "" || fd == "1"
 	if d, ok := s.findDescriptor(to); ok {
@@ -118,7 +118,7 @@ func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abs
 	switch {
 	case w.Text == "-" && !stdout:
 		s.openDescriptor(fd, abstract.Unknown("a closed descriptor", 0), nil)
-	case stdout && to == "2" && !s.mergesStderr:
+	case stdout && to == "2" && !s.isStderrMergedByEnclosingCommand:
 		io.Out = &abstract.OutputTarget{Discard: true}
 	case stdout && to != "1":
 		io.HasDuplicatedOutputDescriptor = true
@@ -131,14 +131,14 @@ func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abs
 // openDescriptor opens a descriptor.
 //
 //go:noinline
-func (s *state) openDescriptor(n string, val abstract.Value, out *abstract.OutputTarget) {
+func (s *analysisState) openDescriptor(n string, val abstract.Value, out *abstract.OutputTarget) {
 	s.fds = append(slices.Clip(s.fds), descriptor{n, &openFile{readableContent: val, out: out}})
 }
 
 // coprocDescriptorPrefix is the prefix of the unknown descriptor numbers of a coprocess.
 const coprocDescriptorPrefix = "coproc"
 
-func (s *state) findDescriptor(n string) (descriptor, bool) {
+func (s *analysisState) findDescriptor(n string) (descriptor, bool) {
 	for i := len(s.fds) - 1; i >= 0; i-- {
 		if s.fds[i].id == n {
 			return s.fds[i], true
@@ -152,7 +152,7 @@ const firstFreeDescriptor = 10
 
 // duplicateInputDescriptor returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
 // anything. ok is false for descriptors 0 to 2, which are always open.
-func (s *state) duplicateInputDescriptor(descriptorWord abstract.Value) (d descriptor, ok bool) {
+func (s *analysisState) duplicateInputDescriptor(descriptorWord abstract.Value) (d descriptor, ok bool) {
 	n := strings.TrimSuffix(descriptorWord.Text, "-")
 	if d, ok := s.findDescriptor(n); ok && n != "" {
 		return d, true
@@ -174,7 +174,7 @@ func (s *state) duplicateInputDescriptor(descriptorWord abstract.Value) (d descr
 	return descriptor{openFile: &openFile{readableContent: abstract.Unknown("what descriptor "+descriptorWord.String()+" holds", abstract.TaintUnknownText)}}, true
 }
 
-func (s *state) redirectInput(io *abstract.Streams, fd string, w abstract.Value, isReadWrite bool) {
+func (s *analysisState) redirectInput(io *abstract.Streams, fd string, w abstract.Value, isReadWrite bool) {
 	if v, t, ok := s.openNetworkDevice(w); ok {
 		io.HasSocket = true
 		if isReadWrite || fd != "" && fd != "0" {
@@ -202,7 +202,7 @@ func (s *state) redirectInput(io *abstract.Streams, fd string, w abstract.Value,
 	s.openDescriptor(fd, v, &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 }
 
-func (s *state) redirectOutput(io *abstract.Streams, fd string, w abstract.Value, isAppend bool) {
+func (s *analysisState) redirectOutput(io *abstract.Streams, fd string, w abstract.Value, isAppend bool) {
 	if v, t, ok := s.openNetworkDevice(w); ok {
 		io.HasSocket = true
 		s.openDescriptor(fd, v, t)
@@ -219,7 +219,7 @@ func (s *state) redirectOutput(io *abstract.Streams, fd string, w abstract.Value
 		return
 	}
 	mark := len(s.effects)
-	path, pattern := s.emitPath(effect.WriteFile, w, false)
+	path, pattern := s.emitPathEffect(effect.WriteFile, w, false)
 	if isAppend {
 		s.addDataLosses(mark, effect.LosesNothing)
 	}
@@ -245,7 +245,7 @@ func (s *state) redirectOutput(io *abstract.Streams, fd string, w abstract.Value
 
 // recordReopenedFile handles a write to a file that a descriptor also holds open: both write at their own positions, so the
 // content and the input read from it become unknown.
-func (s *state) recordReopenedFile(path string) {
+func (s *analysisState) recordReopenedFile(path string) {
 	for i, d := range s.fds {
 		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.id == d.id })
 		if !closed && d.out != nil && d.out.Path == path {
@@ -256,7 +256,7 @@ func (s *state) recordReopenedFile(path string) {
 }
 
 // inputsExist reports whether the inputs of redirections certainly exist; otherwise the command may not run.
-func (s *state) inputsExist(list []*syntax.Redirect) bool {
+func (s *analysisState) inputsExist(list []*syntax.Redirect) bool {
 	return !slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
 		n := strings.TrimSuffix(r.Word.Lit(), "-")
 		switch r.Op {
@@ -275,7 +275,7 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 }
 
 // fileCertainlyExists reports whether the text has certainly created a file and not deleted it.
-func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
+func (s *analysisState) fileCertainlyExists(p string, w abstract.Value) bool {
 	if len(s.writtenFileContents(p, false)) == 0 || !s.isWrittenContentCertain(p, false) || s.canDifferFromWrittenFile(p, w) || !s.spendSteps(len(s.effects)/64) {
 		return false
 	}
@@ -287,7 +287,7 @@ func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
 // rewalkIfInputChanged walks a command again, with unknown input, if the command wrote the file
 // that it reads. fileCountBefore is the number of written files before the command, and out the
 // command's output.
-func (s *state) rewalkIfInputChanged(io abstract.Streams, fileCountBefore int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
+func (s *analysisState) rewalkIfInputChanged(io abstract.Streams, fileCountBefore int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
 	if io.InputFileWrittenByAnalyzedText == "" || !slices.ContainsFunc(s.files[min(fileCountBefore, len(s.files)):], func(f writtenFile) bool { return f.path == io.InputFileWrittenByAnalyzedText }) {
 		return out
 	}
@@ -311,7 +311,7 @@ func isStreamDevice(path string) bool {
 }
 
 // openNetworkDevice handles bash's /dev/tcp/HOST/PORT; ok is false for other paths.
-func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.OutputTarget, bool) {
+func (s *analysisState) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.OutputTarget, bool) {
 	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
 		if rest, ok = strings.CutPrefix(w.Text, "/dev/udp/"); !ok {
@@ -331,9 +331,9 @@ func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.O
 }
 
 // deliverOutput writes a command's output to its redirection target and returns the part that goes into the pipe.
-func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
+func (s *analysisState) deliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
-	s.lastStatementRedirectedOutput = out
+	s.lastOutputSentToRedirectionTarget = out
 	switch {
 	case t == nil:
 		return out
@@ -355,7 +355,7 @@ func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.
 }
 
 // recordTruncations records that a program truncates the files it writes to.
-func (s *state) recordTruncations(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.CommandTextSpan) {
+func (s *analysisState) recordTruncations(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.CommandTextSpan) {
 	if command.Emptiers[base] || slices.ContainsFunc(sources, func(v abstract.Value) bool { return v.Text == "/dev/null" || v.Text == "/dev/zero" }) {
 		for _, w := range writes {
 			s.recordTruncation(w, at)
@@ -363,9 +363,10 @@ func (s *state) recordTruncations(base string, sources []abstract.Value, writes 
 	}
 }
 
-// recordTruncation records that a file is emptied: this loses the content of a user's own file outside the
-// workspace, or of files whose paths come from a list.
-func (s *state) recordTruncation(t abstract.OutputTarget, at effect.CommandTextSpan) {
+// recordTruncation records that a file is emptied, as a possible deletion. It does so only for a
+// user's own file outside the workspace, and for a command that empties each file of a path list or
+// glob.
+func (s *analysisState) recordTruncation(t abstract.OutputTarget, at effect.CommandTextSpan) {
 	below, own := strings.CutPrefix(t.Path, s.initialPathContext.Home+"/")
 	own = own && s.initialPathContext.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.initialPathContext.IsInsideRoots(t.Path, t.PathIsGlobPattern, t.WritesEachListedOrMatchedFile)
 	if t.Path != "" && (t.WritesEachListedOrMatchedFile || own && !t.PathIsGlobPattern) {

@@ -11,7 +11,7 @@ import (
 // Earlier actions of the session leave labels on files: see [effect.PathContext].
 
 // labelsFromEarlierActions returns the labels that a file has from earlier actions.
-func (s *state) labelsFromEarlierActions(path string, isPattern bool) []effect.TaintLabel {
+func (s *analysisState) labelsFromEarlierActions(path string, isPattern bool) []effect.TaintLabel {
 	if s.initialPathContext.OriginLabels == nil || path == "" || isPattern || s.remoteOrContainerDepth > 0 {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (s *state) labelsFromEarlierActions(path string, isPattern bool) []effect.T
 }
 
 // taintsFromEarlierActions returns the taints of a file that earlier actions labelled.
-func (s *state) taintsFromEarlierActions(path string, isPattern bool) (t abstract.Taint) {
+func (s *analysisState) taintsFromEarlierActions(path string, isPattern bool) (t abstract.Taint) {
 	for _, l := range s.labelsFromEarlierActions(path, isPattern) {
 		for i := range taintLabels {
 			if taintLabels[i].label == l {
@@ -32,13 +32,13 @@ func (s *state) taintsFromEarlierActions(path string, isPattern bool) (t abstrac
 
 // recordRunOfEarlierDownload records that a program runs a file that an earlier action
 // downloaded, decoded or cloned.
-func (s *state) recordRunOfEarlierDownload(programBaseName, path string, at effect.CommandTextSpan) {
+func (s *analysisState) recordRunOfEarlierDownload(programBaseName, path string, at effect.CommandTextSpan) {
 	s.recordUntrustedFileRun(programBaseName, path, s.labelsFromEarlierActions(path, false), at)
 }
 
-// recordUntrustedFileRun records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
-// reports whether one does.
-func (s *state) recordUntrustedFileRun(base, path string, labels []effect.TaintLabel, at effect.CommandTextSpan) bool {
+// recordUntrustedFileRun records that a program runs a file if one of the file's labels says that
+// the file was downloaded, decoded or cloned. It reports whether there is such a label.
+func (s *analysisState) recordUntrustedFileRun(base, path string, labels []effect.TaintLabel, at effect.CommandTextSpan) bool {
 	for _, l := range labels {
 		if l == effect.LabelFromNetwork || l == effect.LabelDecoderOutput || l == effect.LabelUntrusted {
 			s.emitOnce(effect.Effect{
@@ -53,7 +53,7 @@ func (s *state) recordUntrustedFileRun(base, path string, labels []effect.TaintL
 
 // writtenFilesWithTaintLabels returns the files that the analysed text writes and whose content has provenance
 // labels, such as network or secret.
-func (s *state) writtenFilesWithTaintLabels() (out []effect.File) {
+func (s *analysisState) writtenFilesWithTaintLabels() (out []effect.LabelledFile) {
 	var done []string // paths whose final content is known
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
@@ -69,7 +69,7 @@ func (s *state) writtenFilesWithTaintLabels() (out []effect.File) {
 			l = []effect.TaintLabel{effect.LabelUntrusted}
 		}
 		if len(l) > 0 {
-			out = append(out, effect.File{Path: f.path, IncludesDescendants: f.isFolder, Labels: l})
+			out = append(out, effect.LabelledFile{Path: f.path, IncludesDescendants: f.isFolder, Labels: l})
 		}
 	}
 	return out

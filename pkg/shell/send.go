@@ -49,7 +49,7 @@ type sentFile struct {
 }
 
 // emitForEachPeer records e for each machine that a program contacts, or once without a machine if it names none.
-func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
+func (s *analysisState) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 	if len(peers) == 0 {
 		s.emitOnce(e)
 	}
@@ -63,7 +63,7 @@ func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 const maxNetworkPeers = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
-func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.CommandTextSpan) {
+func (s *analysisState) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.CommandTextSpan) {
 	if v.Taint&thisMachineTaints == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Ef
 }
 
 // recordSentData records the data that a network program sends.
-func (s *state) recordSentData(base string, argv []abstract.Value, use command.Interpretation, f programIO, io abstract.Streams) {
+func (s *analysisState) recordSentData(base string, argv []abstract.Value, use command.Interpretation, f programIO, io abstract.Streams) {
 	at := wordsSpan(argv)
 	if isSecretStoreCommand(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
 		if len(f.sentFiles) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(thisMachineTaints|abstract.TaintCredentialVariable) != 0 }) || io.Stdin.Taint&thisMachineTaints != 0 {
@@ -95,7 +95,7 @@ func (s *state) recordSentData(base string, argv []abstract.Value, use command.I
 	}
 	if use.Stdin == command.StreamUpload || hasStdinArgument(argv) {
 		s.recordUpload(io.Stdin, base, at)
-		if io.Stdin.Taint&abstract.TaintStdinInterpreterOutput != 0 && command.Relays[base] {
+		if io.Stdin.Taint&abstract.TaintOutputOfInterpreterReadingStdin != 0 && command.Relays[base] {
 			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", Span: at})
 		}
 	}
@@ -116,7 +116,7 @@ func (s *state) recordSentData(base string, argv []abstract.Value, use command.I
 		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump) == 0 && isAuthenticationArgument(argv, i+1):
 			v.Taint &^= abstract.TaintCredentialVariable
 			if owner := credentialOwner(v); owner != nil && allBelongToService(owner, f.networkContactEffects) {
-				v.Taint &^= abstract.TaintUnprintedKeyStoreCredential // a secret from a store may only go to the service that it belongs to
+				v.Taint &^= abstract.TaintUnprintedKeyStoreCredential // no leak: all contacted hosts belong to the service that the credential is for
 			}
 		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0:
 			s.recordUpload(v, base, at)
@@ -129,7 +129,7 @@ func (s *state) recordSentData(base string, argv []abstract.Value, use command.I
 
 // recordCredentialForOtherService records that a credential of a known service is sent to a host of another service. It checks every
 // argument, because the agent chooses which host a text names.
-func (s *state) recordCredentialForOtherService(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
+func (s *analysisState) recordCredentialForOtherService(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
 		owner := credentialOwner(v)
 		if owner == nil || allBelongToService(owner, peers) {
@@ -174,7 +174,7 @@ func hostAfterUserinfo(url string) string {
 }
 
 // variableOrSubstitutionPattern matches the variables and command substitutions in a value's text for messages.
-var variableOrSubstitutionPattern = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
+var variableOrSubstitutionPattern = prefilter.LazyRegexp(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
 
 // credentialOwner returns the service whose credential a value holds, by the name of its variable or command; nil if
 // unknown.
@@ -197,7 +197,7 @@ func isSecretStoreCommand(base string, argv []abstract.Value) bool {
 }
 
 // recordSentFile records that a file goes to the machines that a program contacts.
-func (s *state) recordSentFile(base string, file sentFile, peers []effect.Effect) {
+func (s *analysisState) recordSentFile(base string, file sentFile, peers []effect.Effect) {
 	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.isFolder, DataLabels: labelsOf(file.content.Taint), Span: file.pathWord.SourceSpan}
 	e.Path, e.PathIsPattern = s.workingFolderContext().CanonicalPath(file.pathWord.Text, file.pathWord.IsGlobPattern)
 	if file.pathWord.FullyUnknown {
@@ -207,7 +207,7 @@ func (s *state) recordSentFile(base string, file sentFile, peers []effect.Effect
 		return // the command itself contains the content
 	}
 	if len(e.DataLabels) == 0 && e.Path != "" && len(s.writtenFileContents(e.Path, e.PathIsPattern)) == 0 && effect.IsMeantForPublication(e.Path, e.PathIsPattern) {
-		e.DataLabels = []effect.TaintLabel{effect.LabelPublic}
+		e.DataLabels = []effect.TaintLabel{effect.LabelPublishableData}
 	}
 	s.emitForEachPeer(e, peers)
 }
@@ -234,14 +234,15 @@ func isPossibleServerAddress(v abstract.Value) bool {
 	return v.FullyUnknown && v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintUnprintedKeyStoreCredential) == 0
 }
 
-// isPeerAddress reports whether an unknown word is the address of a contacted host. In nested code all words have
-// the same span.
+// isPeerAddress reports whether an unknown word is the address of a contacted host: a contact with
+// an unknown host has the same span as the word. All words of nested code have the same span, so
+// there it is true for each of them.
 func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
 	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.Span == v.SourceSpan && p.Host == "" })
 }
 
 // recordPushOrPublish records data that is sent to the remote or registry that a word names.
-func (s *state) recordPushOrPublish(base string, v abstract.Value) {
+func (s *analysisState) recordPushOrPublish(base string, v abstract.Value) {
 	e := effect.Effect{Kind: effect.SendData, Program: base, PathIsPattern: v.IsGlobPattern, Span: v.SourceSpan}
 	switch {
 	case base != "git":
@@ -340,8 +341,10 @@ func isCredentialFileOperand(argv []abstract.Value, w command.Word) bool {
 	return false
 }
 
-// lastNetworkContactEffects returns the host that was contacted last: code names a host before it sends.
-func (s *state) lastNetworkContactEffects() []effect.Effect {
+// lastNetworkContactEffects returns the last effect that contacts a host, as a slice of length 1;
+// nil if there is none. In code, the call that names the host comes before the call that sends
+// data.
+func (s *analysisState) lastNetworkContactEffects() []effect.Effect {
 	for i := len(s.effects) - 1; i >= 0; i-- {
 		switch s.effects[i].Kind {
 		case effect.HTTPRequest, effect.Connect:

@@ -20,7 +20,7 @@ func isEnvFile(p string) bool {
 
 // markReadsWithoutPrintedValues marks files that a program reads but does not print: workspace settings given in an option,
 // settings of which only the names are printed, and the program's own login key.
-func (s *state) markReadsWithoutPrintedValues(base string, argv []abstract.Value, use command.Interpretation, firstEffect int) {
+func (s *analysisState) markReadsWithoutPrintedValues(base string, argv []abstract.Value, use command.Interpretation, firstEffect int) {
 	keys := printsOnlyVariableNamesOfEnvFile(base, argv)
 	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
@@ -34,8 +34,8 @@ func (s *state) markReadsWithoutPrintedValues(base string, argv []abstract.Value
 	}
 }
 
-// isSSHPrivateKeyArgument reports whether a file is the private key with which a program logs in, or that it manages. No other
-// argument may have the same file name.
+// isSSHPrivateKeyArgument reports whether a file is the private key with which a program logs in,
+// or which it manages. It returns false if several arguments have the same file name.
 func isSSHPrivateKeyArgument(base string, argv []abstract.Value, file string) bool {
 	named, key := 0, false
 	for i, v := range argv[1:] {
@@ -58,7 +58,7 @@ func isSettingsFileArgument(base string, argv []abstract.Value, at int, use comm
 		return false
 	}
 	for _, n := range use.NestedCommandsAndCode {
-		if n.Language != "file" { // other code could print them
+		if n.Language != "file" { // code that the program runs could print the settings
 			return false
 		}
 	}
@@ -87,17 +87,18 @@ func printsOnlyVariableNames(base string, argv []abstract.Value) bool {
 
 // variableNamesOnlyArgsByProgram match the arguments (NUL-separated, without the file) with which a program prints no values.
 var variableNamesOnlyArgsByProgram = map[string]func() *regexp.Regexp{
-	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
-	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
-	"awk":  prefilter.Lazy(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
-	"grep": prefilter.Lazy(`^(-o|-oE|-Eo|-E\x00-o|-o\x00-E|-oP|-Po)\x00\^\(?(\[[A-Za-z0-9_-]+\]|\[\^=\]|\[\^#=\]|\\w)+[*+]?([A-Za-z0-9_\[\]-]*[*+])?\)?(=|\(\?==\))?$|^-[qcl]\x00\^?([A-Za-z_][A-Za-z0-9_]*=?|[.=]?)$`),
-	"wc":   prefilter.Lazy(`^-[lcw]$`),
+	"cut":  prefilter.LazyRegexp(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
+	"sed":  prefilter.LazyRegexp(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
+	"awk":  prefilter.LazyRegexp(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
+	"grep": prefilter.LazyRegexp(`^(-o|-oE|-Eo|-E\x00-o|-o\x00-E|-oP|-Po)\x00\^\(?(\[[A-Za-z0-9_-]+\]|\[\^=\]|\[\^#=\]|\\w)+[*+]?([A-Za-z0-9_\[\]-]*[*+])?\)?(=|\(\?==\))?$|^-[qcl]\x00\^?([A-Za-z_][A-Za-z0-9_]*=?|[.=]?)$`),
+	"wc":   prefilter.LazyRegexp(`^-[lcw]$`),
 }
 
-// markLoadedEnvFiles marks the workspace's .env files that the shell has loaded in the effects from
-// index firstEffect on. The parameter before is the shell's state before the load: each variable
-// that differs from it stores the file that set it, for recordShownVariable.
-func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
+// recordVariablesFromSourcedEnvFiles marks the reads of the workspace's .env files, among the effects from index
+// firstEffect on, as loaded by the shell without printing. before is the shell's state before the
+// load. Each variable that has changed since then stores the effect that read its file, for
+// recordShownVariable.
+func (s *analysisState) recordVariablesFromSourcedEnvFiles(firstEffect int, shellBeforeSourcing *Shell) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
 		if e.Kind != effect.ReadFile || e.PathIsPattern || !isEnvFile(e.Path) || !s.inWorkspace(e.Path) {
@@ -106,7 +107,7 @@ func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
 		read := *e
 		s.dotenvFileReadEffects = append(slices.Clip(s.dotenvFileReadEffects), read)
 		for name, v := range s.vars.byName {
-			if !v.equal(before.vars.get(name)) {
+			if !v.equal(shellBeforeSourcing.vars.get(name)) {
 				v.envFileReadEffect = &read
 				s.Shell.setVariable(name, v)
 			}
@@ -116,7 +117,7 @@ func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
 }
 
 // recordShownVariable records the use of a variable. If it may come from loaded settings, they count as printed.
-func (s *state) recordShownVariable(name string) {
+func (s *analysisState) recordShownVariable(name string) {
 	if len(s.dotenvFileReadEffects) == 0 {
 		return
 	}

@@ -24,26 +24,26 @@ func Analyze(text string, at *effect.PathContext) effect.CommandAnalysis {
 }
 
 // statePool keeps the memory of finished analyses for reuse.
-var statePool = sync.Pool{New: func() any { return new(state) }}
+var statePool = sync.Pool{New: func() any { return new(analysisState) }}
 
-func newState(text string, at *effect.PathContext) *state {
-	s := statePool.Get().(*state)
-	s.text, s.initialPathContext, s.Shell, s.hasPossibleIsSetExpansion = text, at, newShell(), strings.Contains(text, "+")
+func newState(text string, at *effect.PathContext) *analysisState {
+	s := statePool.Get().(*analysisState)
+	s.analyzedText, s.initialPathContext, s.Shell, s.hasPlusSignInText = text, at, newShell(), strings.Contains(text, "+")
 	return s
 }
 
 // releaseState returns the state to the pool. Only the results may be used afterwards.
-func (s *state) releaseState() {
+func (s *analysisState) releaseState() {
 	effects := s.effects
 	clear(effects)
-	*s = state{effects: effects[:0]}
+	*s = analysisState{effects: effects[:0]}
 	statePool.Put(s)
 }
 
 // analyze walks a text to its end.
-func (s *state) analyze() (r effect.CommandAnalysis) {
-	text := s.text
-	s.commandLines.Grow(min(len(text), parse.MaxCommandBytes) + 32)
+func (s *analysisState) analyze() (r effect.CommandAnalysis) {
+	text := s.analyzedText
+	s.resolvedCommandLines.Grow(min(len(text), parse.MaxCommandBytes) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {
 		if recover() != nil {
@@ -58,28 +58,28 @@ func (s *state) analyze() (r effect.CommandAnalysis) {
 	case looksPowerShell(text):
 		s.otherLanguageDepth++
 		s.interpretPowerShellText(text)
-	case s.initialPathContext.TextIsPowerShell: // the payload or the tool's name says PowerShell, which can be wrong
+	case s.initialPathContext.IsCommandTextPowerShell: // the payload or the tool's name says PowerShell, which can be wrong
 		if looksLikeCmdExe(text) {
 			s.walkSubshell(func() {
 				s.otherLanguageDepth++
 				s.interpretCmdExeText(text)
 			})
 		}
-		own = s.walkBothShellsCountingPowerShellEffects(text)
+		own = s.walkAsPowerShellThenPOSIXCountingFirst(text)
 	case looksLikeCmdExe(text):
 		s.otherLanguageDepth++
 		s.interpretCmdExeText(text)
-		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || isPowerShellWithSingleQuotes(text) { // it may be written for a POSIX shell
+		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || isPowerShellCommandContainingSingleQuote(text) { // it may be written for a POSIX shell
 			s.otherLanguageDepth--
 			s.parseAndWalkShellText(text)
 		}
 	case mayBePowerShell(text):
-		own = s.walkBothShellsCountingPowerShellEffects(text)
+		own = s.walkAsPowerShellThenPOSIXCountingFirst(text)
 	default:
 		s.parseAndWalkShellText(text)
 	}
 	s.walkTrapsAndUncalledFunctions()
-	s.recordWrittenFiles()
+	s.recordLaterEffectsOfWrittenFiles()
 	s.recordPackageSourceEdits()
 	if own >= 0 {
 		s.dropPowerShellSyntaxUnknowns(own)
@@ -87,6 +87,6 @@ func (s *state) analyze() (r effect.CommandAnalysis) {
 	return s.result()
 }
 
-func (s *state) result() effect.CommandAnalysis {
-	return effect.CommandAnalysis{Effects: slices.Clone(s.effects), ResolvedCommandText: strings.TrimSuffix(s.commandLines.String(), "\n"), LabelledFiles: s.writtenFilesWithTaintLabels(), Writes: s.writtenFileTexts, TextsCoveredByNoEffect: s.argumentsWithoutRecordedEffect}
+func (s *analysisState) result() effect.CommandAnalysis {
+	return effect.CommandAnalysis{Effects: slices.Clone(s.effects), ResolvedCommandText: strings.TrimSuffix(s.resolvedCommandLines.String(), "\n"), LabelledFiles: s.writtenFilesWithTaintLabels(), Writes: s.writtenFileTexts, TextsCoveredByNoEffect: s.argumentsWithoutRecordedEffect}
 }

@@ -13,12 +13,12 @@ import (
 // agent; one written to a file can be read by the agent later.
 
 // isOutputCaptured reports whether the current output is input of another part of the text.
-func (s *state) isOutputCaptured() bool {
+func (s *analysisState) isOutputCaptured() bool {
 	return s.capturedOutputDepth > 0 && s.otherLanguageDepth == 0
 }
 
 // walkWithCapturedOutput walks a part of the text whose output is input of another part.
-func (s *state) walkWithCapturedOutput(walk func() abstract.Value) abstract.Value {
+func (s *analysisState) walkWithCapturedOutput(walk func() abstract.Value) abstract.Value {
 	s.capturedOutputDepth++
 	out := walk()
 	s.capturedOutputDepth--
@@ -26,7 +26,7 @@ func (s *state) walkWithCapturedOutput(walk func() abstract.Value) abstract.Valu
 }
 
 // recordShownCredentials records that credentials in a command's output are shown to the agent.
-func (s *state) recordShownCredentials(out abstract.Value, program string, at effect.CommandTextSpan) {
+func (s *analysisState) recordShownCredentials(out abstract.Value, program string, at effect.CommandTextSpan) {
 	if s.capturedOutputDepth == 0 && out.Taint&(abstract.TaintUnprintedKeyStoreCredential|abstract.TaintCredentialVariable|abstract.TaintEnvironmentDump) != 0 {
 		s.recordReadSecretEffect(out, program, at)
 	}
@@ -34,7 +34,7 @@ func (s *state) recordShownCredentials(out abstract.Value, program string, at ef
 
 // recordCredentialInput records that a program gets credentials on standard input, unless it is known only to use them or to pass
 // them on.
-func (s *state) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.CommandTextSpan) {
+func (s *analysisState) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.CommandTextSpan) {
 	if in.Taint&abstract.TaintUnprintedKeyStoreCredential == 0 || command.Keepers[base] || !use.Understood {
 		return
 	}
@@ -45,7 +45,7 @@ func (s *state) recordCredentialInput(base string, use command.Interpretation, i
 	}
 }
 
-func (s *state) recordReadSecretEffect(v abstract.Value, program string, at effect.CommandTextSpan) {
+func (s *analysisState) recordReadSecretEffect(v abstract.Value, program string, at effect.CommandTextSpan) {
 	why := "shows " + v.SecretName()
 	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, Span: at})
 }
@@ -65,7 +65,7 @@ func searchesNonSecretVariables(base string, argv []abstract.Value) bool {
 			continue
 		}
 		name := strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(v.Text, "^"), "="))
-		if found || !v.IsLiteral() || knowledge.IsNameOfSecret(name) || !command.PlainNames[name] && !isUppercaseUnderscoreName(name) {
+		if found || !v.IsLiteral() || knowledge.HasSecretNamePart(name) || !command.PlainNames[name] && !isUppercaseUnderscoreName(name) {
 			return false
 		}
 		found = true
@@ -80,7 +80,7 @@ func isUppercaseUnderscoreName(name string) bool {
 }
 
 // outputTaint returns the taint of a program's standard output.
-func (s *state) outputTaint(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Taint {
+func (s *analysisState) outputTaint(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Taint {
 	passed := io.Stdin.Taint | f.readContent.Taint
 	own := taintOfProgramGeneratedText(base, argv)
 	if passed&abstract.TaintEnvironmentDump != 0 && searchesNonSecretVariables(base, argv) {

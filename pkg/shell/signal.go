@@ -14,12 +14,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A shieldSignalReachability says whether a signal reaches shield, sh or timeout (which run shield as a hook),
+// A signalToShieldCertainty says whether a signal reaches shield, sh or timeout (which run shield as a hook),
 // or the agent's host.
-type shieldSignalReachability uint8
+type signalToShieldCertainty uint8
 
 const (
-	signalMissesShield shieldSignalReachability = iota
+	signalMissesShield signalToShieldCertainty = iota
 	signalMayReachShield
 	signalReachesShield
 )
@@ -27,7 +27,7 @@ const (
 // recordSignalsToShieldOrHost records that a signal or a process limit can stop shield, the agent's host, or
 // sh or timeout, which run shield as a hook. If timeout is stopped, the host waits in vain, and
 // hosts then run the action without a verdict.
-func (s *state) recordSignalsToShieldOrHost(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
 		use.Signals = append(use.Signals, command.Signal{By: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
 	}
@@ -41,7 +41,7 @@ func (s *state) recordSignalsToShieldOrHost(base string, argv []abstract.Value, 
 	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
 	most := signalMissesShield
 	for _, g := range use.Signals {
-		most = max(most, s.classifyIfSignalReachesShield(g, wordValue(g.Word, argv), argv, stopping))
+		most = max(most, s.shieldReachabilityOfSignal(g, wordValue(g.Word, argv), argv, stopping))
 	}
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
 		most = signalReachesShield // all processes except the named ones
@@ -93,8 +93,9 @@ var signalNameByNameOrNumber = map[string]string{
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
 
-// classifyIfSignalReachesShield returns whether the processes that a word names may include shield or the programs around it.
-func (s *state) classifyIfSignalReachesShield(g command.Signal, v abstract.Value, argv []abstract.Value, isStopSignal bool) shieldSignalReachability {
+// shieldReachabilityOfSignal returns whether a signal to the processes that a word names
+// reaches, may reach or misses shield, the programs of its hook command, and the agent's host.
+func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, isStopSignal bool) signalToShieldCertainty {
 	switch g.By {
 	case command.ProcessByID:
 		return s.signalReachByPID(v, argv, isStopSignal)
@@ -109,7 +110,7 @@ func (s *state) classifyIfSignalReachesShield(g command.Signal, v abstract.Value
 		}
 		return signalMissesShield
 	case command.ProcessByOpenFile:
-		return s.signalReachByOpenFile(v)
+		return s.signalReachToFileUsers(v)
 	case command.ProcessByName, command.ProcessByNamePattern, command.ProcessByCommandLine, command.ProcessByWholeName:
 	}
 	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
@@ -135,9 +136,10 @@ func isPgrepFullMatchOption(option string) bool {
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// signalReachByOpenFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
-// program, or a folder that contains the working folder.
-func (s *state) signalReachByOpenFile(v abstract.Value) shieldSignalReachability {
+// signalReachToFileUsers returns whether a signal to all processes that use a file reaches shield or
+// the agent's host. It does if the file is their program or a program of shield's hook command, or
+// if the file is the folder in which they run or a parent of it.
+func (s *analysisState) signalReachToFileUsers(v abstract.Value) signalToShieldCertainty {
 	if isShieldOrHostProgram(path.Base(v.Text)) {
 		return signalReachesShield
 	}
@@ -153,7 +155,7 @@ func liesIn(p, folder string) bool {
 }
 
 // signalReachByPID handles a signal to a process ID; kill also accepts a process name.
-func (s *state) signalReachByPID(v abstract.Value, argv []abstract.Value, stopping bool) shieldSignalReachability {
+func (s *analysisState) signalReachByPID(v abstract.Value, argv []abstract.Value, stopping bool) signalToShieldCertainty {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
 	case isParentPID(v), v.Text == "-1":
@@ -167,7 +169,7 @@ func (s *state) signalReachByPID(v abstract.Value, argv []abstract.Value, stoppi
 		return signalMissesShield
 	case v.IsLiteral():
 		return s.signalReachByProcessName(v, false)
-	case s.selectsShieldOrHostProcess():
+	case s.effectsSelectShieldOrHostProcess():
 		return signalReachesShield
 	case stopping && v.Origin&^abstract.OriginUnsetVariable != 0:
 		return signalMayReachShield
@@ -180,8 +182,9 @@ func isParentPID(v abstract.Value) bool {
 	return !v.IsLiteral() && strings.Contains(v.String(), "PPID")
 }
 
-// signalReachByProcessName compares a process name with the guard programs.
-func (s *state) signalReachByProcessName(v abstract.Value, ignoreCase bool) shieldSignalReachability {
+// signalReachByProcessName compares a process name with the names of shield, the programs of its
+// hook command, and the agent hosts.
+func (s *analysisState) signalReachByProcessName(v abstract.Value, ignoreCase bool) signalToShieldCertainty {
 	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
 	if ignoreCase {
 		name = strings.ToLower(name)
@@ -198,7 +201,7 @@ func (s *state) signalReachByProcessName(v abstract.Value, ignoreCase bool) shie
 // signalReachByProcessPattern matches a regular expression against the names of the guard programs (shield, its
 // hook programs and the agent hosts), and for ProcessByCommandLine also against their command
 // lines.
-func (s *state) signalReachByProcessPattern(v abstract.Value, by command.ProcessSelection, ignore bool) shieldSignalReachability {
+func (s *analysisState) signalReachByProcessPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalToShieldCertainty {
 	text := v.Text
 	if v.IsGlobPattern {
 		text = patternAsShellText(v.Text)
@@ -224,10 +227,10 @@ func (s *state) signalReachByProcessPattern(v abstract.Value, by command.Process
 	return signalMissesShield
 }
 
-// selectsShieldOrHostProcess reports whether the text lists processes and selects shield, its hook's
+// effectsSelectShieldOrHostProcess reports whether the text lists processes and selects shield, its hook's
 // programs or agent hosts, or asks for a parent process. An unknown process ID can then be the ID
 // of such a process.
-func (s *state) selectsShieldOrHostProcess() bool {
+func (s *analysisState) effectsSelectShieldOrHostProcess() bool {
 	lists, chosen := false, false
 	for i := range s.effects {
 		e := &s.effects[i]
@@ -249,7 +252,7 @@ func (s *state) selectsShieldOrHostProcess() bool {
 				case e.Program == "pgrep":
 					chosen = chosen || s.signalReachByProcessPattern(v, by, false) != signalMissesShield
 				case e.Program == "lsof" || e.Program == "fuser":
-					chosen = chosen || s.signalReachByOpenFile(v) != signalMissesShield
+					chosen = chosen || s.signalReachToFileUsers(v) != signalMissesShield
 				default:
 					chosen = chosen || isShieldOrHostProgram(programName(a))
 				}
@@ -263,8 +266,9 @@ func (s *state) selectsShieldOrHostProcess() bool {
 	return lists && chosen
 }
 
-// mentionsShieldOrHostProgram reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
-// search avoids matching itself.
+// mentionsShieldOrHostProgram reports whether a text contains the name of shield, a program of its
+// hook command or an agent host, or "ppid". It also finds names in the form [t]imeout, with which a
+// process search avoids matching itself.
 func mentionsShieldOrHostProgram(text string) bool {
 	text = bracketedLetterPattern().ReplaceAllString(text, "$1")
 	for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
@@ -293,12 +297,13 @@ var shieldAndHostPrograms = sync.OnceValue(func() []string {
 			names = append(names, name)
 		}
 	}
-	sorted.Strings(names)
+	sorted.SortStrings(names)
 	return names
 })
 
-// shieldAndHostCommandLines returns command lines of the guard programs, as pkill -f matches them.
-func (s *state) shieldAndHostCommandLines() []string {
+// shieldAndHostCommandLines returns examples of the command line with which agent hosts run
+// shield's hook. Patterns of pkill -f are matched against them.
+func (s *analysisState) shieldAndHostCommandLines() []string {
 	home := s.initialPathContext.Home
 	if home == "" {
 		home = "/home/user"
@@ -309,13 +314,14 @@ func (s *state) shieldAndHostCommandLines() []string {
 	}
 }
 
-// recordShieldStopSignalsInCode checks code of another language for signals to its parent process, to all processes, or to processes
-// found by the name of a guard program.
-func (s *state) recordShieldStopSignalsInCode(language, text string, at effect.CommandTextSpan) {
+// recordShieldStopSignalsInCode checks code in languages other than shell for signals to its parent
+// process, to all processes, or to processes selected by the name of shield, a program of its hook
+// command, or an agent host.
+func (s *analysisState) recordShieldStopSignalsInCode(language, text string, at effect.CommandTextSpan) {
 	switch language {
 	case "powershell":
 		if stopProcessPattern().MatchString(text) && mentionsShieldOrHostProgram(text) {
-			s.recordShieldStopByCode(language, at)
+			s.recordStopShieldEffectOfCode(language, at)
 		}
 		return
 	case "cmd", "encoded", "awk":
@@ -326,7 +332,7 @@ func (s *state) recordShieldStopSignalsInCode(language, text string, at effect.C
 	}
 	if signalParentPattern().MatchString(text) || signalAllProcessesPattern().MatchString(text) || signalsStoredParentPID(text) ||
 		processListPattern().MatchString(text) && (shieldOrHostProcessSelectionPattern().MatchString(text) || suspendSignalPattern().MatchString(text) && !processFieldPattern().MatchString(text)) {
-		s.recordShieldStopByCode(language, at)
+		s.recordStopShieldEffectOfCode(language, at)
 	}
 }
 
@@ -346,24 +352,25 @@ func isWordRune(c rune) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-func (s *state) recordShieldStopByCode(language string, at effect.CommandTextSpan) {
+func (s *analysisState) recordStopShieldEffectOfCode(language string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{
 		Kind: effect.TamperWithShield, Program: language, Certainty: effect.CertainIf(s.scriptFileNestingDepth == 0), Span: at,
 		Reason: language + " code can stop shield, a program in shield's hook command or the agent's host",
 	})
 }
 
-// Patterns for signals in code: getppid() in a kill call, or before one on the same line; process -1 or a range of
-// IDs; processes selected by name; any listed process with a signal that suspends it.
+// Patterns for code that sends signals: to the parent process (ppid in or before a kill call), to
+// process ID -1 or a range of IDs, to processes selected by name, and a suspend signal to any
+// process of a process list.
 var (
-	signalParentPattern                 = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
-	signalAllProcessesPattern           = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
-	parentPIDVariablePattern            = prefilter.Lazy(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
-	signalCallPattern                   = prefilter.Lazy(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
-	stopProcessPattern                  = prefilter.Lazy(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
-	suspendSignalPattern                = prefilter.Lazy(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
-	processFieldPattern                 = prefilter.Lazy(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
-	processListPattern                  = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
+	signalParentPattern                 = prefilter.LazyRegexp(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
+	signalAllProcessesPattern           = prefilter.LazyRegexp(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
+	parentPIDVariablePattern            = prefilter.LazyRegexp(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
+	signalCallPattern                   = prefilter.LazyRegexp(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
+	stopProcessPattern                  = prefilter.LazyRegexp(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
+	suspendSignalPattern                = prefilter.LazyRegexp(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
+	processFieldPattern                 = prefilter.LazyRegexp(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
+	processListPattern                  = prefilter.LazyRegexp(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
 	shieldOrHostProcessSelectionPattern = sync.OnceValue(func() *regexp.Regexp {
 		names := make([]string, len(shieldAndHostPrograms()))
 		for i, name := range shieldAndHostPrograms() {

@@ -14,11 +14,11 @@ import (
 )
 
 // urlPattern matches the URLs in a setting that names package sources.
-var urlPattern = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
+var urlPattern = prefilter.LazyRegexp(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
 
 // recordPackageSources records that packages, plug-ins or images come from the URLs in a value, except from usual sources.
 // Values of the environment are not recorded, because the text did not set them.
-func (s *state) recordPackageSources(program string, v abstract.Value) {
+func (s *analysisState) recordPackageSources(program string, v abstract.Value) {
 	found := urlPattern().FindAllString(v.Text, 16)
 	for _, address := range found {
 		if e, ok := packageSourceEffect(address, v.IsGlobPattern && strings.Contains(address, "*"), false); ok {
@@ -29,7 +29,7 @@ func (s *state) recordPackageSources(program string, v abstract.Value) {
 	}
 	if len(found) == 0 && isCommandOutput(v) && !strings.Contains(v.Text, " ") {
 		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, PathIsPattern: true, Program: program, Span: v.SourceSpan,
-			Reason: program + " takes packages from an unknown source"})
+			Reason: program + " downloads packages from a server whose address is unknown"})
 	}
 }
 
@@ -64,7 +64,7 @@ func writtenPackageSources(file, text string) (out []effect.Effect) {
 	}
 	if path.Base(file) == "package.json" {
 		for _, m := range npmAliasPattern().FindAllStringSubmatch(text, 16) {
-			if command.AliasHidesPackage(m[1], m[2]) {
+			if command.AliasOmitsPackageName(m[1], m[2]) {
 				out = append(out, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
 					Reason: "package.json would install " + abstract.ClipForMessage(m[2]) + " as " + abstract.ClipForMessage(m[1])})
 			}
@@ -74,7 +74,7 @@ func writtenPackageSources(file, text string) (out []effect.Effect) {
 }
 
 // npmAliasPattern matches an npm alias: a package installed under another name.
-var npmAliasPattern = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
+var npmAliasPattern = prefilter.LazyRegexp(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
 
 func packageSourceEffects(file string, sourceAddresses []string, allowsCodeHosts bool) []effect.Effect {
 	var out []effect.Effect
@@ -89,7 +89,7 @@ func packageSourceEffects(file string, sourceAddresses []string, allowsCodeHosts
 
 // recordPackageSourceEdits records the package sources that the arguments of sed, jq, an interpreter and the like put
 // into files. The resulting file text is unknown.
-func (s *state) recordPackageSourceEdits() {
+func (s *analysisState) recordPackageSourceEdits() {
 	var files []string
 	for i := range s.effects {
 		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && len(files) < maxWrittenFiles && len(packageSourceSettingsForFile(e.Path)) > 0 {
@@ -120,12 +120,12 @@ func (s *state) recordPackageSourceEdits() {
 }
 
 // singleSedSubstitutionPattern matches a sed script that consists of one substitution.
-var singleSedSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
+var singleSedSubstitutionPattern = prefilter.LazyRegexp(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
 // recordPackageSourceEdit records the package sources, such as registry URLs, that a command edits
 // into a file. argumentText holds all arguments of the command, and insertedText only the text that
 // it inserts.
-func (s *state) recordPackageSourceEdit(file, argumentText, insertedText string, at effect.CommandTextSpan) {
+func (s *analysisState) recordPackageSourceEdit(file, argumentText, insertedText string, at effect.CommandTextSpan) {
 	addresses, code, checks := urlHostPattern().FindAllString(insertedText, 16), false, false
 	for _, form := range packageSourceSettingsForFile(file) {
 		code, checks = code || form.AllowsCodeHosts, checks || form.ConfiguresPackageVerification(argumentText)
@@ -142,10 +142,10 @@ func (s *state) recordPackageSourceEdit(file, argumentText, insertedText string,
 }
 
 // urlHostPattern matches a URL up to the end of its host; in a script, any character may follow.
-var urlHostPattern = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
+var urlHostPattern = prefilter.LazyRegexp(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
 
 // hostNamePattern matches host names in a text, with the delimiters around them.
-var hostNamePattern = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
+var hostNamePattern = prefilter.LazyRegexp(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
 
 // unusualPackageSourceURLs returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
 // source: the edit replaces that source.

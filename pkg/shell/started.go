@@ -28,13 +28,13 @@ var startupFilesByShell = map[string]struct{ always, more []string }{
 
 // walkStartupFiles walks the files that a shell reads at startup: files that the text wrote, and files in a folder
 // that the text set as HOME.
-func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
+func (s *analysisState) walkStartupFiles(program string, argv []abstract.Value) {
 	files, ok := startupFilesByShell[program]
 	if !ok || s.remoteOrContainerDepth > 0 {
 		return
 	}
 	names := files.always
-	if mayBeInteractive(argv) {
+	if isPossiblyInteractiveOrLoginShell(argv) {
 		names = append(slices.Clone(names), files.more...)
 	}
 	home, set := s.lookup("HOME")
@@ -55,8 +55,8 @@ func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	}
 }
 
-// mayBeInteractive reports whether a shell may be started as an interactive or login shell.
-func mayBeInteractive(argv []abstract.Value) bool {
+// isPossiblyInteractiveOrLoginShell reports whether a shell may be started as an interactive or login shell.
+func isPossiblyInteractiveOrLoginShell(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		switch {
 		case !v.IsLiteral() || v.Text == "--login" || v.Text == "--interactive":
@@ -101,7 +101,7 @@ func valuesWithSpan(words []string, at effect.CommandTextSpan) []abstract.Value 
 }
 
 // walkEnvSplitString handles env -S: its words and the arguments after it are read as arguments of env.
-func (s *state) walkEnvSplitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) walkEnvSplitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !text.IsLiteral() {
 		return s.walkExecutedText("shell", text, "env", text.SourceSpan, nil)
 	}
@@ -156,9 +156,10 @@ func normalizeXargsPlaceholder(program string, argv []abstract.Value) []abstract
 	return argv
 }
 
-// walkExecutedFileText walks the content of an executed file, as code of language, or else for the interpreter in its first
-// line.
-func (s *state) walkExecutedFileText(language string, content, filePath abstract.Value, args []abstract.Value, io abstract.Streams, at effect.CommandTextSpan) abstract.Value {
+// walkExecutedFileText walks the content of an executed file as code of language. If language is
+// "", the interpreter in the shebang line determines the language; without a shebang line, the
+// content is shell code.
+func (s *analysisState) walkExecutedFileText(language string, content, filePath abstract.Value, args []abstract.Value, io abstract.Streams, at effect.CommandTextSpan) abstract.Value {
 	if language == "" && content.IsLiteral() {
 		words, named := parseShebang(content.Text)
 		if len(words) > 0 {

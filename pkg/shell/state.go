@@ -10,33 +10,33 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A state is one analysis: the current shell, the data that all shells of the text share, the position of the
+// An analysisState is one analysis: the current shell, the data that all shells of the text share, the position of the
 // walk, and the results. It belongs to one goroutine.
-type state struct {
+type analysisState struct {
 	Shell
-	sharedShellState
+	stateSharedByAllShells
 	nestedTextScope
 
-	text                           string
-	initialPathContext             *effect.PathContext
-	effects                        []effect.Effect
-	writtenFileTexts               []effect.WrittenFileText
-	commandLines                   strings.Builder
-	stepsSpent                     int
-	isAnalysisAborted              bool
-	hasPossibleIsSetExpansion      bool           // the text contains ${x+word}, which tests whether a variable is set
-	lastStatementRedirectedOutput  abstract.Value // output that the last statement sent to its redirection target
-	isReadDifferentlyByZsh         bool           // zsh reads part of the current command differently
-	walkedScriptCount              int            // shell scripts that were read and walked
-	argumentsWithoutRecordedEffect []string       // words and inputs without an effect
-	unpackedBytes                  int64          // bytes unpacked from archives
-	unknownCodeCount               int            // texts that run with completely unknown content
-	unanalyzedTextCount            int            // texts for one program, such as SQL, that were not analysed
+	analyzedText                      string
+	initialPathContext                *effect.PathContext
+	effects                           []effect.Effect
+	writtenFileTexts                  []effect.WrittenFileText
+	resolvedCommandLines              strings.Builder
+	stepsSpent                        int
+	isAnalysisAborted                 bool
+	hasPlusSignInText                 bool           // the text contains ${x+word}, which tests whether a variable is set
+	lastOutputSentToRedirectionTarget abstract.Value // output that the last statement sent to its redirection target
+	isReadDifferentlyByZsh            bool           // zsh reads part of the current command differently
+	walkedScriptCount                 int            // shell scripts that were read and walked
+	argumentsWithoutRecordedEffect    []string       // words and inputs without an effect
+	unpackedBytes                     int64          // bytes unpacked from archives
+	unknownExecutedTextCount          int            // texts that run with completely unknown content
+	unanalyzedTextCount               int            // code texts in languages that only one kind of program reads, such as SQL, that were not analysed
 }
 
-// A sharedShellState is the data that all shells of the analysed text share. It only grows: a write that
+// A stateSharedByAllShells is the data that all shells of the analysed text share. It only grows: a write that
 // may not happen is marked with writtenFile.isWriteUncertain.
-type sharedShellState struct {
+type stateSharedByAllShells struct {
 	files                        []writtenFile
 	filesReadAfterWrite          []string // files that the text has written and then read
 	pathsReadByConcurrentJobs    []string // files that a concurrent part of the text reads
@@ -55,33 +55,33 @@ type nestedTextScope struct {
 	statementStdin                  abstract.Value          // standard input of the current statement, which its substitutions read
 	sharedInput                     *stdinSharedByCommands  // the unread rest of input
 	spanOfNestedText                *effect.CommandTextSpan // span of nested text in the command, if offsets in the text cannot be mapped
-	offsetInAnalyzedText            int                     // offset of the walked text in state.text, used if spanOfNestedText is nil
+	offsetInAnalyzedText            int                     // offset of the walked text in state.analyzedText, used if spanOfNestedText is nil
 	statementListDepth              int                     // nesting depth of statement lists
 	hasReplacedTemplatePlaceholders bool                    // the text had placeholders or templates, which were replaced by unset variables
 
 	functionExits, currentLineExitStates *earlyExitStates   // exits of the function and of the line being walked
 	loopExits                            []*earlyExitStates // exits of the enclosing loops
 
-	nestingDepth              int
-	scriptFileNestingDepth    int         // nesting depth of scripts and recipes on disk
-	remoteOrContainerDepth    int         // nesting depth of commands on another machine or in a container
-	remoteMachineDepth        int         // nesting depth of commands on another machine, without containers
-	persistentContainerDepth  int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
-	bindMounts                []bindMount // bind mounts of the container being walked
-	capturedOutputDepth       int         // nesting depth of text whose output another part of the text reads
-	childShellDepth           int         // nesting depth of child shells, which may exit before the text ends
-	otherLanguageDepth        int         // nesting depth of code in other languages, which may print its input
-	effectSuppressionDepth    int         // if > 0, effects are not recorded, only values computed
-	callDepth                 int         // depth of function calls
-	activeRecipePathsAndGoals []string    // recipes being walked, with their goals
-	enclosingOutputPaths      []string    // output files of the enclosing commands
+	nestingDepth                int
+	scriptFileNestingDepth      int         // nesting depth of scripts and recipes on disk
+	remoteOrContainerDepth      int         // nesting depth of commands on another machine or in a container
+	remoteMachineDepth          int         // nesting depth of commands on another machine, without containers
+	persistentContainerDepth    int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
+	bindMounts                  []bindMount // bind mounts of the container being walked
+	capturedOutputDepth         int         // nesting depth of text whose output another part of the text reads
+	childShellDepth             int         // nesting depth of child shells, which may exit before the text ends
+	otherLanguageDepth          int         // nesting depth of code in other languages, which may print its input
+	effectSuppressionDepth      int         // if > 0, effects are not recorded, only values computed
+	functionCallDepth           int         // depth of function calls
+	activeRecipePathsAndGoals   []string    // recipes being walked, with their goals
+	enclosingCommandOutputPaths []string    // output files of the enclosing commands
 
-	mergesStderr        bool             // an enclosing command redirects errors to its output
-	currentCommandWords []*syntax.Word   // the words of the command being walked
-	pendingAssignments  []*syntax.Assign // assignments before the command whose words are being expanded; not yet visible to them
+	isStderrMergedByEnclosingCommand bool             // an enclosing command redirects errors to its output
+	currentCommandWords              []*syntax.Word   // the words of the command being walked
+	prefixAssignmentsNotYetVisible   []*syntax.Assign // assignments before the command whose words are being expanded; not yet visible to them
 }
 
-// A sharedInput is standard input that several commands read one after another.
+// A stdinSharedByCommands is standard input that several commands read one after another.
 type stdinSharedByCommands struct {
 	val          abstract.Value
 	isPartlyRead bool // a command has read some of it
@@ -96,27 +96,27 @@ func (in *stdinSharedByCommands) remaining() abstract.Value {
 }
 
 // walkInNestedTextScope walks a part of the text in its own scope.
-func (s *state) walkInNestedTextScope(walk func()) {
+func (s *analysisState) walkInNestedTextScope(walk func()) {
 	outer := s.nestedTextScope
 	walk()
 	s.nestedTextScope = outer
 }
 
-// walkNested walks text that a part of the command runs as shell code.
-func (s *state) walkNested(text string, at effect.CommandTextSpan) (out abstract.Value) {
+// walkNestedShellText walks text that a part of the command runs as shell code.
+func (s *analysisState) walkNestedShellText(text string, at effect.CommandTextSpan) (output abstract.Value) {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	s.walkInNestedTextScope(func() {
 		s.spanOfNestedText = &at
-		out = s.parseAndWalkShellText(text)
+		output = s.parseAndWalkShellText(text)
 	})
 	s.leaveNesting()
-	return out
+	return output
 }
 
 // enterNesting adds a level of nesting and reports whether it is allowed.
-func (s *state) enterNesting(at effect.CommandTextSpan) bool {
+func (s *analysisState) enterNesting(at effect.CommandTextSpan) bool {
 	if s.nestingDepth >= maxCommandNesting {
 		s.giveUp("commands are nested too deeply")
 		return false
@@ -125,10 +125,10 @@ func (s *state) enterNesting(at effect.CommandTextSpan) bool {
 	return true
 }
 
-func (s *state) leaveNesting() { s.nestingDepth-- }
+func (s *analysisState) leaveNesting() { s.nestingDepth-- }
 
 // spendSteps spends n steps of the analysis budget and reports whether the walk may go on.
-func (s *state) spendSteps(n int) bool {
+func (s *analysisState) spendSteps(n int) bool {
 	s.stepsSpent += n
 	if s.stepsSpent > maxAnalysisSteps {
 		s.giveUp("the command is too complex")
@@ -137,27 +137,27 @@ func (s *state) spendSteps(n int) bool {
 	return true
 }
 
-// giveUp ends the analysis: the whole text counts as Dynamic.
+// giveUp ends the analysis and records that the effects of the whole text are unknown.
 //
 //go:noinline
-func (s *state) giveUp(why string) {
+func (s *analysisState) giveUp(why string) {
 	if !s.isAnalysisAborted {
 		s.isAnalysisAborted = true
-		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Reason: why, Span: effect.CommandTextSpan{End: len(s.text)}})
+		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Reason: why, Span: effect.CommandTextSpan{End: len(s.analyzedText)}})
 	}
 	s.stepsSpent = maxAnalysisSteps + 1
 }
 
 // span converts offsets in the walked text to a span in the whole text.
-func (s *state) span(start, end int) effect.CommandTextSpan {
+func (s *analysisState) span(start, end int) effect.CommandTextSpan {
 	if s.spanOfNestedText != nil {
 		return *s.spanOfNestedText
 	}
-	start, end = min(max(0, start+s.offsetInAnalyzedText), len(s.text)), min(max(0, end+s.offsetInAnalyzedText), len(s.text))
+	start, end = min(max(0, start+s.offsetInAnalyzedText), len(s.analyzedText)), min(max(0, end+s.offsetInAnalyzedText), len(s.analyzedText))
 	return effect.CommandTextSpan{Start: start, End: max(start, end)}
 }
 
-func (s *state) spanOf(n syntax.Node) effect.CommandTextSpan {
+func (s *analysisState) spanOf(n syntax.Node) effect.CommandTextSpan {
 	if s.spanOfNestedText != nil {
 		return *s.spanOfNestedText
 	}
@@ -165,7 +165,7 @@ func (s *state) spanOf(n syntax.Node) effect.CommandTextSpan {
 }
 
 // workingFolderContext returns the place in which relative paths are resolved.
-func (s *state) workingFolderContext() *effect.PathContext {
+func (s *analysisState) workingFolderContext() *effect.PathContext {
 	if s.Shell.workingFolder != nil {
 		return s.Shell.workingFolder
 	}
@@ -173,7 +173,7 @@ func (s *state) workingFolderContext() *effect.PathContext {
 }
 
 // changeFolder changes the working folder.
-func (s *state) changeFolder(place *effect.PathContext) {
+func (s *analysisState) changeFolder(place *effect.PathContext) {
 	s.Shell.workingFolder = place
 	if len(s.visitedWorkingFolders) < maxItemsPerAnalyzedList {
 		s.visitedWorkingFolders = append(s.visitedWorkingFolders, place)

@@ -9,8 +9,8 @@ import (
 
 // walkSubscripts walks command substitutions in a value's array subscripts, which run if the value
 // is evaluated as a number: a[$(id)]. If isEvaluatedAsNumber is true, the whole value is evaluated.
-func (s *state) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
-	if v.IsGlobPattern && v.Origin == 0 { // glob characters of the command itself are literal in a value
+func (s *analysisState) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
+	if v.IsGlobPattern && v.Origin == 0 { // the glob characters come from the command's own text: when the value is evaluated, they are literal
 		v.Text, v.IsGlobPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
 	if !v.IsLiteral() || !hasCommandSubstitution(v.Text) || !s.spendSteps(1+len(v.Text)/16) {
@@ -18,7 +18,7 @@ func (s *state) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
 	}
 	at := v.SourceSpan
 	if at.End == 0 {
-		at = s.span(0, len(s.text))
+		at = s.span(0, len(s.analyzedText))
 	}
 	for _, sub := range subscriptsWithCommands(v.Text, isEvaluatedAsNumber) {
 		s.walkCodeRunAnytime(func() { s.walkExpansionsInPlainText(sub, at) })
@@ -26,7 +26,7 @@ func (s *state) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
 }
 
 // checkArrayMemberForCode checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
-func (s *state) checkArrayMemberForCode(name string, v abstract.Value) {
+func (s *analysisState) checkArrayMemberForCode(name string, v abstract.Value) {
 	if s.walkSubscripts(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
 		s.recordVariableAssignmentEffects(name, v, v.SourceSpan)
 	}
@@ -67,6 +67,6 @@ func subscriptsWithCommands(text string, isEvaluatedAsNumber bool) []string {
 }
 
 // walkExpansionsInPlainText walks the expansions in a text that is otherwise not code, such as a prompt.
-func (s *state) walkExpansionsInPlainText(text string, at effect.CommandTextSpan) {
-	s.walkNested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
+func (s *analysisState) walkExpansionsInPlainText(text string, at effect.CommandTextSpan) {
+	s.walkNestedShellText("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // walkCommandSubstitution walks $(…) and returns its output.
-func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
+func (s *analysisState) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
 	out := s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.statementStdin) })
 	if out.IsLiteral() {
 		out.Text = strings.TrimRight(out.Text, "\n")
@@ -20,30 +20,30 @@ func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
 	if out.Text == "" {
 		out.Text, out.FullyUnknown = "**", true
 	}
-	out.Display = s.textForMessage(int(c.Pos().Offset()), int(c.End().Offset()))
+	out.Display = s.analyzedTextExcerptForDisplay(int(c.Pos().Offset()), int(c.End().Offset()))
 	return out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment))
 }
 
-// textForMessage returns a piece of the walked text for messages.
-func (s *state) textForMessage(start, end int) string {
+// analyzedTextExcerptForDisplay returns a piece of the walked text for messages.
+func (s *analysisState) analyzedTextExcerptForDisplay(start, end int) string {
 	start, end = start+s.offsetInAnalyzedText, end+s.offsetInAnalyzedText
-	if s.spanOfNestedText != nil || start < 0 || end > len(s.text) || start >= end {
+	if s.spanOfNestedText != nil || start < 0 || end > len(s.analyzedText) || start >= end {
 		return "$(…)"
 	}
 	if end-start > 200 {
 		end = start + 200
 	}
-	return s.text[start:end]
+	return s.analyzedText[start:end]
 }
 
 // walkProcessSubstitution walks the commands in <(…) or >(…), and returns the path of a file
 // descriptor. For <(…) their output is read from this path; for >(…) data written to it becomes
 // their input.
-func (s *state) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
+func (s *analysisState) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
-	show := s.textForMessage(int(p.Pos().Offset()), int(p.End().Offset()))
+	show := s.analyzedTextExcerptForDisplay(int(p.Pos().Offset()), int(p.End().Offset()))
 	if p.Op == syntax.CmdOut {
-		s.addFile(writtenFile{path: path, consumingSubstitution: p, consumerNestedTextSpan: s.spanOfNestedText, consumingSubstitutionTextOffset: s.offsetInAnalyzedText})
+		s.addFile(writtenFile{path: path, consumingSubstitution: p, spanOfTextAroundSubstitution: s.spanOfNestedText, consumingSubstitutionTextOffset: s.offsetInAnalyzedText})
 		return abstract.Value{Text: path, SourceSpan: s.spanOf(p)}
 	}
 	var out abstract.Value

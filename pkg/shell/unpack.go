@@ -21,7 +21,7 @@ const maxUnpackedMembers = 128
 // recordUnpackedMembers records the archive members that need their own effects: outside the target folder, behind symbolic
 // links, and files that run later. All others are part of the write to the folder. The members of an archive that
 // the text changed, or of an unknown format, are unknown.
-func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) recordUnpackedMembers(base string, argv []abstract.Value, use command.Interpretation) {
 	if !command.Unpackers[base] || s.initialPathContext.ListArchive == nil || s.remoteOrContainerDepth > 0 || s.effectSuppressionDepth > 0 {
 		return
 	}
@@ -41,13 +41,13 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	}
 	piped := len(archives) == 0
 	switch {
-	case words.areAllWordsKnown && words.archivePath != "" && words.archivePath != "-":
+	case words.areAllOptionsUnderstood && words.archivePath != "" && words.archivePath != "-":
 		p, pattern := s.workingFolderContext().CanonicalPath(words.archivePath, false)
 		if piped = false; pattern {
 			return
 		}
 		archives = []string{p}
-	case words.areAllWordsKnown: // the archive is standard input or a tape
+	case words.areAllOptionsUnderstood: // all words are known and none names an archive file: the archive is standard input or a tape
 		piped, archives = true, nil
 	case !tarPrograms[base] && base != "cpio" && !piped: // further operands are member names
 		archives = archives[:1]
@@ -65,7 +65,7 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	for _, archive := range archives {
 		if len(s.writtenFileContents(archive, false)) == 0 {
 			u := unpacking{analysisState: s, program: base, argv: argv, span: wordsSpan(argv), archivePath: archive, targetFolder: into, tarOptions: words, linkTargets: map[string]string{}}
-			u.isCertainlyArchive = !piped && (words.areAllWordsKnown || !tarPrograms[base]) || isTarArchiveName(archive)
+			u.isCertainlyArchive = !piped && (words.areAllOptionsUnderstood || !tarPrograms[base]) || isTarArchiveName(archive)
 			u.recordUnpackEffects()
 		}
 	}
@@ -90,25 +90,25 @@ func isTarArchiveName(p string) bool {
 	return false
 }
 
-// tarOptions holds tar options that affect unpacking. If areAllWordsKnown is false, some options are
+// tarOptions holds tar options that affect unpacking. If areAllOptionsUnderstood is false, some options are
 // unknown, and every member is assumed to be unpacked.
 type tarOptions struct {
-	areAllWordsKnown   bool
-	printsMembers      bool // members are printed to standard output
-	keepsAbsoluteNames bool // absolute names and names with ".." are kept
-	ignoresZeros       bool
-	archivePath        string
-	onlyMembers        []string // members to unpack; empty for all
-	excludedNames      []string // name parts that are excluded
+	areAllOptionsUnderstood bool
+	printsMembers           bool // members are printed to standard output
+	keepsAbsoluteNames      bool // absolute names and names with ".." are kept
+	ignoresZeros            bool
+	archivePath             string
+	onlyMembers             []string // members to unpack; empty for all
+	excludedNames           []string // name parts that are excluded
 }
 
 // tarAbsoluteNamesOptionPattern matches bundled tar options that contain P (--absolute-names).
-var tarAbsoluteNamesOptionPattern = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
+var tarAbsoluteNamesOptionPattern = prefilter.LazyRegexp(`^-[a-zA-Z]*P[a-zA-Z]*$`)
 
-// parseTarArguments parses the arguments of tar. An unknown option sets areAllWordsKnown to false, because
+// parseTarArguments parses the arguments of tar. An unknown option sets areAllOptionsUnderstood to false, because
 // it may take a value.
 func parseTarArguments(argv []abstract.Value) (w tarOptions) {
-	w.areAllWordsKnown = true
+	w.areAllOptionsUnderstood = true
 	for _, v := range argv[1:] { // these options are found even if others are unknown
 		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
 			w.ignoresZeros = true
@@ -211,7 +211,7 @@ func cleanMemberName(name string) string { return strings.TrimLeft(path.Clean(na
 
 // excludes reports whether a member is not unpacked.
 func (w *tarOptions) excludes(name string) bool {
-	if !w.areAllWordsKnown || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
+	if !w.areAllOptionsUnderstood || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
 		return false
 	}
 	name = cleanMemberName(name)
@@ -228,7 +228,7 @@ const maxEffectsSearchedForArchive = 16
 
 // An unpacking is the extraction of one archive.
 type unpacking struct {
-	analysisState              *state
+	analysisState              *analysisState
 	program                    string
 	argv                       []abstract.Value
 	span                       effect.CommandTextSpan
@@ -247,10 +247,10 @@ type unpacking struct {
 
 func (u *unpacking) recordUnpackEffects() {
 	u.parseOptions()
-	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
+	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
 	if zipped := u.archivePath + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.analysisState.writtenFileContents(zipped, false)) == 0 {
 		u.archivePath = zipped
-		members, err = u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: true})
+		members, err = u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: true})
 	}
 	for i := range members {
 		if !u.analysisState.spendSteps(1) {
@@ -273,7 +273,7 @@ func (u *unpacking) recordUnpackEffects() {
 	case err != nil && u.keepsAbsoluteNames:
 		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, u.program+" unpacks absolute paths, and the content of "+name+" was not read", u.span)
 	case err == nil && u.renamesMembers:
-		u.analysisState.emitUnknownEffect(effect.CauseUnresolvedText, u.program+" renames the files of "+name+" while unpacking", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, u.program+" renames the files of "+name+" while unpacking", u.span)
 	}
 }
 
@@ -358,11 +358,11 @@ func (u *unpacking) needsMemberText(memberName string) bool {
 		return false
 	}
 	p, _ := u.targetPath(memberName)
-	return u.needsSeparateEffect(p)
+	return u.needsEffectBesideFolderWrite(p)
 }
 
-// needsSeparateEffect reports whether a file needs an effect besides the write to its folder.
-func (u *unpacking) needsSeparateEffect(p string) bool {
+// needsEffectBesideFolderWrite reports whether a file needs an effect besides the write to its folder.
+func (u *unpacking) needsEffectBesideFolderWrite(p string) bool {
 	return p != "" && (u.analysisState.initialPathContext.PersistenceClassName(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
 }
 
@@ -391,7 +391,7 @@ func (u *unpacking) recordMemberEffects(m *packed.Member) {
 // recordMemberWrite records that a member is written to a path.
 func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	inside := u.isInTargetFolder(p)
-	if inside && (m.IsDir || !u.needsSeparateEffect(p) || u.runsNothingDespiteName(p, m)) {
+	if inside && (m.IsDir || !u.needsEffectBesideFolderWrite(p) || u.isInertMemberAtCodePath(p, m)) {
 		return
 	}
 	if u.recordedMemberCount++; u.recordedMemberCount > maxUnpackedMembers {
@@ -407,10 +407,10 @@ func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	}
 }
 
-// runsNothingDespiteName reports whether an unpacked file runs nothing, although files at such paths usually
+// isInertMemberAtCodePath reports whether an unpacked file runs nothing, although files at such paths usually
 // run code: a sample git hook, the default git settings of a new repository, or a package.json in
 // node_modules without install scripts.
-func (u *unpacking) runsNothingDespiteName(p string, m *packed.Member) bool {
+func (u *unpacking) isInertMemberAtCodePath(p string, m *packed.Member) bool {
 	if m.LinkTarget != "" {
 		return false
 	}
@@ -432,7 +432,8 @@ func (u *unpacking) runsNothingDespiteName(p string, m *packed.Member) bool {
 	return false
 }
 
-// isDefaultGitConfig reports whether a repository's settings are those of any clone.
+// isDefaultGitConfig reports whether the text of a git config file contains only settings that git
+// clone writes, and the user's name and email.
 func isDefaultGitConfig(text string) bool {
 	section := ""
 	for line := range strings.Lines(text) {
@@ -478,7 +479,7 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 	hops := maxItemsPerAnalyzedList
 	to := u.resolveLinks(path.Dir(p), path.Base(p), &hops)
 	if u.isInTargetFolder(to) {
-		if u.needsSeparateEffect(to) || u.needsSeparateEffect(to+"/x") {
+		if u.needsEffectBesideFolderWrite(to) || u.needsEffectBesideFolderWrite(to+"/x") {
 			u.analysisState.recordLink(p, false, abstract.Lit(to))
 		}
 		return

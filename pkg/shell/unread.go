@@ -14,17 +14,17 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxWordsWithoutEffect is the maximum number of words and inputs without an effect that are shown.
-const maxWordsWithoutEffect = 128
+// maxArgumentsWithoutRecordedEffect is the maximum number of words and inputs without an effect that are shown.
+const maxArgumentsWithoutRecordedEffect = 128
 
 // recordUnrecognizedArguments judges arguments whose meaning is unknown by the paths in them: the program may
 // read and write each file outside the workspace that is neither temporary nor part of a tool.
-func (s *state) recordUnrecognizedArguments(base string, argv []abstract.Value, use command.Interpretation) {
+func (s *analysisState) recordUnrecognizedArguments(base string, argv []abstract.Value, use command.Interpretation) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
 	if !use.Understood && !command.IsProgramWithKnownSyntax(base) {
-		for _, v := range argv[1:min(len(argv), maxWordsWithoutEffect)] {
+		for _, v := range argv[1:min(len(argv), maxArgumentsWithoutRecordedEffect)] {
 			s.recordArgumentWithoutEffect(base, v.String())
 		}
 	}
@@ -60,8 +60,8 @@ func (s *state) recordUnrecognizedArguments(base string, argv []abstract.Value, 
 }
 
 // recordArgumentWithoutEffect notes an argument or input of a program without an effect.
-func (s *state) recordArgumentWithoutEffect(programBaseName, text string) {
-	if s.effectSuppressionDepth == 0 && len(s.argumentsWithoutRecordedEffect) < maxWordsWithoutEffect {
+func (s *analysisState) recordArgumentWithoutEffect(programBaseName, text string) {
+	if s.effectSuppressionDepth == 0 && len(s.argumentsWithoutRecordedEffect) < maxArgumentsWithoutRecordedEffect {
 		s.argumentsWithoutRecordedEffect = append(s.argumentsWithoutRecordedEffect, programBaseName+" "+abstract.ClipForMessage(text))
 	}
 }
@@ -97,10 +97,10 @@ func pathsIn(text string) []string {
 }
 
 // distinguishedNamePattern matches the subject name of a certificate, such as /C=XX/CN=a.
-var distinguishedNamePattern = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
+var distinguishedNamePattern = prefilter.LazyRegexp(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
 // recordURLWithUnknownUse records that the use of a public URL in a network program's option is unknown.
-func (s *state) recordURLWithUnknownUse(base string, v abstract.Value) {
+func (s *analysisState) recordURLWithUnknownUse(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.NormalizeURL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
 		s.emitUnknownEffect(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
@@ -108,42 +108,43 @@ func (s *state) recordURLWithUnknownUse(base string, v abstract.Value) {
 }
 
 // recordPathWithUnknownUse records that it is unknown what a program does with a path.
-func (s *state) recordPathWithUnknownUse(base string, v abstract.Value, includesOrdinaryFiles bool) {
+func (s *analysisState) recordPathWithUnknownUse(base string, v abstract.Value, includesOrdinaryFiles bool) {
 	p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, includesOrdinaryFiles) {
 		return
 	}
 	mark := len(s.effects)
-	s.emitPath(effect.ReadFile, v, false)
-	s.emitPath(effect.WriteFile, v, false)
+	s.emitPathEffect(effect.ReadFile, v, false)
+	s.emitPathEffect(effect.WriteFile, v, false)
 	s.markEffectsPossible(mark)
 	s.emitUnknownEffect(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 }
 
 // stdinFileText returns the content of the file on a command's standard input; found is false if it is unknown.
-func (s *state) stdinFileText(io abstract.Streams, at effect.CommandTextSpan) (text string, found bool) {
+func (s *analysisState) stdinFileText(io abstract.Streams, at effect.CommandTextSpan) (text string, found bool) {
 	if io.ExistingInputFile == "" || io.Stdin.IsLiteral() || s.remoteOrContainerDepth > 0 && s.initialPathContext.ReadScript == nil {
 		return "", false
 	}
 	return s.scriptText(io.ExistingInputFile, at)
 }
 
-// mayBeCreatedBeforeRun reports whether a script that does not exist may be created before it runs: the text before it waits
-// for a file, tests for this one in a loop, or leaves a command in the background.
-func (s *state) mayBeCreatedBeforeRun(f abstract.Value) bool {
-	name := path.Base(f.Text)
-	at := strings.LastIndex(s.text, name)
+// isScriptPossiblyCreatedBeforeRun reports whether a script that does not exist yet may be created before it
+// runs. This is so if earlier text watches for file changes, tests for the script in a loop, or
+// leaves a command in the background.
+func (s *analysisState) isScriptPossiblyCreatedBeforeRun(scriptFile abstract.Value) bool {
+	name := path.Base(scriptFile.Text)
+	at := strings.LastIndex(s.analyzedText, name)
 	if name == "" || at < 0 {
 		return false
 	}
-	before := s.text[:at]
+	before := s.analyzedText[:at]
 	return leavesBackgroundCommand(before) || containsAny(before, "inotifywait", "fswatch") && fileWaitPattern().MatchString(before) ||
 		strings.Contains(before, name) && containsAny(before, "while", "until") && whileOrUntilPattern().MatchString(before)
 }
 
 // isInUserHome reports whether a path outside the workspace is in a home folder, where another process of the user may
 // create a script.
-func (s *state) isInUserHome(p string) bool {
+func (s *analysisState) isInUserHome(p string) bool {
 	return s.isOutsideWorkspaceTempAndProgramFolders(p, false, true) && s.initialPathContext.PersistenceClassName(p, false, false) == "" && (s.initialPathContext.Home != "" && isUnder(p, s.initialPathContext.Home) || isUnder(p, "~") || isUnder(p, "/root"))
 }
 
@@ -176,14 +177,14 @@ func leavesBackgroundCommand(text string) bool {
 // fileWaitPattern matches commands that wait for a file; whileOrUntilPattern matches the start of a while
 // or until loop.
 var (
-	fileWaitPattern     = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
-	whileOrUntilPattern = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
+	fileWaitPattern     = prefilter.LazyRegexp(`\b(?:inotifywait|fswatch)\s`)
+	whileOrUntilPattern = prefilter.LazyRegexp(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
 // recordSuspiciousStdinLine checks the input lines of a program if it is unknown how the program uses its
 // input. It records the first line that contains a URL, a protected path, a command or a
 // destructive verb.
-func (s *state) recordSuspiciousStdinLine(base string, in abstract.Value, at effect.CommandTextSpan) {
+func (s *analysisState) recordSuspiciousStdinLine(base string, in abstract.Value, at effect.CommandTextSpan) {
 	if !in.IsLiteral() || in.Text == "" {
 		return
 	}
@@ -200,7 +201,7 @@ func (s *state) recordSuspiciousStdinLine(base string, in abstract.Value, at eff
 }
 
 // recordSuspiciousUnparsedCode judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
-func (s *state) recordSuspiciousUnparsedCode(text string, at effect.CommandTextSpan) {
+func (s *analysisState) recordSuspiciousUnparsedCode(text string, at effect.CommandTextSpan) {
 	if s.remoteOrContainerDepth > 0 {
 		return
 	}
@@ -221,7 +222,7 @@ const maxProtectedPathListBytes = 4096
 // textOfFileListingProtectedPaths returns the content of a file on the disk that lists protected paths, for
 // example paths of credentials. found is true only if the file's content goes to another command,
 // which may use the paths as arguments.
-func (s *state) textOfFileListingProtectedPaths(filePath string, isPattern bool) (text string, found bool) {
+func (s *analysisState) textOfFileListingProtectedPaths(filePath string, isPattern bool) (text string, found bool) {
 	if s.capturedOutputDepth == 0 || s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || isPattern || effect.IsSecretPath(filePath, false) {
 		return "", false
 	}
@@ -237,9 +238,9 @@ func (s *state) textOfFileListingProtectedPaths(filePath string, isPattern bool)
 	return "", false
 }
 
-// mentionsProtectedPath reports whether a line contains a path of a credential file, or a path outside the
-// workspace of a file that runs code later, such as a shell startup file.
-func (s *state) mentionsProtectedPath(line string) bool {
+// mentionsProtectedPath reports whether a line contains an absolute path, outside the workspace, of
+// a credential file or of a file that runs code later, such as a shell startup file.
+func (s *analysisState) mentionsProtectedPath(line string) bool {
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|=", r) }) {
 		if word[0] != '/' && word[0] != '~' {
 			continue
@@ -254,13 +255,14 @@ func (s *state) mentionsProtectedPath(line string) bool {
 // pipeToShellPattern matches a pipe into a shell. hostPrivilegePattern matches settings that give a
 // container the privileges of its host, or a user those of a cluster administrator.
 var (
-	pipeToShellPattern   = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
-	hostPrivilegePattern = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
+	pipeToShellPattern   = prefilter.LazyRegexp(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
+	hostPrivilegePattern = prefilter.LazyRegexp(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
-// lineIfSuspiciousInstruction returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
-// destructive verb, or is a shell command; "" otherwise.
-func (s *state) lineIfSuspiciousInstruction(line string) string {
+// lineIfSuspiciousInstruction returns the line if it may be an instruction: it names a URL or a
+// path outside the workspace, begins with a destructive verb, or is a shell command. Otherwise it
+// returns "".
+func (s *analysisState) lineIfSuspiciousInstruction(line string) string {
 	if line == "" {
 		return ""
 	}
@@ -312,7 +314,7 @@ func isDestructiveCommand(line string) bool {
 
 // isOutsideWorkspaceTempAndProgramFolders reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
 // their caches.
-func (s *state) isOutsideWorkspaceTempAndProgramFolders(p string, isPattern, includesOrdinaryFiles bool) bool {
+func (s *analysisState) isOutsideWorkspaceTempAndProgramFolders(p string, isPattern, includesOrdinaryFiles bool) bool {
 	if s.workingFolderContext().IsInsideRoots(p, isPattern, false) {
 		return false
 	}

@@ -13,24 +13,24 @@ import (
 
 // A variable is the possible contents of a name, and its attributes.
 type variable struct {
-	contents                  []variableContent
+	possibleContents          []variableContent
 	isExported                bool
 	mayBeReadonly             bool           // it may be readonly: an assignment may fail, so the old content stays possible
 	canAttributesChangeValue  bool           // an attribute may change assigned values: declare -i, -u, -A and the like
 	isNameref                 bool           // declare -n: a nameref to another variable
 	isPossiblyUndeclaredLocal bool           // a local variable that may not have been declared
-	envFileReadEffect         *effect.Effect // the settings file that set it
+	envFileReadEffect         *effect.Effect // the effect that reads the .env file that set the variable; nil if none did
 }
 
 // A variableContent is one possible content of a variable.
 type variableContent struct {
-	val               abstract.Value
-	members           []abstract.Value // the members of an array, if they are known
-	isArray           bool             // the variable is an array; if members is nil, val represents any member
-	isUnset           bool             // the variable is unset
-	mayBeUnset        bool             // unknown whether the variable is set
-	isInherited       bool             // the content that the variable had before the command
-	isAssumedNonEmpty bool             // the variable is set and not empty
+	val                     abstract.Value
+	members                 []abstract.Value // the members of an array, if they are known
+	isArray                 bool             // the variable is an array; if members is nil, val represents any member
+	isUnset                 bool             // the variable is unset
+	mayBeUnset              bool             // unknown whether the variable is set
+	isFromBeforeCommandText bool             // the content that the variable had before the command
+	isAssumedNonEmpty       bool             // the variable is set and not empty
 }
 
 // maxPossibleVariableValues is the number of possible contents above which a variable counts as unknown.
@@ -50,7 +50,7 @@ const (
 const nonSystemPATHMarkerVariable = "\x00path"
 
 func (c variableContent) equal(o variableContent) bool {
-	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isInherited == o.isInherited && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)
+	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isFromBeforeCommandText == o.isFromBeforeCommandText && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)
 }
 
 // equalIgnoringSpan reports whether two values are equal, apart from their spans.
@@ -60,7 +60,7 @@ func equalIgnoringSpan(v, o abstract.Value) bool {
 }
 
 func (v variable) equal(o variable) bool {
-	return v.isExported == o.isExported && v.mayBeReadonly == o.mayBeReadonly && v.canAttributesChangeValue == o.canAttributesChangeValue && v.isNameref == o.isNameref && v.isPossiblyUndeclaredLocal == o.isPossiblyUndeclaredLocal && slices.EqualFunc(v.contents, o.contents, variableContent.equal)
+	return v.isExported == o.isExported && v.mayBeReadonly == o.mayBeReadonly && v.canAttributesChangeValue == o.canAttributesChangeValue && v.isNameref == o.isNameref && v.isPossiblyUndeclaredLocal == o.isPossiblyUndeclaredLocal && slices.EqualFunc(v.possibleContents, o.possibleContents, variableContent.equal)
 }
 
 // merge merges two versions of a variable: the result may have the contents of either.
@@ -70,14 +70,14 @@ func (v variable) merge(o variable) variable {
 	if v.envFileReadEffect == nil {
 		v.envFileReadEffect = o.envFileReadEffect
 	}
-	v.contents = slices.Clip(v.contents)
-	for _, c := range o.contents {
-		if !slices.ContainsFunc(v.contents, c.equal) {
-			v.contents = append(v.contents, c)
+	v.possibleContents = slices.Clip(v.possibleContents)
+	for _, c := range o.possibleContents {
+		if !slices.ContainsFunc(v.possibleContents, c.equal) {
+			v.possibleContents = append(v.possibleContents, c)
 		}
 	}
-	if len(v.contents) > maxPossibleVariableValues {
-		v.contents = []variableContent{{val: v.valueCoveringPossibleContents("…"), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}}
+	if len(v.possibleContents) > maxPossibleVariableValues {
+		v.possibleContents = []variableContent{{val: v.valueCoveringPossibleContents("…"), mayBeUnset: true, isArray: slices.ContainsFunc(v.possibleContents, func(c variableContent) bool { return c.isArray })}}
 	}
 	return v
 }
@@ -85,8 +85,8 @@ func (v variable) merge(o variable) variable {
 // valueCoveringPossibleContents returns one value that covers all possible contents of a variable.
 func (v variable) valueCoveringPossibleContents(messageText string) abstract.Value {
 	var all []abstract.Value
-	for _, c := range v.contents {
-		if c.isInherited {
+	for _, c := range v.possibleContents {
+		if c.isFromBeforeCommandText {
 			all = append(all, abstract.UnsetVariableValue(messageText, 0))
 			continue
 		}
@@ -124,32 +124,32 @@ func parseDecimal(text string) (int64, error) {
 // withUnknownContent returns a copy of the variable with unknown content. It is used if every
 // iteration of a loop changes the variable.
 func (v variable) withUnknownContent(name string) variable {
-	c := variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}
-	v.contents = []variableContent{c}
+	c := variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.possibleContents, func(c variableContent) bool { return c.isArray })}
+	v.possibleContents = []variableContent{c}
 	return v
 }
 
 // lookup returns a variable's content, and whether the analysed text sets it. If several contents
 // are possible, the result is unknown; to walk code once for each of them, use state.walkEachVariableValue.
-func (s *state) lookup(name string) (variableContent, bool) {
+func (s *analysisState) lookup(name string) (variableContent, bool) {
 	v := s.vars.get(name)
-	if len(v.contents) > 1 {
-		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}, true
+	if len(v.possibleContents) > 1 {
+		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.possibleContents, func(c variableContent) bool { return c.isArray })}, true
 	}
-	if v.isNameref || v.canAttributesChangeValue && !v.contents[0].isUnset && !v.contents[0].isInherited {
-		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: v.contents[0].isArray}, true
+	if v.isNameref || v.canAttributesChangeValue && !v.possibleContents[0].isUnset && !v.possibleContents[0].isFromBeforeCommandText {
+		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: v.possibleContents[0].isArray}, true
 	}
-	return v.contents[0], !v.contents[0].isInherited
+	return v.possibleContents[0], !v.possibleContents[0].isFromBeforeCommandText
 }
 
-// mayTextAssign reports whether the text may assign a variable.
-func (s *state) mayTextAssign(name string) bool {
+// mayCommandTextAssign reports whether the text may assign a variable.
+func (s *analysisState) mayCommandTextAssign(name string) bool {
 	_, ok := s.vars.byName[name]
 	return ok || s.vars.hasUnknownAssignment && syntax.ValidName(name)
 }
 
 // setVariableContent sets the only content of a variable.
-func (s *state) setVariableContent(name string, c variableContent) {
+func (s *analysisState) setVariableContent(name string, c variableContent) {
 	v := s.vars.byName[name]
 	v.envFileReadEffect = nil
 	switch name {
@@ -158,15 +158,15 @@ func (s *state) setVariableContent(name string, c variableContent) {
 	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
 		c = variableContent{val: unknownValueWithTaintsOf("$"+name, c.val), mayBeUnset: true}
 	}
-	next := variable{contents: []variableContent{c}, isExported: v.isExported, mayBeReadonly: v.mayBeReadonly, canAttributesChangeValue: v.canAttributesChangeValue, isNameref: v.isNameref}
-	if v.mayBeReadonly || slices.Contains(s.trapVariables, name) {
+	next := variable{possibleContents: []variableContent{c}, isExported: v.isExported, mayBeReadonly: v.mayBeReadonly, canAttributesChangeValue: v.canAttributesChangeValue, isNameref: v.isNameref}
+	if v.mayBeReadonly || slices.Contains(s.trapCodeVariableNames, name) {
 		next = next.merge(s.vars.get(name))
 	}
 	if v.canAttributesChangeValue && !isDecimal(c.val) { // the value may not be a valid number or key
 		s.recordErrorAbortingLineOrShell()
 	}
 	if v.isNameref {
-		s.emitUnknownEffect(effect.CauseUnresolvedText, "assigns through the nameref $"+name, c.val.SourceSpan)
+		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "assigns through the nameref $"+name, c.val.SourceSpan)
 		s.forgetVariables()
 		return
 	}
@@ -178,13 +178,13 @@ func (s *state) setVariableContent(name string, c variableContent) {
 }
 
 // assign assigns a variable, and walks code that runs because of its value.
-func (s *state) assign(name string, v abstract.Value) {
+func (s *analysisState) assign(name string, v abstract.Value) {
 	s.assignWithoutCodeCheck(name, v)
 	s.recordVariableAssignmentEffects(name, v, v.SourceSpan)
 }
 
 // assignWithoutCodeCheck assigns a variable without checking for code that programs run because of its name.
-func (s *state) assignWithoutCodeCheck(name string, v abstract.Value) {
+func (s *analysisState) assignWithoutCodeCheck(name string, v abstract.Value) {
 	s.walkSubscripts(v, false)
 	if commandLookupArrays[name] {
 		s.recordCommandRenaming(name, v.SourceSpan)
@@ -197,14 +197,14 @@ func (s *state) assignWithoutCodeCheck(name string, v abstract.Value) {
 	s.setVariableContent(name, variableContent{val: v})
 }
 
-// possiblyAssignWithoutCodeCheck is [state.assignWithoutCodeCheck] for an assignment that may not happen.
-func (s *state) possiblyAssignWithoutCodeCheck(name string, v abstract.Value) {
+// possiblyAssignWithoutCodeCheck is [analysisState.assignWithoutCodeCheck] for an assignment that may not happen.
+func (s *analysisState) possiblyAssignWithoutCodeCheck(name string, v abstract.Value) {
 	s.walkCodeThatMayRun(func() { s.assignWithoutCodeCheck(name, v) })
 }
 
 // assignByNameWord assigns to the name in a word: a variable, or an array member. If the name is unknown, any variable may
 // change.
-func (s *state) assignByNameWord(nameWord, v abstract.Value) {
+func (s *analysisState) assignByNameWord(nameWord, v abstract.Value) {
 	name, _, member := strings.Cut(nameWord.Text, "[")
 	switch {
 	case !nameWord.IsLiteral() || !syntax.ValidName(name):
@@ -212,7 +212,7 @@ func (s *state) assignByNameWord(nameWord, v abstract.Value) {
 		s.assignUnknownName(nameWord)
 	case member:
 		s.walkSubscripts(nameWord, false)
-		s.assignUnknownArrayMember(name, v)
+		s.assignUnknownMemberOfArray(name, v)
 	default:
 		s.assign(name, v)
 	}
@@ -220,15 +220,15 @@ func (s *state) assignByNameWord(nameWord, v abstract.Value) {
 
 // assignUnknownName handles an assignment to an unknown variable: all variables become unknown. A computed name may be a
 // variable that makes programs run code.
-func (s *state) assignUnknownName(v abstract.Value) {
-	if v.IsComputed() {
-		s.emitUnknownEffect(effect.CauseUnresolvedText, "the name of the assigned variable is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
+func (s *analysisState) assignUnknownName(v abstract.Value) {
+	if v.HasUnanalysedComputation() {
+		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the name of the assigned variable is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	}
 	s.forgetVariables()
 }
 
-// assignUnknownArrayMember assigns to an array member.
-func (s *state) assignUnknownArrayMember(arrayName string, v abstract.Value) {
+// assignUnknownMemberOfArray assigns to an array member.
+func (s *analysisState) assignUnknownMemberOfArray(arrayName string, v abstract.Value) {
 	s.checkArrayMemberForCode(arrayName, v)
 	if commandLookupArrays[arrayName] {
 		s.recordCommandRenaming(arrayName, v.SourceSpan)
@@ -242,11 +242,11 @@ func (s *state) assignUnknownArrayMember(arrayName string, v abstract.Value) {
 }
 
 // forgetVariables makes all variables unknown, because an unknown variable was assigned.
-func (s *state) forgetVariables() {
+func (s *analysisState) forgetVariables() {
 	kept := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: true}
 	for name, v := range s.vars.byName {
 		if syntax.ValidName(name) { // else an internal name, not a variable
-			v.contents = []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}
+			v.possibleContents = []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}
 		}
 		kept.set(name, v)
 	}
@@ -254,7 +254,7 @@ func (s *state) forgetVariables() {
 }
 
 // walkAssignment binds a variable for NAME=VALUE.
-func (s *state) walkAssignment(a *syntax.Assign) {
+func (s *analysisState) walkAssignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		if a.Value != nil {
 			s.expandWord(a.Value)
@@ -265,7 +265,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 	switch {
 	case a.Array != nil && a.Index != nil: // zsh: assigns a slice of an array
 		s.walkIndex(a.Index)
-		s.assignUnknownArrayMember(name, unknownValueWithTaintsOf("$"+name, s.expandArrayMembers(a.Array)...))
+		s.assignUnknownMemberOfArray(name, unknownValueWithTaintsOf("$"+name, s.expandArrayMembers(a.Array)...))
 		return
 	case a.Array != nil:
 		s.assignArray(name, a)
@@ -276,7 +276,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 		if a.Value != nil {
 			v = s.expandWord(a.Value)
 		}
-		s.assignUnknownArrayMember(name, v)
+		s.assignUnknownMemberOfArray(name, v)
 		return
 	}
 	v := s.expandWord(a.Value)
@@ -284,7 +284,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 		old, ok := s.lookup(name)
 		switch {
 		case old.isArray:
-			s.assignUnknownArrayMember(name, v)
+			s.assignUnknownMemberOfArray(name, v)
 			return
 		case ok:
 			v = abstract.Concat(old.val, v)
@@ -297,7 +297,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 }
 
 // expandArrayMembers returns the words of an array literal.
-func (s *state) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
+func (s *analysisState) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
 	for _, e := range a.Elems {
 		if e.Index != nil {
 			s.walkIndex(e.Index)
@@ -314,7 +314,7 @@ func (s *state) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
 }
 
 // assignArray handles NAME=(…): the members are known if each is one literal word.
-func (s *state) assignArray(name string, a *syntax.Assign) {
+func (s *analysisState) assignArray(name string, a *syntax.Assign) {
 	list := s.expandArrayMembers(a.Array)
 	for _, v := range list {
 		s.checkArrayMemberForCode(name, v)
@@ -348,7 +348,7 @@ func (s *state) assignArray(name string, a *syntax.Assign) {
 }
 
 // walkIndex walks code that an array subscript runs.
-func (s *state) walkIndex(x syntax.ArithmExpr) {
+func (s *analysisState) walkIndex(x syntax.ArithmExpr) {
 	if w, ok := x.(*syntax.Word); ok {
 		s.walkSubscripts(s.expandWord(w), true)
 		return
@@ -357,7 +357,7 @@ func (s *state) walkIndex(x syntax.ArithmExpr) {
 }
 
 // setPositional sets the positional parameters, from $1.
-func (s *state) setPositional(args []abstract.Value) {
+func (s *analysisState) setPositional(args []abstract.Value) {
 	c := variableContent{isArray: true, members: []abstract.Value{}}
 	for i, v := range args {
 		if v.IsGlobPattern && !v.IsSingleWord { // may become any number of words
@@ -370,16 +370,16 @@ func (s *state) setPositional(args []abstract.Value) {
 		s.walkSubscripts(v, false)
 		c.members = append(c.members, v)
 	}
-	s.Shell.setVariable(positionalParametersName, variable{contents: []variableContent{c}})
+	s.Shell.setVariable(positionalParametersName, variable{possibleContents: []variableContent{c}})
 }
 
 // setUnknownPositional sets the positional parameters to an unknown selection of words.
-func (s *state) setUnknownPositional(possibleWords ...abstract.Value) {
-	s.Shell.setVariable(positionalParametersName, variable{contents: []variableContent{{isArray: true, val: unknownValueWithTaintsOf("$@", possibleWords...)}}})
+func (s *analysisState) setUnknownPositional(possibleWords ...abstract.Value) {
+	s.Shell.setVariable(positionalParametersName, variable{possibleContents: []variableContent{{isArray: true, val: unknownValueWithTaintsOf("$@", possibleWords...)}}})
 }
 
 // positionalContent returns the positional parameters, from $1; false if they are unknown.
-func (s *state) positionalContent() (variableContent, bool) {
+func (s *analysisState) positionalContent() (variableContent, bool) {
 	c, ok := s.lookup(positionalParametersName)
 	if !ok {
 		return variableContent{isArray: true, members: []abstract.Value{}}, true
@@ -388,11 +388,11 @@ func (s *state) positionalContent() (variableContent, bool) {
 }
 
 // positionalAt returns a positional parameter and whether it is set; n counts from 1.
-func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
+func (s *analysisState) positionalAt(n int) (v abstract.Value, set bool) {
 	c, known := s.positionalContent()
 	switch {
 	case !known:
-		return anyPathOfLineListOrUnknown(c.val, unknownValueWithTaintsOf("$"+strconv.Itoa(n), c.val)), false
+		return anyListedPathOrFallback(c.val, unknownValueWithTaintsOf("$"+strconv.Itoa(n), c.val)), false
 	case n >= 1 && n <= len(c.members):
 		return c.members[n-1], true
 	}
@@ -400,19 +400,20 @@ func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 }
 
 // positionalValues returns the values of $@.
-func (s *state) positionalValues() []abstract.Value {
+func (s *analysisState) positionalValues() []abstract.Value {
 	c, known := s.positionalContent()
 	if !known {
-		return []abstract.Value{anyPathOfLineListOrUnknown(c.val, unknownValueWithTaintsOf("$@", c.val))}
+		return []abstract.Value{anyListedPathOrFallback(c.val, unknownValueWithTaintsOf("$@", c.val))}
 	}
 	return c.members
 }
 
-// anyPathOfLineListOrUnknown returns one line of a list of lines, or unknown if the value is not a list.
-func anyPathOfLineListOrUnknown(pathPerLineList, unknown abstract.Value) abstract.Value {
-	if !pathPerLineList.HasPathPerLine {
-		return unknown
+// anyListedPathOrFallback returns a value that represents any path of a list with one path per
+// line. It returns unknown if pathPerLineList is not such a list.
+func anyListedPathOrFallback(newlineSeparatedPaths, fallback abstract.Value) abstract.Value {
+	if !newlineSeparatedPaths.HasPathPerLine {
+		return fallback
 	}
-	pathPerLineList.Display, pathPerLineList.Taint = unknown.Display, unknown.Taint
-	return pathPerLineList
+	newlineSeparatedPaths.Display, newlineSeparatedPaths.Taint = fallback.Display, fallback.Taint
+	return newlineSeparatedPaths
 }

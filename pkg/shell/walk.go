@@ -12,7 +12,7 @@ import (
 )
 
 // walkStmts walks statements and returns their combined output.
-func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
+func (s *analysisState) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 	if len(list) == 1 {
 		return s.walkStmt(list[0], in)
 	}
@@ -56,7 +56,7 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 }
 
 // walkStmt walks one statement.
-func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+func (s *analysisState) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st == nil || !s.spendSteps(1) || !s.enterNesting(effect.CommandTextSpan{}) {
 		return abstract.Value{}
 	}
@@ -85,7 +85,7 @@ func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value
 
 // walkConcurrent walks a part of the text that runs concurrently with the rest: its writes may not have happened
 // yet, and files that it reads may be changed later.
-func (s *state) walkConcurrent(walk func()) {
+func (s *analysisState) walkConcurrent(walk func()) {
 	read, mark, first := len(s.filesReadAfterWrite), len(s.files), len(s.effects)
 	walk()
 	s.addDataLosses(first, effect.LosesFilesAtUnknownTime)
@@ -96,7 +96,7 @@ func (s *state) walkConcurrent(walk func()) {
 
 // recordConcurrentWrites records that the files written from index firstNewFile on may be written
 // at any time.
-func (s *state) recordConcurrentWrites(firstNewFile int) {
+func (s *analysisState) recordConcurrentWrites(firstNewFile int) {
 	for _, f := range s.files[min(firstNewFile, len(s.files)):] {
 		if f.consumingSubstitution == nil {
 			s.pathsWrittenByConcurrentJobs = append(s.pathsWrittenByConcurrentJobs, f.path)
@@ -105,14 +105,14 @@ func (s *state) recordConcurrentWrites(firstNewFile int) {
 }
 
 // recordReadAfterWrite records that the text reads a file that it wrote.
-func (s *state) recordReadAfterWrite(path string) {
+func (s *analysisState) recordReadAfterWrite(path string) {
 	if len(s.filesReadAfterWrite) < maxTrackedWrittenFiles {
 		s.filesReadAfterWrite = append(s.filesReadAfterWrite, path)
 	}
 }
 
 // walkForeground walks a statement as if it ran in the foreground.
-func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Value {
+func (s *analysisState) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	call, isCall := st.Cmd.(*syntax.CallExpr)
 	if isCall {
 		return s.walkCall(call, st, in)
@@ -130,9 +130,9 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 		if io.InputRedirected {
 			s.sharedInput = &stdinSharedByCommands{val: io.Stdin}
 		}
-		s.mergesStderr = s.mergesStderr || redirectsErrors(st.Redirs)
+		s.isStderrMergedByEnclosingCommand = s.isStderrMergedByEnclosingCommand || redirectsErrors(st.Redirs)
 		if io.Out != nil && io.Out.Path != "" {
-			s.enclosingOutputPaths = append(slices.Clip(s.enclosingOutputPaths), io.Out.Path)
+			s.enclosingCommandOutputPaths = append(slices.Clip(s.enclosingCommandOutputPaths), io.Out.Path)
 		}
 		out = s.rewalkIfInputChanged(io, written, s.walkCommand(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.walkCommand(st.Cmd, io) })
 	})
@@ -140,7 +140,7 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 		s.joinStateWithoutCommand(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
-		s.closeDescriptors(from.fds, opened)
+		s.closeRedirectionDescriptors(from.fds, opened)
 	}
 	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.Out.Path })
 	if io.HasDuplicatedOutputDescriptor || overwritten {
@@ -149,18 +149,20 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 	return s.deliverOutput(io, out)
 }
 
-// closeDescriptors removes the descriptors that redirections opened.
-func (s *state) closeDescriptors(before, opened []descriptor) {
-	if len(opened) == len(before) {
+// closeRedirectionDescriptors removes the descriptors that redirections opened.
+func (s *analysisState) closeRedirectionDescriptors(fdsBeforeRedirections, fdsAfterRedirections []descriptor) {
+	if len(fdsAfterRedirections) == len(fdsBeforeRedirections) {
 		return
 	}
-	s.fds = slices.DeleteFunc(slices.Clone(s.fds), func(d descriptor) bool { return slices.Contains(opened, d) && !slices.Contains(before, d) })
+	s.fds = slices.DeleteFunc(slices.Clone(s.fds), func(d descriptor) bool {
+		return slices.Contains(fdsAfterRedirections, d) && !slices.Contains(fdsBeforeRedirections, d)
+	})
 }
 
 // walkBareRedirect handles `< file` without a command, as in $(< file).
-func (s *state) walkBareRedirect(io abstract.Streams) abstract.Value {
+func (s *analysisState) walkBareRedirect(io abstract.Streams) abstract.Value {
 	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // zsh runs the program in this variable
-		if s.mayTextAssign(name) && s.mayBeZsh() {
+		if s.mayCommandTextAssign(name) && s.mayBeZsh() {
 			s.recordDialectDifference("in zsh, a redirection without a command runs $"+name, io.Stdin.SourceSpan)
 		}
 	}
@@ -170,10 +172,10 @@ func (s *state) walkBareRedirect(io abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) walkCommand(c syntax.Command, io abstract.Streams) (out abstract.Value) {
+func (s *analysisState) walkCommand(c syntax.Command, io abstract.Streams) (out abstract.Value) {
 	switch c := c.(type) {
 	case *syntax.BinaryCmd:
-		return s.walkBinary(c, io.Stdin)
+		return s.walkAndOrListOrPipeline(c, io.Stdin)
 	case *syntax.Block:
 		return s.walkStmts(c.Stmts, io.Stdin)
 	case *syntax.Subshell:
@@ -232,7 +234,7 @@ func (s *state) walkCommand(c syntax.Command, io abstract.Streams) (out abstract
 }
 
 // walkSubshellStmts walks statements in a subshell.
-func (s *state) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value) (out abstract.Value) {
+func (s *analysisState) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.walkSubshell(func() {
 		s.childShellDepth++
 		out = s.walkStmts(list, in)
@@ -243,9 +245,9 @@ func (s *state) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value) (out a
 	return out
 }
 
-// walkBinary walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
+// walkAndOrListOrPipeline walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
 // without recursion.
-func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
+func (s *analysisState) walkAndOrListOrPipeline(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	var chain []*syntax.BinaryCmd
 	first := (*syntax.Stmt)(nil)
 	for {
@@ -272,7 +274,7 @@ func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Valu
 		if effects := len(s.effects); sure && c.Op == syntax.AndStmt {
 			walk()
 		} else if s.walkCodeThatMayRun(walk); isTestBuiltinOrClause(c.X) {
-			s.markFileReadsPossible(effects)
+			s.markReadFileEffectsPossible(effects)
 		}
 		if i > 0 || c.Op != syntax.AndStmt || !normallySucceeds(c.X) {
 			y = outputOfPossiblySkippedCommand(y)
@@ -284,7 +286,7 @@ func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Valu
 }
 
 // inputLeftForNextCommand returns the input that is left for the next command of a list.
-func (s *state) inputLeftForNextCommand(in abstract.Value) abstract.Value {
+func (s *analysisState) inputLeftForNextCommand(in abstract.Value) abstract.Value {
 	if s.sharedInput != nil && s.sharedInput.isPartlyRead {
 		return inputAfterPartialRead(in)
 	}
@@ -295,7 +297,7 @@ func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == s
 
 // walkPipe walks the commands of a pipe, each in its own subshell. The last one may run in the current shell, as in
 // zsh or with bash's lastpipe.
-func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
+func (s *analysisState) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	mark, racing, contested, out := len(s.files), len(s.pathsReadByConcurrentJobs), len(s.pathsWrittenByConcurrentJobs), in
 	outer := s.sharedInput
 	for i := range len(chain) + 1 {
@@ -317,12 +319,12 @@ func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstr
 			given := out
 			out = s.walkStmt(st, given)
 			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // in zsh, the output also goes into the pipe
-				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.lastStatementRedirectedOutput))
+				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.lastOutputSentToRedirectionTarget))
 			}
 		}
 		read, given := len(s.filesReadAfterWrite), out
 		s.walkSubshell(side)
-		if last && (strings.Contains(s.text, "lastpipe") || canChangeShellState(st) && s.mayBeZsh()) {
+		if last && (strings.Contains(s.analyzedText, "lastpipe") || canChangeShellState(st) && s.mayBeZsh()) {
 			written := out
 			out = given
 			s.walkInNestedTextScope(func() { s.walkCodeThatMayRun(side) })
@@ -340,8 +342,9 @@ func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstr
 	return out
 }
 
-// readsInput reports whether the first command of a pipe may read the standard input around the pipe.
-func (s *state) readsInput(st *syntax.Stmt) bool {
+// readsInput reports whether the first command of a pipeline may read the pipeline's standard
+// input.
+func (s *analysisState) readsInput(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
 		return true
@@ -371,15 +374,15 @@ func alwaysSucceeds(st *syntax.Stmt) bool {
 	}
 	if len(call.Args) == 0 {
 		return !slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool {
-			return a.Index != nil || a.Array != nil || a.Value != nil && !canExpandWithoutCommandOrError(a.Value)
+			return a.Index != nil || a.Array != nil || a.Value != nil && !isExpansionInfallibleAndCommandFree(a.Value)
 		})
 	}
 	name := call.Args[0].Lit()
 	return name == "true" || name == ":"
 }
 
-// canExpandWithoutCommandOrError reports whether the expansion of a word runs no command and cannot fail.
-func canExpandWithoutCommandOrError(w syntax.Node) bool {
+// isExpansionInfallibleAndCommandFree reports whether the expansion of a word runs no command and cannot fail.
+func isExpansionInfallibleAndCommandFree(w syntax.Node) bool {
 	simple := true
 	syntax.Walk(w, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -421,10 +424,10 @@ func isTestBuiltinOrClause(st *syntax.Stmt) bool {
 	return false
 }
 
-// markFileReadsPossible downgrades reads of files from index firstEffect on to possible; their
+// markReadFileEffectsPossible downgrades reads of files from index firstEffect on to possible; their
 // content stays known.
-func (s *state) markFileReadsPossible(firstEffect int) {
-	for i := firstEffect; i < len(s.effects); i++ {
+func (s *analysisState) markReadFileEffectsPossible(firstEffectIndex int) {
+	for i := firstEffectIndex; i < len(s.effects); i++ {
 		if s.effects[i].Kind == effect.ReadFile {
 			s.effects[i].Certainty = effect.Possible
 		}
@@ -461,7 +464,7 @@ func inputAfterPartialRead(in abstract.Value) abstract.Value {
 	if in.IsLiteral() && in.Text == "" {
 		return in
 	}
-	return anyPathOfLineListOrUnknown(in, abstract.Unknown("…", in.Taint).WithOrigin(abstract.OriginStdin))
+	return anyListedPathOrFallback(in, abstract.Unknown("…", in.Taint).WithOrigin(abstract.OriginStdin))
 }
 
 // redirectsErrors reports whether a redirection redirects standard error.
@@ -482,7 +485,7 @@ func redirectsOutput(list []*syntax.Redirect) bool {
 	})
 }
 
-func (s *state) walkIf(c *syntax.IfClause, in abstract.Value) abstract.Value {
+func (s *analysisState) walkIf(c *syntax.IfClause, in abstract.Value) abstract.Value {
 	if len(c.Cond) == 0 { // the else branch
 		return s.walkStmts(c.Then, in)
 	}
@@ -497,11 +500,11 @@ func (s *state) walkIf(c *syntax.IfClause, in abstract.Value) abstract.Value {
 		walks = append(walks, func() { other = s.walkIf(c.Else, s.inputLeftForNextCommand(in)) })
 	}
 	s.walkAlternativeBranches(c.Else == nil, walks...)
-	s.markFileReadsPossible(effects)
+	s.markReadFileEffectsPossible(effects)
 	return abstract.Concat(cond, outputOfPossiblySkippedCommand(abstract.Concat(then, other)))
 }
 
-func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value {
+func (s *analysisState) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value {
 	s.expandWord(c.Word)
 	var b abstract.Builder
 	var walks []func()
@@ -524,12 +527,12 @@ func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value
 	} else if len(walks) > 0 {
 		s.walkAlternativeBranches(none, walks...)
 	}
-	s.markFileReadsPossible(effects)
+	s.markReadFileEffectsPossible(effects)
 	return outputOfPossiblySkippedCommand(b.Value())
 }
 
 // walkIteration walks one iteration of a loop, which break or continue can end early.
-func (s *state) walkIteration(walk func()) {
+func (s *analysisState) walkIteration(walk func()) {
 	s.walkInNestedTextScope(func() {
 		end := s.newEarlyExits(blockKindLoopIteration)
 		s.loopExits = append(slices.Clip(s.loopExits), end)
@@ -538,7 +541,7 @@ func (s *state) walkIteration(walk func()) {
 	})
 }
 
-func (s *state) walkWhile(c *syntax.WhileClause, in abstract.Value) abstract.Value {
+func (s *analysisState) walkWhile(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	var b abstract.Builder
 	first := len(s.effects)
 	defer func() { s.addDataLosses(first, effect.LosesFilesAtUnknownTime) }()
@@ -551,7 +554,7 @@ func (s *state) walkWhile(c *syntax.WhileClause, in abstract.Value) abstract.Val
 	return outputOfPossiblySkippedCommand(b.Value())
 }
 
-func (s *state) walkFor(c *syntax.ForClause, in abstract.Value) (out abstract.Value) {
+func (s *analysisState) walkFor(c *syntax.ForClause, in abstract.Value) (out abstract.Value) {
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
 		var outs []abstract.Value
@@ -573,7 +576,7 @@ func (s *state) walkFor(c *syntax.ForClause, in abstract.Value) (out abstract.Va
 }
 
 // walkForWords walks "for" over a list of words: once for each word if they are known.
-func (s *state) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract.Value) abstract.Value {
+func (s *analysisState) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract.Value) abstract.Value {
 	var items []abstract.Value
 	if loop.InPos.IsValid() {
 		for _, w := range loop.Items {
@@ -619,7 +622,7 @@ func (s *state) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abst
 }
 
 // defineFunction binds the names of a function definition.
-func (s *state) defineFunction(c *syntax.FuncDecl) {
+func (s *analysisState) defineFunction(c *syntax.FuncDecl) {
 	names := c.Names
 	if c.Name != nil {
 		names = []*syntax.Lit{c.Name}
@@ -630,7 +633,7 @@ func (s *state) defineFunction(c *syntax.FuncDecl) {
 			s.giveUp("too many functions")
 			return
 		}
-		f := &function{name: n.Value, body: c.Body, spanOfNestedText: s.spanOfNestedText, offsetInAnalyzedText: s.offsetInAnalyzedText}
+		f := &function{name: n.Value, body: c.Body, spanOfTextAroundDefinition: s.spanOfNestedText, offsetInAnalyzedText: s.offsetInAnalyzedText}
 		s.definedFunctions = append(s.definedFunctions, f)
 		s.setFunction(n.Value, possibleFunctions{functions: []*function{f}})
 	}
@@ -638,7 +641,7 @@ func (s *state) defineFunction(c *syntax.FuncDecl) {
 
 // walkTrapsAndUncalledFunctions walks the traps, and the functions that the text defines but does not call: text that is sourced later
 // may call them.
-func (s *state) walkTrapsAndUncalledFunctions() {
+func (s *analysisState) walkTrapsAndUncalledFunctions() {
 	defer s.markKnownInstallers()
 	defer s.markProcessesStoppedByName()
 	s.runTraps()
@@ -646,7 +649,7 @@ func (s *state) walkTrapsAndUncalledFunctions() {
 		switch f := s.definedFunctions[i]; {
 		case isShellHookFunction(f.name):
 			s.walkSubshell(func() {
-				s.forgetVariables() // the shell may call the hook at any time
+				s.forgetVariables() // the shell may call this function at any time, so the values of variables are unknown
 				s.callFunction(f, []abstract.Value{unknownValueWithTaintsOf("$@")}, abstract.Value{}, abstract.Value{})
 			})
 		case !f.hasBeenCalled:
@@ -666,18 +669,18 @@ func isShellHookFunction(name string) bool {
 
 // recordPossibleExit records an error at which some shells exit. It has no consequence in the main shell, where no command
 // would follow; only in command substitutions and child shells.
-func (s *state) recordPossibleExit() {
+func (s *analysisState) recordPossibleExit() {
 	s.possibleExits.mayHaveExitedShell = s.possibleExits.mayHaveExitedShell || s.capturedOutputDepth > 0 || s.childShellDepth > 0
 }
 
 // recordErrorAbortingLineOrShell records an error after which bash continues with the next line and other shells exit.
-func (s *state) recordErrorAbortingLineOrShell() {
+func (s *analysisState) recordErrorAbortingLineOrShell() {
 	s.recordPossibleExit()
 	s.addEarlyExit(s.currentLineExitStates)
 }
 
 // walkUnreachableCode walks code that does not run, so that rules see its known effects; unknown effects are dropped.
-func (s *state) walkUnreachableCode(walk func()) {
+func (s *analysisState) walkUnreachableCode(walk func()) {
 	mark := len(s.effects)
 	walk()
 	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {

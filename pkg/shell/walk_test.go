@@ -44,7 +44,7 @@ func TestSyntaxError(t *testing.T) {
 func TestReplacementsKeepLength(t *testing.T) {
 	t.Parallel()
 	for _, text := range [...]string{"a ${{ b }} c", "${{}}", "${{", "<a>", "<", "<>", "< a>", "<a b-c>d", "x <y"} {
-		if got := parse.ReplaceAnglePlaceholders(parse.ReplaceGitHubExpressionsByVariables(text)); len(got) != len(text) {
+		if got := parse.ReplaceAnglePlaceholdersWithVariables(parse.ReplaceGitHubExpressionsByVariables(text)); len(got) != len(text) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // invokeOnWindows runs a program on Windows: names ignore case, and some mean a different program than on other
 // systems.
-func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *analysisState) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !argv[0].IsLiteral() {
 		return s.runUnknownProgram(argv, io)
 	}
@@ -28,11 +28,11 @@ func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abst
 		return s.walkProgramWithKnownSyntax(base, words, argv, io)
 	}
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) || isWindowsScript(base) {
-		return s.runLocalProgram(argv, io)
+		return s.runProgramGivenByPath(argv, io)
 	}
 	// cmd.exe and PowerShell also search the working folder.
 	if p, pattern := s.workingFolderContext().CanonicalPath(argv[0].Text, false); len(s.writtenFileContents(p, pattern)) > 0 {
-		return s.runLocalProgram(argv, io)
+		return s.runProgramGivenByPath(argv, io)
 	}
 	argv[0].Text = base
 	return s.walkNonBuiltinCommand(argv, io)
@@ -48,7 +48,7 @@ func isWindowsScript(base string) bool {
 }
 
 // recordRegistryAccess records an access to a registry key, and reports whether the key is read and holds credentials.
-func (s *state) recordRegistryAccess(base string, argv []abstract.Value, k command.RegistryKey) (secret bool) {
+func (s *analysisState) recordRegistryAccess(base string, argv []abstract.Value, k command.RegistryKey) (secret bool) {
 	if k.Write {
 		s.recordRegistryWrite(base, argv[1:], wordsSpan(argv))
 		return false
@@ -62,7 +62,7 @@ func (s *state) recordRegistryAccess(base string, argv []abstract.Value, k comma
 }
 
 // recordRegistryWrite records a change of the registry.
-func (s *state) recordRegistryWrite(program string, words []abstract.Value, at effect.CommandTextSpan) {
+func (s *analysisState) recordRegistryWrite(program string, words []abstract.Value, at effect.CommandTextSpan) {
 	e := effect.Effect{Kind: effect.ChangeSystem, Program: program, Reason: "changes the registry", Span: at}
 	for _, v := range words {
 		key := strings.ToLower(strings.ReplaceAll(v.Text, "/", `\`))

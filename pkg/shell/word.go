@@ -13,7 +13,7 @@ import (
 )
 
 // expandFields returns the words to which a word of the text expands.
-func (s *state) expandFields(w *syntax.Word) []abstract.Value {
+func (s *analysisState) expandFields(w *syntax.Word) []abstract.Value {
 	if !s.spendSteps(1) {
 		return nil
 	}
@@ -54,36 +54,36 @@ func literalWord(w *syntax.Word) (string, bool) {
 // A fieldSplitter collects the fields into which one word is split.
 type fieldSplitter struct {
 	abstract.Builder
-	fields            []abstract.Value
-	hasQuotes         bool // the word has quotes: an empty field counts
-	mayBeManyWords    bool // the field may become any number of words although it is quoted
-	span              effect.CommandTextSpan
-	hasDefaultIFS     bool // IFS has its default: words are split at white space
-	ifsMayHaveLetters bool // IFS may contain letters
+	fields                     []abstract.Value
+	hasQuotes                  bool // the word has quotes: an empty field counts
+	mayCurrentFieldBeManyWords bool // the field may become any number of words although it is quoted
+	span                       effect.CommandTextSpan
+	hasDefaultIFS              bool // IFS has its default: words are split at white space
+	ifsMayHaveLetters          bool // IFS may contain letters
 }
 
 func (f *fieldSplitter) endField() {
 	if f.hasQuotes || f.HasAddedPart && f.Text.Len() > 0 {
 		v := f.Value()
 		v.SourceSpan = f.span
-		v.IsSingleWord = f.hasQuotes && !f.mayBeManyWords
+		v.IsSingleWord = f.hasQuotes && !f.mayCurrentFieldBeManyWords
 		f.fields = append(f.fields, v)
 	}
 	f.Builder = abstract.Builder{}
-	f.hasQuotes, f.mayBeManyWords = false, false
+	f.hasQuotes, f.mayCurrentFieldBeManyWords = false, false
 }
 
 // defaultIFS is the default value of IFS.
 const defaultIFS = " \t\n"
 
 // hasDefaultIFS reports whether IFS has its default value.
-func (s *state) hasDefaultIFS() bool {
+func (s *analysisState) hasDefaultIFS() bool {
 	c, ok := s.lookup("IFS")
 	return !ok || c.isUnset || c.val.IsLiteral() && c.val.Text == defaultIFS && !c.isArray
 }
 
 // ifsMayHaveLetters reports whether IFS may contain letters.
-func (s *state) ifsMayHaveLetters() bool {
+func (s *analysisState) ifsMayHaveLetters() bool {
 	c, ok := s.lookup("IFS")
 	return ok && (c.isArray || !c.val.IsLiteral() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
 }
@@ -93,11 +93,11 @@ func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	switch {
 	case !v.IsLiteral():
 		f.Add(f.addCompleteWords(v, f.completeWordsPrefixLen(v)))
-		f.mayBeManyWords = true
+		f.mayCurrentFieldBeManyWords = true
 		return
 	case !f.hasDefaultIFS && (f.ifsMayHaveLetters || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
 		f.Add(unknownValueWithTaintsOf("${…}", v))
-		f.mayBeManyWords = true
+		f.mayCurrentFieldBeManyWords = true
 		return
 	}
 	text := v.Text
@@ -146,7 +146,7 @@ func (f *fieldSplitter) addCompleteWords(v abstract.Value, completeWordsBytes in
 // addGlobText adds text in which glob characters are active.
 func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
-		f.Add(abstract.Value{Text: abstract.OverlapPatternFromShellGlob(text), Display: text, IsGlobPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
+		f.Add(abstract.Value{Text: abstract.EffectPathPatternFromShellGlob(text), Display: text, IsGlobPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
 		return
 	}
 	v.Text = text
@@ -154,7 +154,7 @@ func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 }
 
 // splitWord appends the fields of a word's parts.
-func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.CommandTextSpan) []abstract.Value {
+func (s *analysisState) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.CommandTextSpan) []abstract.Value {
 	f := fieldSplitter{fields: out, span: at, hasDefaultIFS: s.hasDefaultIFS()}
 	f.ifsMayHaveLetters = !f.hasDefaultIFS && s.ifsMayHaveLetters()
 	for _, part := range s.rewritePartsForDialect(parts, false) {
@@ -195,20 +195,20 @@ func isProcessSubstitution(p syntax.WordPart) bool {
 }
 
 // addUnquotedParameter adds the value of an unquoted parameter, which zsh does not split.
-func (s *state) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abstract.Value) {
+func (s *analysisState) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abstract.Value) {
 	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsPrefixLen(v) > 0
 	switch {
 	case blank && hasQuotedDefault(p) && v.IsLiteral():
 		f.Add(unknownValueWithTaintsOf("${…}", v))
-	case v.IsLiteral() && v.Text == "" && hasQuotedDefault(p): // one empty word, or none if the variable is empty
+	case v.IsLiteral() && v.Text == "" && hasQuotedDefault(p): // an empty quoted default gives one empty word, an empty variable gives none
 		f.Add(unknownValueWithTaintsOf("${…}", v))
-		f.mayBeManyWords = true
+		f.mayCurrentFieldBeManyWords = true
 	case blank && s.readsAsZsh():
 		if s.dialect.zshOptionsChanged {
 			v = unknownValueWithTaintsOf("${…}", v)
 		}
 		f.Add(v)
-		f.mayBeManyWords = f.mayBeManyWords || !v.IsLiteral()
+		f.mayCurrentFieldBeManyWords = f.mayCurrentFieldBeManyWords || !v.IsLiteral()
 	default:
 		f.addUnquoted(v)
 	}
@@ -228,7 +228,7 @@ func hasQuotedDefault(p *syntax.ParamExp) bool {
 	})
 }
 
-func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
+func (s *analysisState) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 	// "$@" without positional parameters expands to no word.
 	lone := len(p.Parts) == 1
 	f.hasQuotes = true
@@ -244,7 +244,7 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 				vs = []abstract.Value{unknownValueWithTaintsOf("${…}", vs...)}
 			case joinsMembers(q) || len(vs) > 1 && !list:
 				vs = []abstract.Value{s.joinPositional(vs)}
-			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.readsAsZsh()): // in zsh, an empty word
+			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.readsAsZsh()): // an empty expansion in quotes is one empty word, except a lone "$@" or, outside zsh, a lone "${a[@]}"
 				vs = []abstract.Value{{}}
 			}
 			if len(vs) == 0 {
@@ -256,7 +256,7 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 					f.hasQuotes = true
 				}
 				f.Add(v)
-				f.mayBeManyWords = f.mayBeManyWords || v.IsGlobPattern && (isZshExpansion(q) || q.Exp != nil && q.Exp.Word != nil && s.containsListExpansion(q.Exp.Word) || !joinsMembers(q) && (q.Index != nil || list))
+				f.mayCurrentFieldBeManyWords = f.mayCurrentFieldBeManyWords || v.IsGlobPattern && (isZshExpansion(q) || q.Exp != nil && q.Exp.Word != nil && s.containsListExpansion(q.Exp.Word) || !joinsMembers(q) && (q.Index != nil || list))
 			}
 		default:
 			f.Add(s.expandPart(inner))
@@ -283,7 +283,7 @@ func joinsMembers(p *syntax.ParamExp) bool {
 }
 
 // joinPositional returns the values of "$*" as one word.
-func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
+func (s *analysisState) joinPositional(vs []abstract.Value) abstract.Value {
 	if len(vs) > 1 && !s.hasDefaultIFS() {
 		return unknownValueWithTaintsOf("$*", vs...)
 	}
@@ -291,7 +291,7 @@ func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
 }
 
 // expandPart returns the value of one part of a word, without word splitting.
-func (s *state) expandPart(part syntax.WordPart) abstract.Value {
+func (s *analysisState) expandPart(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		return abstract.Lit(p.Value)
@@ -319,7 +319,7 @@ func (s *state) expandPart(part syntax.WordPart) abstract.Value {
 }
 
 // expandWord returns the value of a word without word splitting, as in assignments and redirections.
-func (s *state) expandWord(w *syntax.Word) abstract.Value {
+func (s *analysisState) expandWord(w *syntax.Word) abstract.Value {
 	if w == nil || !s.spendSteps(1) {
 		return abstract.Value{}
 	}
@@ -337,7 +337,7 @@ func (s *state) expandWord(w *syntax.Word) abstract.Value {
 }
 
 // hereDocument returns the text of a here-document.
-func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
+func (s *analysisState) hereDocument(delim, body *syntax.Word) abstract.Value {
 	if body == nil {
 		return abstract.Value{}
 	}

@@ -10,31 +10,31 @@ import (
 // An embeddedCodeContext gives the analyzers of other languages access to a state. It implements
 // [abstract.AnalysisContext]. The state is not embedded: the compiler would generate a wrapper for
 // each of its methods.
-type embeddedCodeContext struct{ analysisState *state }
+type embeddedCodeContext struct{ analysisState *analysisState }
 
 func (w embeddedCodeContext) SpendSteps(n int) bool    { return w.analysisState.spendSteps(n) }
 func (w embeddedCodeContext) AbortAnalysis(why string) { w.analysisState.giveUp(why) }
 func (w embeddedCodeContext) IsAnalysisAborted() bool  { return w.analysisState.isAnalysisAborted }
 func (w embeddedCodeContext) Report(e effect.Effect)   { w.analysisState.emitOnce(e) }
 func (w embeddedCodeContext) RecordURLContact(kind effect.Kind, v abstract.Value) {
-	w.analysisState.emitURL(kind, v)
+	w.analysisState.emitURLEffect(kind, v)
 }
 func (w embeddedCodeContext) RecordFileRead(v abstract.Value) abstract.Value {
 	return w.analysisState.readFile(effect.ReadFile, v)
 }
-func (w embeddedCodeContext) IsOutputDiscarded(path string) bool { return isStreamDevice(path) }
-func (w embeddedCodeContext) IsSecretPath(path string) bool      { return effect.IsSecretPath(path, false) }
-func (w embeddedCodeContext) Stdin() abstract.Value              { return w.analysisState.statementStdin }
+func (w embeddedCodeContext) IsDiscardedWritePath(path string) bool { return isStreamDevice(path) }
+func (w embeddedCodeContext) IsSecretPath(path string) bool         { return effect.IsSecretPath(path, false) }
+func (w embeddedCodeContext) Stdin() abstract.Value                 { return w.analysisState.statementStdin }
 func (w embeddedCodeContext) WalkCommand(argv []abstract.Value) {
 	w.analysisState.resolveAndWalkArgv(argv, abstract.Streams{})
 }
 
-func (w embeddedCodeContext) ReportUnknown(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
+func (w embeddedCodeContext) ReportUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
 	w.analysisState.emitUnknownEffect(cause, why, at)
 }
 
 func (w embeddedCodeContext) RecordEffectAndResolvePathOrPattern(kind effect.Kind, v abstract.Value, recursive bool) (path string, isPattern bool) {
-	return w.analysisState.emitPath(kind, v, recursive)
+	return w.analysisState.emitPathEffect(kind, v, recursive)
 }
 
 func (w embeddedCodeContext) StoreFileContent(path string, pattern bool, content abstract.Value) {
@@ -51,7 +51,7 @@ func (w embeddedCodeContext) Environment(name string) abstract.Value {
 }
 
 func (w embeddedCodeContext) WalkShellText(text string, at effect.CommandTextSpan) abstract.Value {
-	return w.analysisState.walkNested(text, at)
+	return w.analysisState.walkNestedShellText(text, at)
 }
 
 func (w embeddedCodeContext) WalkShellTextWithStdin(text string, at effect.CommandTextSpan, stdin abstract.Value) {
@@ -67,7 +67,7 @@ func (w embeddedCodeContext) WalkCodeFile(path abstract.Value, language string, 
 }
 
 func (w embeddedCodeContext) RecordHostContact(kind effect.Kind, v abstract.Value) {
-	w.analysisState.emitHost(kind, v)
+	w.analysisState.emitHostEffect(kind, v)
 }
 
 func (w embeddedCodeContext) SetEnvironment(name string, v abstract.Value, at effect.CommandTextSpan) {

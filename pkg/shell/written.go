@@ -32,7 +32,7 @@ func AnalyzeWrittenFile(file, text string, at *effect.PathContext) []effect.Effe
 }
 
 // kubernetesWorkloadPattern matches Kubernetes manifests and pipelines that a cluster runs without further commands.
-var kubernetesWorkloadPattern = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
+var kubernetesWorkloadPattern = prefilter.LazyRegexp(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
 // analyzeWrittenFile implements [AnalyzeWrittenFile]. runsNow means that the file runs now, even if
 // its name is not that of a program.
@@ -71,15 +71,15 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 	}
 	l := writtenFileExecution{path: file, persistenceClass: class, onOtherMachine: elsewhere, runsNow: runsNow, pathContext: &place}
 	for i := range s.effects {
-		out = l.appendRunEffect(out, &s.effects[i])
+		out = l.appendConvertedFileCodeEffect(out, &s.effects[i])
 	}
 	return out
 }
 
 // tryWalkAllRecipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
-func (s *state) tryWalkAllRecipeSteps(recipeFormat string) bool {
-	all := effect.CommandTextSpan{End: len(s.text)}
-	steps, whole := recipe.CodeBlocks(recipeFormat, s.text, nil)
+func (s *analysisState) tryWalkAllRecipeSteps(recipeFormat string) bool {
+	all := effect.CommandTextSpan{End: len(s.analyzedText)}
+	steps, whole := recipe.CodeBlocks(recipeFormat, s.analyzedText, nil)
 	for _, step := range steps {
 		from := len(s.effects)
 		s.walkCode(step.Language, step.Text, all, []abstract.Value{})
@@ -99,7 +99,7 @@ func writtenFileTooLongEffect(file string) effect.Effect {
 }
 
 // removeEffects removes the effects of a kind from the list, starting at a given index.
-func (s *state) removeEffects(from int, kind effect.Kind) {
+func (s *analysisState) removeEffects(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
 		if e.KindForPolicies() != kind {
@@ -148,17 +148,17 @@ type writtenFileExecution struct {
 	pathContext            *effect.PathContext
 }
 
-func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effect.Effect) []effect.Effect {
+func (l *writtenFileExecution) appendConvertedFileCodeEffect(effects []effect.Effect, fileCodeEffect *effect.Effect) []effect.Effect {
 	starts := l.persistenceClass != "" && !effect.IsOftenWrittenPersistenceClass(l.persistenceClass)
 	base := path.Base(l.path)
 	n := effect.Effect{Kind: effect.RunCode, Path: l.path, Cause: effect.CauseWrittenCodeRunsLater}
-	switch e.KindForPolicies() {
+	switch fileCodeEffect.KindForPolicies() {
 	case effect.RunDownload, effect.RunDecodedText:
 		if l.persistenceClass == "" && !l.runsNow {
 			return effects // many install scripts run downloads, so the file is judged when it runs
 		}
 		n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelFromNetwork}, base+" would run code from the network"
-		if e.HasLabel(effect.LabelDecoderOutput) {
+		if fileCodeEffect.HasLabel(effect.LabelDecoderOutput) {
 			n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelDecoderOutput}, base+" would run decoded code"
 		}
 	case effect.RemoteShell:
@@ -166,20 +166,20 @@ func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effec
 	case effect.SendSecret:
 		n.DataLabels, n.Reason = []effect.TaintLabel{effect.LabelFromCredentialLocation}, base+" would send secrets to the network"
 	case effect.DeleteFile, effect.DeleteDirectory:
-		if l.persistenceClass == "" && !l.runsNow && !l.removesHome(e) || l.onOtherMachine || !l.removesOutsideWorkspace(e) {
+		if l.persistenceClass == "" && !l.runsNow && !l.removesHome(fileCodeEffect) || l.onOtherMachine || !l.removesOutsideWorkspace(fileCodeEffect) {
 			return effects
 		}
-		n.Kind, n.Reason = effect.DestroyData, base+" would remove "+abstract.ClipForMessage(e.Path)
+		n.Kind, n.Reason = effect.DestroyData, base+" would remove "+abstract.ClipForMessage(fileCodeEffect.Path)
 	case effect.TamperWithShield:
 		if !starts {
 			return effects // a change that weakens shield is judged when the file runs
 		}
-		n.Kind, n.Cause, n.Program, n.Reason = e.Kind, "", e.Program, base+": "+e.Reason
+		n.Kind, n.Cause, n.Program, n.Reason = fileCodeEffect.Kind, "", fileCodeEffect.Program, base+": "+fileCodeEffect.Reason
 	default:
 		return effects
 	}
-	if starts && (e.Kind == effect.RemoteShell || e.KindForPolicies() == effect.SendSecret) {
-		n.Kind, n.DataLabels, n.Harms = e.Kind, nil, e.Harms
+	if starts && (fileCodeEffect.Kind == effect.RemoteShell || fileCodeEffect.KindForPolicies() == effect.SendSecret) {
+		n.Kind, n.DataLabels, n.Harms = fileCodeEffect.Kind, nil, fileCodeEffect.Harms
 	}
 	for i := range effects {
 		if effects[i].KindForPolicies() == n.KindForPolicies() && effects[i].Reason == n.Reason {
@@ -205,16 +205,16 @@ func (l *writtenFileExecution) removesHome(e *effect.Effect) bool {
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
 }
 
-// recordWrittenContent records the content that the text writes to a file, in each version, since a
-// branch may not run. Content that scripts on disk write is not recorded.
+// recordWrittenFileText records each content that the text writes to a file, not only the last: the
+// branch with the last write may not run. Content that scripts on disk write is not recorded.
 //
-// replacedText is the text that is replaced, "" if unknown.
-func (s *state) recordWrittenContent(file string, content abstract.Value, replacedText string, isAppend bool) {
-	text := content.Text
-	if content.IsGlobPattern {
+// replacedText is the text that the content replaces; "" if unknown.
+func (s *analysisState) recordWrittenFileText(file string, newContent abstract.Value, replacedText string, isAppend bool) {
+	text := newContent.Text
+	if newContent.IsGlobPattern {
 		text = patternAsShellText(text)
 	}
-	if content.FullyUnknown || file == "" || s.scriptFileNestingDepth > 0 || strings.TrimSpace(text+replacedText) == "" {
+	if newContent.FullyUnknown || file == "" || s.scriptFileNestingDepth > 0 || strings.TrimSpace(text+replacedText) == "" {
 		return
 	}
 	w := effect.WrittenFileText{Path: file, NewText: text, OldText: replacedText}
@@ -232,8 +232,8 @@ func (s *state) recordWrittenContent(file string, content abstract.Value, replac
 	s.writtenFileTexts = append(s.writtenFileTexts, w)
 }
 
-// markLastTextWholeOrAppended records whether the content recorded last is the whole file, or is appended to it.
-func (s *state) markLastTextWholeOrAppended(f *writtenFile) {
+// setWriteModeOfLastFileText records whether the content recorded last is the whole file, or is appended to it.
+func (s *analysisState) setWriteModeOfLastFileText(f *writtenFile) {
 	last := len(s.writtenFileTexts) - 1
 	if last < 0 || s.writtenFileTexts[last].Path != f.path || !f.content.IsLiteral() || f.isFolder || f.isWriteUncertain && s.writtenFileTexts[last].OldText != "" {
 		return
@@ -244,19 +244,19 @@ func (s *state) markLastTextWholeOrAppended(f *writtenFile) {
 // recordInputAsFileContent records the input of a program as possible content of the file that it writes, if the actual content
 // is unknown: a filter writes a part of it, an editor adds text from it. If the input is a patch, the lines that
 // it adds are recorded instead.
-func (s *state) recordInputAsFileContent(t abstract.OutputTarget, content, in abstract.Value) (isPatch bool) {
+func (s *analysisState) recordInputAsFileContent(t abstract.OutputTarget, content, in abstract.Value) (isPatch bool) {
 	if content.IsLiteral() && content.Text != "" || t.PathIsGlobPattern {
 		return false
 	}
 	if isPatch = s.recordPatch(in); !isPatch {
-		s.recordWrittenContent(t.Path, in, "", false)
+		s.recordWrittenFileText(t.Path, in, "", false)
 	}
 	return isPatch
 }
 
 // recordPatch records what the lines added by a patch would do in their files, and reports whether a value is a
 // patch. Lines that move to another file do not count as removed.
-func (s *state) recordPatch(v abstract.Value) (found bool) {
+func (s *analysisState) recordPatch(v abstract.Value) (found bool) {
 	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.spendSteps(1+len(v.Text)/512) {
 		return false
 	}
@@ -277,7 +277,7 @@ func (s *state) recordPatch(v abstract.Value) (found bool) {
 }
 
 // recordPatchedContent records the content of a file after a patch is applied.
-func (s *state) recordPatchedContent(file string, f *patch.File) {
+func (s *analysisState) recordPatchedContent(file string, f *patch.File) {
 	last := len(s.writtenFileTexts) - 1
 	if last < 0 || s.writtenFileTexts[last].Path != file {
 		return
@@ -302,16 +302,16 @@ func (s *state) recordPatchedContent(file string, f *patch.File) {
 }
 
 // recordPatches is recordPatch for several values.
-func (s *state) recordPatches(vals []abstract.Value) (found bool) {
+func (s *analysisState) recordPatches(vals []abstract.Value) (found bool) {
 	for _, v := range vals {
 		found = s.recordPatch(v) || found
 	}
 	return found
 }
 
-// recordWrittenFiles records the later effects of files that the analysed text writes, such as git
+// recordLaterEffectsOfWrittenFiles records the later effects of files that the analysed text writes, such as git
 // hooks and makefiles: the effects that they have when they run.
-func (s *state) recordWrittenFiles() {
+func (s *analysisState) recordLaterEffectsOfWrittenFiles() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
@@ -323,11 +323,11 @@ func (s *state) recordWrittenFiles() {
 			read++
 		}
 		if read > maxWrittenFiles {
-			s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command writes more files that run later than shield reads", effect.CommandTextSpan{End: len(s.text)})
+			s.emitUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command writes more files that run later than shield reads", effect.CommandTextSpan{End: len(s.analyzedText)})
 			return
 		}
 		for _, e := range AnalyzeWrittenFile(f.path, f.content.Text, s.initialPathContext) {
-			e.Span = effect.CommandTextSpan{End: len(s.text)}
+			e.Span = effect.CommandTextSpan{End: len(s.analyzedText)}
 			s.emitOnce(e)
 		}
 	}

@@ -54,7 +54,7 @@ func (p *Pipeline) askUserInsteadOfEvaluator(c *analysis.ActionCase, earlierQues
 	f := verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: earlierQuestion.JudgeName, Confidence: earlierQuestion.Confidence, Rule: earlierQuestion.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
 	v.Trail = []verdict.Step{f.Step(TierEvaluate)}
-	return p.adjustVerdictAndAddToTrail(v, TierEvaluate, c, p.now())
+	return p.enforceMinTierAndAddToTrail(v, TierEvaluate, c, p.now())
 }
 
 // stepOnlyUserCanAnswer returns the step whose question only the user may answer, nil if the evaluator may

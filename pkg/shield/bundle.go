@@ -16,22 +16,22 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// BundleOf returns the storage of a configuration's signed policy, nil if it has none.
-func BundleOf(cfg Config) (*bundle.StoredBundle, error) {
-	s := cfg.effectiveSettings().Bundle
-	if s.Source == "" {
+// StoredBundleFromConfig returns the storage of a configuration's signed policy, nil if it has none.
+func StoredBundleFromConfig(cfg Config) (*bundle.StoredBundle, error) {
+	s := cfg.effectiveSettings().PolicyBundle
+	if s.URLOrPath == "" {
 		return nil, nil
 	}
-	keys, err := bundle.ParseKeys(s.Keys)
+	keys, err := bundle.ParseKeys(s.MinisignPublicKeys)
 	if err != nil {
 		return nil, fmt.Errorf("policy.keys: %w", err)
 	}
-	return &bundle.StoredBundle{Dir: cfg.BundleDir, SourcePathOrURL: s.Source, Keys: keys, ExpiryGracePeriod: s.ExpiryGracePeriod.AsTimeDuration()}, nil
+	return &bundle.StoredBundle{Dir: cfg.BundleDir, SourcePathOrURL: s.URLOrPath, Keys: keys, ExpiryGracePeriod: s.ExpiryGracePeriod.AsTimeDuration()}, nil
 }
 
 // loadBundle returns the signed policy in force, nil if the configuration has none.
 func (cfg *Config) loadBundle() (*bundle.Bundle, error) {
-	kept, err := BundleOf(*cfg)
+	kept, err := StoredBundleFromConfig(*cfg)
 	if kept == nil || err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func (p *Pipeline) enforceBundleExpiry(b *bundle.Bundle, grace time.Duration) {
 		}
 		return nil
 	}
-	if expired, _ := b.CheckExpiry(p.now(), grace); expired && p.notify != nil {
-		p.notify(fmt.Sprintf("the policy bundle %s has expired and is used until %s; get a newer one with 'shield policy bundle update'",
+	if expired, _ := b.CheckExpiry(p.now(), grace); expired && p.notifyUser != nil {
+		p.notifyUser(fmt.Sprintf("the policy bundle %s has expired and is used until %s; get a newer one with 'shield policy bundle update'",
 			b, b.Expires.Add(grace).UTC().Format(time.RFC3339)))
 	}
 }
@@ -74,7 +74,7 @@ var (
 // older than the newest one ever stored. On an error the last good bundle stays in force. roots
 // replaces the system's certificates unless it is nil.
 func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (BundleUpdate, error) {
-	kept, err := BundleOf(cfg)
+	kept, err := StoredBundleFromConfig(cfg)
 	switch {
 	case err != nil:
 		return BundleUpdate{}, err

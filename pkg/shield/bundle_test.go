@@ -73,7 +73,7 @@ func (p *publisher) sign(name string, version int64, denied string) []byte {
 
 func (p *publisher) config() Config {
 	s := Defaults()
-	s.Bundle = config.Bundle{Source: p.server.URL + "/acme.tar.gz", Keys: []string{p.public}, ExpiryGracePeriod: config.Duration(time.Hour)}
+	s.PolicyBundle = config.PolicyBundle{URLOrPath: p.server.URL + "/acme.tar.gz", MinisignPublicKeys: []string{p.public}, ExpiryGracePeriod: config.Duration(time.Hour)}
 	return Config{
 		Settings: &s, StateDir: filepath.Join(p.dir, "state"), BundleDir: filepath.Join(p.dir, "state", "bundles"), Home: "/home/me", WorkingDir: "/work",
 		Clock: func() time.Time { return p.now },
@@ -299,7 +299,7 @@ func TestBundleIsOwn(t *testing.T) {
 	t.Parallel()
 	p := newPublisher(t)
 	cfg := p.config()
-	cfg.Settings.Bundle.Source = "/work/acme.tar.gz"
+	cfg.Settings.PolicyBundle.URLOrPath = "/work/acme.tar.gz"
 	cfg.Settings.PolicyLayers = config.PolicyLayers{TeamPolicyPath: "/work/team.yaml", ProjectPolicyPath: "/work/project.yaml"}
 	an, err := NewAnalyzer(cfg)
 	if err != nil {

@@ -29,16 +29,16 @@ var stepSourceByTier = [...]string{"policy", "classifier", "evaluator", "person"
 // A judgeRequest is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
 type judgeRequest struct {
-	RecordLine                  int // where the record starts, counted from 1
-	Action                      *action.Action
-	EarlierVerdict              *verdict.Verdict    // nil for an action that nothing judged yet
-	EarlierJudgedTiers          verdict.TierSet     // the stages that judged EarlierVerdict
-	PolicyTurnInStream          *policyTurnInStream // its place in a stream; nil for an action outside a stream
-	FileIdentityCache           *fileIdentityCache  // a cache of file checks for actions that wait together; nil for none
-	BeforeAskingProcessOrPerson func()              // called before another process or a person is asked; may be nil
-	StopsAfterClassifierTier    bool                // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateLocally]
-	IsOnlyActionOfStream        bool                // the action is a whole stream: its session memory is handled like that of an action in a stream
-	OmitExplanations            bool                // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
+	RecordLine                      int // where the record starts, counted from 1
+	Action                          *action.Action
+	EarlierVerdict                  *verdict.Verdict     // nil for an action that nothing judged yet
+	EarlierJudgedTiers              verdict.TierSet      // the stages that judged EarlierVerdict
+	PolicyTierQueueSlot             *policyTierQueueSlot // its place in a stream; nil for an action outside a stream
+	FileIdentityCache               *fileIdentityCache   // a cache of file checks for actions that wait together; nil for none
+	ForwardHeldVerdictsBeforeAsking func()               // called before another process or a person is asked; may be nil
+	StopsAfterClassifierTier        bool                 // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateInProcess]
+	IsOnlyActionOfStream            bool                 // the action is a whole stream: its session memory is handled like that of an action in a stream
+	OmitExplanations                bool                 // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
 // A TierRange is the tiers that judge, from First to Last inclusive.
@@ -47,14 +47,15 @@ type TierRange struct{ First, Last int }
 // AllTiers is the range of all tiers.
 var AllTiers = TierRange{TierPolicy, TierApprove}
 
-// mustAskLowerTierFirst reports whether a tier before the range is asked too, so that it can block. If a
-// range begins with the evaluator or a person, the policy and the classifier check the action
-// first, unless they already judged it: otherwise it would be checked less than by all tiers.
+// mustAskLowerTierFirst reports whether a tier below the range is asked too, so that it can block.
+// If a range begins with the evaluator or a person, the policy and the classifier check the action
+// first, unless they already judged it. Otherwise such a range would be less strict than the range
+// of all tiers.
 func (r TierRange) mustAskLowerTierFirst(lowerTier int, judgedTiers verdict.TierSet) bool {
 	return r.First >= TierEvaluate && lowerTier < TierEvaluate && judgedTiers&(1<<lowerTier) == 0
 }
 
-// An Outcome is a sealed verdict with the data for its log entry.
+// VerdictWithLogData is a sealed verdict with the data for its log entry.
 type VerdictWithLogData struct {
 	Verdict                 verdict.Verdict
 	judgedTiers             verdict.TierSet
@@ -63,8 +64,8 @@ type VerdictWithLogData struct {
 	reasoningForLog         string // reasoning for the log; "" if it is that of the verdict
 	latency                 time.Duration
 	pendingLogEntry         *audit.PendingEntries
-	laterSessionMemoryDelta *laterSessionMemoryDelta // what an allowed action of a stream adds to later sessions; nil for nothing
-	action                  *action.Action           // the action; set only if laterSessionMemoryDelta is set
+	sessionDeltaAfterStream *sessionDeltaAfterStream // what an allowed action of a stream adds to later sessions; nil for nothing
+	action                  *action.Action           // the action; set only if sessionDeltaAfterStream is set
 
 	classifierEvidence *analysis.AllowEvidence
 	telemetryAction    telemetry.Action // telemetry about the verdict; see [Config]
@@ -82,7 +83,8 @@ func (o *VerdictWithLogData) ClassifierEvidence() *analysis.AllowEvidence {
 // Latency returns how long judging took, analysis included.
 func (o *VerdictWithLogData) Latency() time.Duration { return o.latency }
 
-// estimatedBytes estimates how many bytes an outcome holds until it is written.
+// estimatedBytes estimates how many bytes of memory a verdict and its log data use until they are
+// written.
 func (o *VerdictWithLogData) estimatedBytes() int {
 	const fixed = 2 << 10 // estimated size of the verdict, its seal, its reasons and its log entry, in bytes
 	n := fixed + len(o.Verdict.Action)
@@ -96,10 +98,11 @@ func (o *VerdictWithLogData) estimatedBytes() int {
 	return n
 }
 
-// judgeAndSealWithMAC sends an item through the tiers of a range, in order, until one decides. Before it asks an
-// evaluator or a person, the rules of lower tiers that have not judged the item yet may block it or
-// ask for a higher tier; they cannot allow it. It always returns a verdict: any failure is a BLOCK.
-// The verdict must not be shown before it is recorded and settled.
+// judgeAndSealWithMAC sends a request through the tiers of a range, in order, until one decides.
+// Before it asks an evaluator or a person, the rules of lower tiers that have not judged the
+// request yet may block it or ask for a higher tier; they cannot allow it. It always returns a
+// verdict: any failure is a BLOCK. The verdict must not be shown before its log entry and its
+// session data are stored, because a failure to store them makes it a BLOCK.
 func (p *Pipeline) judgeAndSealWithMAC(ctx context.Context, it judgeRequest, r TierRange) VerdictWithLogData {
 	var o VerdictWithLogData
 	start := p.now()
@@ -112,7 +115,7 @@ func (p *Pipeline) judgeAndSealWithMAC(ctx context.Context, it judgeRequest, r T
 	}
 	v.Line = it.RecordLine
 	if a := it.Action; a != nil {
-		v.ActionID, v.ActionHash = strings.Clone(a.ID), a.Hash // a.ID may be a substring of the whole record and keep it in memory
+		v.ActionID, v.ActionHash = strings.Clone(a.ID), a.TypeAndPayloadHash // a.ID may be a substring of the whole record and keep it in memory
 		if !p.omitsActionFromVerdicts {
 			v.Action = a.Raw
 		}
@@ -131,14 +134,14 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			v = failureVerdict(tier, "panic", p.redactor.RedactText(fmt.Sprintf("blocked: tier %d failed with an internal error, panic: %.200q; please report this", tier, fmt.Sprint(x))))
 		}
 	}()
-	defer it.PolicyTurnInStream.passToNextAction()
+	defer it.PolicyTierQueueSlot.passToNextAction()
 	if p.checkPolicyExpiry != nil {
 		if err := p.checkPolicyExpiry(); err != nil {
 			return failureVerdict(TierPolicy, "config", err.Error())
 		}
 	}
 	r := p.memoryFor(ctx, &it)
-	early := !it.PolicyTurnInStream.isPreviousActionDone()
+	early := !it.PolicyTierQueueSlot.isPreviousActionDone()
 	c := p.analyze(it.Action, r)
 	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[valueFlowFileLabelKey]) > 0 {
 		c.AddSessionCredentialSend(true)
@@ -166,13 +169,13 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			}
 			c.UserMentionedObjects = p.userMentions(ctx, c, r)
 		}
-		if it.BeforeAskingProcessOrPerson != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesClassifierSidecar) {
-			it.BeforeAskingProcessOrPerson()
+		if it.ForwardHeldVerdictsBeforeAsking != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesClassifierSidecar) {
+			it.ForwardHeldVerdictsBeforeAsking()
 		}
 		if tier == TierPolicy {
 			v, c = p.judgePolicyTier(ctx, &it, c, r, early)
 			if refused, ok := p.blockForbiddenTool(ctx, c); ok && v.Decision != verdict.Block {
-				v = p.adjustVerdictAndAddToTrail(refused, TierApprove, c, p.now())
+				v = p.enforceMinTierAndAddToTrail(refused, TierApprove, c, p.now())
 				o.judgedTiers |= verdict.TierBitApprove
 			}
 		} else if tier == TierEvaluate && p.usesAssistedPreset {
@@ -188,7 +191,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			v, c = p.rejudgeWithBackup(ctx, v, c, r)
 		}
 		if tier < TierEvaluate {
-			v = p.applySessionContext(ctx, tier, v, c, r)
+			v = p.adjustVerdictToSessionTexts(ctx, tier, v, c, r)
 		}
 		if v.Decision == verdict.Allow && tier < TierEvaluate {
 			v = p.backUpOrEscalate(ctx, v, c)
@@ -208,14 +211,14 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	}
 	switch {
 	case it.needsLaterTier(v, in):
-	case it.PolicyTurnInStream == nil && !it.IsOnlyActionOfStream:
+	case it.PolicyTierQueueSlot == nil && !it.IsOnlyActionOfStream:
 		v = r.recordEffectsOrDenialInSession(v, c)
 	default:
 		var err error
-		if o.laterSessionMemoryDelta, err = r.newDeltaForLaterSessions(v, c); err != nil {
+		if o.sessionDeltaAfterStream, err = r.newDeltaForLaterSessions(v, c); err != nil {
 			v = unsavedSessionVerdict(v, err)
 		}
-		if o.laterSessionMemoryDelta != nil {
+		if o.sessionDeltaAfterStream != nil {
 			o.action = it.Action
 		}
 	}
@@ -224,7 +227,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 		first = TierPolicy
 	}
 	own := v.Reasoning
-	v, o.reasoningForLog = p.withReasonTierWasAsked(v, c.EarlierTierSteps, first)
+	v, o.reasoningForLog = p.withReviewReasonAndLogReasoning(v, c.EarlierTierSteps, first)
 	if v.Decision != verdict.Allow && (v.Decision != verdict.Escalate || !it.OmitExplanations) {
 		v.Explanation = p.explainVerdict(&v, c, first, own)
 	}
@@ -239,7 +242,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	}
 	o.tierSteps = c.EarlierTierSteps
 	if o.judgedTiers&verdict.TierBitClassify != 0 {
-		o.classifierEvidence = c.Tier1Evidence
+		o.classifierEvidence = c.EvidenceFromTier1
 	}
 	if v.Decision == verdict.Escalate || p.verdictsIncludeTrail {
 		v.Trail = c.EarlierTierSteps
@@ -258,29 +261,29 @@ func (it *judgeRequest) needsLaterTier(v verdict.Verdict, in TierRange) bool {
 // to the session, unless only later tiers can say whether the action runs. analyzedBeforeTurn means
 // that the case was analysed before its turn.
 func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *analysis.ActionCase, memory *sessionMemory, analyzedBeforeTurn bool) (verdict.Verdict, *analysis.ActionCase) {
-	it.PolicyTurnInStream.wait()
+	it.PolicyTierQueueSlot.wait()
 	if analyzedBeforeTurn {
 		c = memory.reanalyzeIfSessionChanged(c)
 	}
-	if err := memory.markSentValues(c); err != nil && !c.HasOnlyHarmlessEffects() {
-		it.PolicyTurnInStream.passToNextAction()
-		return p.adjustVerdictAndAddToTrail(unreadableSessionVerdict(err), TierPolicy, c, p.now()), c
+	if err := memory.addSentSessionValueEffects(c); err != nil && !c.HasOnlyHarmlessEffects() {
+		it.PolicyTierQueueSlot.passToNextAction()
+		return p.enforceMinTierAndAddToTrail(unreadableSessionVerdict(err), TierPolicy, c, p.now()), c
 	}
 	said := len(c.EarlierTierSteps)
 	v := p.askTier(ctx, TierPolicy, c)
 	if strict := memory.tightenVerdictBySessionState(v, c); strict.Decision != v.Decision || strict.NextTier != v.NextTier {
 		c.EarlierTierSteps = c.EarlierTierSteps[:said]
-		v = p.adjustVerdictAndAddToTrail(strict, TierPolicy, c, p.now())
+		v = p.enforceMinTierAndAddToTrail(strict, TierPolicy, c, p.now())
 	}
-	if it.PolicyTurnInStream != nil && v.Decision == verdict.Escalate && memory != nil {
+	if it.PolicyTierQueueSlot != nil && v.Decision == verdict.Escalate && memory != nil {
 		memory.loadSession() // read the session now, before later tiers run
 	}
 	if n := len(c.EarlierTierSteps); n > 0 {
 		c.EarlierTierSteps[n-1].PipeStageSessionData = memory.encodeForNextStage()
 	}
-	if it.PolicyTurnInStream != nil {
+	if it.PolicyTierQueueSlot != nil {
 		v = memory.recordActionEffectsInSession(v, c)
-		it.PolicyTurnInStream.passToNextAction()
+		it.PolicyTierQueueSlot.passToNextAction()
 	}
 	return v, c
 }
@@ -297,12 +300,12 @@ func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.ActionCase
 		v = failureVerdict(tier, "tier", fmt.Sprintf("%s error: %v", stepSourceByTier[tier], err))
 		v.Confidence = 0.5
 	}
-	return p.adjustVerdictAndAddToTrail(v, tier, c, start)
+	return p.enforceMinTierAndAddToTrail(v, tier, c, start)
 }
 
-// adjustVerdictAndAddToTrail adds a tier's verdict to the trail and returns it with the decision that takes effect:
+// enforceMinTierAndAddToTrail adds a tier's verdict to the trail and returns it with the decision that takes effect:
 // an ALLOW becomes an ESCALATE or a BLOCK if the action requires a higher tier.
-func (p *Pipeline) adjustVerdictAndAddToTrail(v verdict.Verdict, tier int, c *analysis.ActionCase, tierStartedAt time.Time) verdict.Verdict {
+func (p *Pipeline) enforceMinTierAndAddToTrail(v verdict.Verdict, tier int, c *analysis.ActionCase, tierStartedAt time.Time) verdict.Verdict {
 	v.Tier = tier
 	held := v.Decision == verdict.Allow && c.MinTier > tier
 	switch {
@@ -315,7 +318,7 @@ func (p *Pipeline) adjustVerdictAndAddToTrail(v verdict.Verdict, tier int, c *an
 	}
 	v.NextTier, v.Expires = nextTierAfter(v, c, tier), time.Time{}
 	steps := p.trailSteps(v, tier, c, tierStartedAt)
-	steps[0].TierWouldAllow = held
+	steps[0].AllowedPendingHigherTier = held
 	c.EarlierTierSteps = append(c.EarlierTierSteps, steps...)
 	return v
 }

@@ -246,7 +246,7 @@ func BenchmarkJudge(b *testing.B) {
 			name string
 			run  func() verdict.Decision
 		}{
-			{"analysis", func() verdict.Decision { p.analyzer.Case(a); return 0 }},
+			{"analysis", func() verdict.Decision { p.analyzer.AnalyzeAction(a); return 0 }},
 			{"all", func() verdict.Decision {
 				return p.judgeAndSealWithMAC(context.Background(), judgeRequest{Action: a}, TierRange{TierPolicy, TierClassify}).Verdict.Decision
 			}},
@@ -258,7 +258,7 @@ func BenchmarkJudge(b *testing.B) {
 				}
 			})
 		}
-		cs := p.analyzer.Case(a)
+		cs := p.analyzer.AnalyzeAction(a)
 		least := cs.MinTier
 		b.Run(c.name+"/tiers", func(b *testing.B) {
 			b.ReportAllocs()

@@ -131,7 +131,7 @@ func TestHeuristicsOnly(t *testing.T) {
 		}
 		t.Skip("this build carries ONNX Runtime")
 	}
-	if !strings.HasPrefix(p.UnusableModelOrPolicyNote(), "only rules judge, since the model cannot be used: this build has no ONNX Runtime; ") {
+	if !strings.HasPrefix(p.UnusableModelOrPolicyNote(), "only rules judge, since the model cannot be used: this build of shield has no ONNX Runtime; ") {
 		t.Errorf("note %q", p.UnusableModelOrPolicyNote())
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {

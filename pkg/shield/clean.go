@@ -21,7 +21,7 @@ func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLog
 		payload, r = r.RedactAndCollectSecrets(c.Action.Payload, audit.MaxEntryStringBytes)
 	}
 	v.Reasoning, o.reasoningForLog = r.RedactText(v.Reasoning), r.RedactText(o.reasoningForLog)
-	for _, text := range []*string{&v.Explanation.ActionText, &v.Explanation.EffectAndHarm, &v.Explanation.Alternative, &v.Explanation.ShieldOwnProblemText} {
+	for _, text := range []*string{&v.Explanation.ActionText, &v.Explanation.EffectAndHarm, &v.Explanation.AlternativeToAction, &v.Explanation.ShieldOwnProblemText} {
 		*text = r.RedactText(*text)
 	}
 	for i := range c.EarlierTierSteps {
@@ -31,15 +31,15 @@ func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLog
 		c.EarlierTierSteps[0].Effects, _ = c.EffectsJSON(r)
 		c.EarlierTierSteps[0].JudgedActionTextVariants, _ = c.TextVariantsJSON(r)
 	}
-	if c.Tier1Evidence != nil {
-		for i := range c.Tier1Evidence.TextsCoveredByNoEffect {
-			c.Tier1Evidence.TextsCoveredByNoEffect[i] = r.RedactText(c.Tier1Evidence.TextsCoveredByNoEffect[i])
+	if c.EvidenceFromTier1 != nil {
+		for i := range c.EvidenceFromTier1.TextsCoveredByNoEffect {
+			c.EvidenceFromTier1.TextsCoveredByNoEffect[i] = r.RedactText(c.EvidenceFromTier1.TextsCoveredByNoEffect[i])
 		}
-		for i := range c.Tier1Evidence.Findings {
-			c.Tier1Evidence.Findings[i].Reasoning = r.RedactText(c.Tier1Evidence.Findings[i].Reasoning)
+		for i := range c.EvidenceFromTier1.Findings {
+			c.EvidenceFromTier1.Findings[i].Reasoning = r.RedactText(c.EvidenceFromTier1.Findings[i].Reasoning)
 		}
-		for i := range c.Tier1Evidence.Doubts {
-			c.Tier1Evidence.Doubts[i].Reason = r.RedactText(c.Tier1Evidence.Doubts[i].Reason)
+		for i := range c.EvidenceFromTier1.Doubts {
+			c.EvidenceFromTier1.Doubts[i].Reason = r.RedactText(c.EvidenceFromTier1.Doubts[i].Reason)
 		}
 	}
 	return payload

@@ -65,7 +65,7 @@ type Config struct {
 
 	FileOverlay             analysis.FileOverlay // files that replace those of the disk; nil for none
 	JudgesExecutedActions   bool                 // the actions have already run: a denial is not compared with later actions of its session
-	TrailIncludesLatency    bool                 // the steps of [Outcome.Trail] carry their latency
+	TrailIncludesLatency    bool                 // the steps of [VerdictWithLogData.Trail] carry their latency
 	VerdictsIncludeTrail    bool                 // every verdict carries its trail, with latencies, effects and views
 	OmitsActionFromVerdicts bool                 // leave the action out of verdicts
 	JudgesSingleAction      bool                 // the process judges a single action: prepare at once what it needs, and skip what pays off only later
@@ -79,7 +79,7 @@ type Config struct {
 	LookUpUnknownTool func(*action.Action) approve.UnknownTool
 
 	OffersAllowOnce         bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
-	BacksUpLostFiles        bool   // keep what an allowed action deletes or overwrites before the verdict is given; for a process whose caller runs the action
+	BacksUpLostFiles        bool   // back up the files that an allowed action deletes or overwrites, before the verdict is returned; for a process whose caller runs the action
 	AllowsOnBackupCondition bool   // without BacksUpLostFiles: an action that is allowed only with a backup is ALLOW with [verdict.AllowConditionFilesBackedUp]
 	ParentSessionID         string // the host's session in which the sessions of this pipeline began; "" if unknown
 	IsolatesSessions        bool   // sessions share nothing, and an action without a session has no memory
@@ -124,7 +124,7 @@ func (cfg *Config) effectiveSettings() config.Settings {
 		s.WorkspaceRoots = cfg.WorkspaceRoots
 	}
 	if cfg.PolicyNameOrPath != "" {
-		s.PolicyNameOrPath, s.Bundle = cfg.PolicyNameOrPath, config.Default().Bundle
+		s.PolicyNameOrPath, s.PolicyBundle = cfg.PolicyNameOrPath, config.Default().PolicyBundle
 	}
 	s.Classifier.BlockThreshold = cmp.Or(cfg.OnnxThreshold, s.Classifier.BlockThreshold)
 	s.Evaluator.FixedCanaryToken = cmp.Or(cfg.CanaryToken, s.Evaluator.FixedCanaryToken)

@@ -234,7 +234,7 @@ func TestInputsAreConserved(t *testing.T) {
 			args[i] = programs.Word{Text: f}
 		}
 		use := programs.Interpret(args)
-		if use.StdinKnown && use.Stdin != programs.StreamExecutedCode || use.Stdin == programs.StreamUpload || wordless[fields[0]] || fields[0] == "m4" || fields[0] == "tar" {
+		if use.IsStdinUseKnown && use.Stdin != programs.StreamExecutedCode || use.Stdin == programs.StreamUpload || wordless[fields[0]] || fields[0] == "m4" || fields[0] == "tar" {
 			continue // a filter, which says so, or what sends it on; m4 prints what is no macro, and tar wants an archive
 		}
 		if use.Stdin == programs.StreamExecutedCode && use.StdinCodeLanguage != "" && use.StdinCodeLanguage != "shell" && use.StdinCodeLanguage != "code" {

@@ -22,15 +22,15 @@ var findingsWaivedIfUserNamedObject = []string{
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
 	"XP-011", "XP-013", "XP-020", // recursive deletion, a force push to a main branch, destruction of a remote resource
-	"doubt other", // includes destruction by a program; [objects.ObjectsUserMustName] refuses other effects with this doubt
+	"doubt other", // unusual effects, such as destruction by a program; if such an effect has no object, [objects.ObjectsUserMustName] returns an error
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemoteSystem),
 }
 
-// applySessionContext adjusts a verdict of the lower tiers to what the session's user and untrusted
+// adjustVerdictToSessionTexts adjusts a verdict of the lower tiers to what the session's user and untrusted
 // texts have said. The user's words are applied first. An action that would otherwise be allowed,
 // or that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
-func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) verdict.Verdict {
+func (p *Pipeline) adjustVerdictToSessionTexts(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) verdict.Verdict {
 	if !p.isSessionOfAgentHost(r) || v.ErrorCode != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
 		return v
 	}
@@ -67,7 +67,7 @@ func (p *Pipeline) isSessionOfAgentHost(memory *sessionMemory) bool {
 
 // askUser turns a verdict into a question for the user, with the reason why.
 func (p *Pipeline) askUser(why string, tier int, c *analysis.ActionCase) verdict.Verdict {
-	return p.adjustVerdictAndAddToTrail(verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 1, ReasoningCannotLeakActionText: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
+	return p.enforceMinTierAndAddToTrail(verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 1, ReasoningCannotLeakActionText: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
 // adjustVerdictToUserNamedObjects adjusts a verdict of the lower tiers to what the session's user has said. An ALLOW
@@ -75,7 +75,7 @@ func (p *Pipeline) askUser(why string, tier int, c *analysis.ActionCase) verdict
 // a remote resource that the user did not name. A question becomes an ALLOW if the user has named
 // all objects that it is about, with a verb for what the action does.
 func (p *Pipeline) adjustVerdictToUserNamedObjects(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory, named []grounding.PromptNamedObject) verdict.Verdict {
-	key := p.sessions.KeyedNameHashHex
+	key := p.judgingSessionStore.KeyedNameHashHex
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.ForbiddenObjectName(c, named, key); name != "" {
@@ -118,13 +118,13 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 	for i := range parts {
 		lists[i] = parts[i].CanonicalNames
 	}
-	all, more, err := p.sessions.FirstUntrustedMentions(ctx, s, lists...)
+	all, more, err := p.judgingSessionStore.FirstUntrustedMentions(ctx, s, lists...)
 	for i, part := range parts {
 		heard := all[i]
 		switch {
-		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page may name its own host
+		case heard != nil && part.Host != "" && part.Host == heard.SourceWebHost: // a page may name its own host
 			continue
-		case heard == nil && !more && err == nil || p.sessions.UserPromptsMentionAnyName(s, part.CanonicalNames):
+		case heard == nil && !more && err == nil || p.judgingSessionStore.UserPromptsMentionAnyName(s, part.CanonicalNames):
 			continue
 		case heard == nil:
 			heard = &session.UntrustedText{OriginDescription: "source unknown", ReceivedAt: s.StartTime()}
@@ -145,8 +145,8 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 	}
 	var all []string
 	for i := range needs {
-		by := needs[i].MatchedName(named, p.sessions.KeyedNameHashHex)
-		where := by == "" && needs[i].IsMentionAsPlaceEnough && p.sessions.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the user has mentioned the place
+		by := needs[i].MatchedName(named, p.judgingSessionStore.KeyedNameHashHex)
+		where := by == "" && needs[i].IsPlaceNeedingOnlyMention && p.judgingSessionStore.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}
@@ -155,7 +155,7 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 			names = append(names, by)
 		}
 	}
-	if heard, more, err := p.sessions.FirstUntrustedMentions(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
+	if heard, more, err := p.judgingSessionStore.FirstUntrustedMentions(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
 		return nil
 	}
 	return names
@@ -176,7 +176,7 @@ func (p *Pipeline) mustAskDespiteAdvanceApproval(ctx context.Context, c *analysi
 		return false
 	}
 	named, spoken := r.loadSession().NamedObjects()
-	return spoken && objects.ForbiddenObjectName(c, named, p.sessions.KeyedNameHashHex) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
+	return spoken && objects.ForbiddenObjectName(c, named, p.judgingSessionStore.KeyedNameHashHex) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
 }
 
 // userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
@@ -189,18 +189,18 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *
 	if !spoken {
 		return nil
 	}
-	key := p.sessions.KeyedNameHashHex
+	key := p.judgingSessionStore.KeyedNameHashHex
 	if name := objects.ForbiddenObjectName(c, named, key); name != "" {
 		out = append(out, analysis.UserMention{MentionedObjectName: name, IsForbiddenByUser: true})
 	}
 	var names []string
 	var lists [][]string
-	for _, n := range objects.NamedObjectsUserMustName(c) {
+	for _, n := range objects.NameableObjectsUserMustName(c) {
 		if by := n.MatchedName(named, key); by != "" {
 			names, lists = append(names, by), append(lists, n.AlternativeNames)
 		}
 	}
-	heard, more, err := p.sessions.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
+	heard, more, err := p.judgingSessionStore.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
 	for i, by := range names {
 		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMention{MentionedObjectName: by}) {
 			out = append(out, analysis.UserMention{MentionedObjectName: by})

@@ -19,7 +19,7 @@ func saidThen(t *testing.T, p *Pipeline, root, session, prompt, heard, command s
 	t.Helper()
 	if heard != "" {
 		page := toolAction(t, root, "web_fetch", session, `{"url":"https://pages.example.net/a"}`)
-		if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, ReturnedValue: heard}); err != nil {
+		if _, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, ReturnedValue: heard}); err != nil {
 			t.Fatal(err)
 		}
 	}

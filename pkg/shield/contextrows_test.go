@@ -119,7 +119,7 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 			} else if r.URL != "" {
 				read = toolAction(t, root, "web_fetch", "s", `{"url":`+quotedJSON(r.URL)+`}`)
 			}
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, ReturnedValue: r.Text}); err != nil {
+			if _, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, ReturnedValue: r.Text}); err != nil {
 				t.Fatal(row.ID, err)
 			}
 		}

@@ -124,7 +124,7 @@ func (c *corpora) row(raw []byte) {
 	if final != "" {
 		c.final++
 	}
-	allows := slices.ContainsFunc(without.Trail(), func(s verdict.Step) bool { return s.Tier == TierPolicy && s.TierWouldAllow })
+	allows := slices.ContainsFunc(without.Trail(), func(s verdict.Step) bool { return s.Tier == TierPolicy && s.AllowedPendingHigherTier })
 	if to == verdict.Allow && final != "" && !allows || to == verdict.Allow && from != verdict.Allow && (final != "" || without.Verdict.Rule != "") {
 		c.t.Errorf("%s: ALLOW with the model, though %s", row.ID, cmp.Or(final, "the rule "+without.Verdict.Rule+" matched"))
 	}
@@ -141,7 +141,7 @@ func (c *corpora) row(raw []byte) {
 func uncleared(o *VerdictWithLogData) string {
 	if e := o.ClassifierEvidence(); e != nil {
 		for _, d := range e.Doubts {
-			if d.NeedsMoreThanModel() {
+			if d.NeedsAuthorityAboveClassifier() {
 				return d.DangerName + ": " + d.Reason
 			}
 		}

@@ -23,7 +23,7 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 	s := cfg.effectiveSettings()
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: canAskPerson,
-		FixedCanaryToken: s.Evaluator.FixedCanaryToken, Timeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, ReasonLowerTierAsked: builtInReasonLowerTierAsked, AskUserWhenBudgetSpent: p.usesAssistedPreset,
+		FixedCanaryToken: s.Evaluator.FixedCanaryToken, Timeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, ReasonForAskingNextTier: builtInEscalationReason, AskUserWhenBudgetSpent: p.usesAssistedPreset,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.ProviderSetupError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
@@ -39,7 +39,7 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 	}
 	if p.store != nil {
 		opts.Limits = evaluationLimits{p}
-		opts.Cache = verdictCache{p}
+		opts.Cache = evaluatorVerdictCache{p}
 	}
 	p.evaluatorOptions, p.evaluatorModelName = opts, evaluatorModelName(cfg)
 	if opts.FixedCanaryToken != "" && opts.Provider != nil {
@@ -61,7 +61,7 @@ type ModelNamingProvider interface {
 // evaluatorModelName returns the name of the evaluator's model to which an exam result is bound.
 func evaluatorModelName(cfg Config) string {
 	if cfg.Provider == nil {
-		ep := cfg.Endpoint()
+		ep := cfg.EvaluatorEndpoint()
 		return ep.ProviderModelAndURL()
 	}
 	if n, ok := cfg.Provider.(ModelNamingProvider); ok {
@@ -73,7 +73,7 @@ func evaluatorModelName(cfg Config) string {
 // evaluatorEndpoint returns the address of a configuration's language model; facts learned about it are kept in
 // the state file.
 func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
-	ep := cfg.Endpoint()
+	ep := cfg.EvaluatorEndpoint()
 	if store != nil {
 		ep.SupportedParameterStore = modelServiceFactCache{store, now}
 	}
@@ -98,7 +98,7 @@ func (m modelServiceFactCache) Recall(ctx context.Context, key string) (string, 
 }
 
 func (m modelServiceFactCache) Remember(ctx context.Context, key, text string, keep time.Duration) {
-	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if it cannot be kept it is learned again
+	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if the fact cannot be stored, it is determined again later
 }
 
 // minDailyEvaluationsForExhaustionWarning is the smallest daily budget near whose end shield warns.
@@ -125,7 +125,7 @@ func (l evaluationLimits) TakeRateToken(ctx context.Context) error {
 // toEvaluateError converts errors of the state file to those of package evaluate.
 func toEvaluateError(err error) error {
 	switch {
-	case errors.Is(err, state.ErrRateExceeded):
+	case errors.Is(err, state.ErrEvaluatorRateExceeded):
 		return evaluate.ErrRateLimited
 	case errors.Is(err, state.ErrBudgetExhausted):
 		return evaluate.ErrBudgetExhausted
@@ -134,8 +134,8 @@ func toEvaluateError(err error) error {
 	}
 }
 
-// verdictCache keeps verdicts of Tier 2 in the state file until they expire.
-type verdictCache struct{ pipeline *Pipeline }
+// evaluatorVerdictCache keeps verdicts of Tier 2 in the state file until they expire.
+type evaluatorVerdictCache struct{ pipeline *Pipeline }
 
 // cachedVerdict is the stored part of a verdict.
 type cachedVerdict struct {
@@ -147,11 +147,11 @@ type cachedVerdict struct {
 
 // cacheKey returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
 // new prompt version asks again.
-func (c verdictCache) cacheKey(cs *analysis.ActionCase) string {
-	return c.pipeline.reusableAnswerKey("evaluate", cs, fmt.Sprint(cs.UserMentionedObjects), evaluate.PromptHash())
+func (c evaluatorVerdictCache) cacheKey(cs *analysis.ActionCase) string {
+	return c.pipeline.reusableAnswerKey("evaluate", cs, fmt.Sprint(cs.UserMentionedObjects), evaluate.ActionPromptHash())
 }
 
-func (c verdictCache) Lookup(ctx context.Context, cs *analysis.ActionCase) (verdict.Verdict, bool) {
+func (c evaluatorVerdictCache) Lookup(ctx context.Context, cs *analysis.ActionCase) (verdict.Verdict, bool) {
 	key := c.cacheKey(cs)
 	if key == "" {
 		return verdict.Verdict{}, false
@@ -164,7 +164,7 @@ func (c verdictCache) Lookup(ctx context.Context, cs *analysis.ActionCase) (verd
 	return verdict.Verdict{Decision: k.Decision, Confidence: k.Confidence, Reasoning: k.Reasoning, NextTier: k.NextTier}, true
 }
 
-func (c verdictCache) Store(ctx context.Context, cs *analysis.ActionCase, v verdict.Verdict) {
+func (c evaluatorVerdictCache) Store(ctx context.Context, cs *analysis.ActionCase, v verdict.Verdict) {
 	data, err := json.Marshal(cachedVerdict{v.Decision, v.Confidence, v.Reasoning, v.NextTier})
 	key := c.cacheKey(cs)
 	if err != nil || key == "" {
@@ -183,7 +183,7 @@ func (p *Pipeline) reusableAnswerKey(purpose string, c *analysis.ActionCase, ext
 		return ""
 	}
 	h := sha256.New()
-	parts := []string{purpose, p.caller.User, c.Action.Hash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, labelNames(c)}
+	parts := []string{purpose, p.caller.User, c.Action.TypeAndPayloadHash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, sessionLabelsForBinding(c)}
 	for _, part := range append(parts, extraInputs...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // writing to a hash does not fail
@@ -191,12 +191,12 @@ func (p *Pipeline) reusableAnswerKey(purpose string, c *analysis.ActionCase, ext
 	return purpose + ":" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Endpoint returns the address of a configuration's evaluator and how to reach it.
-func (cfg *Config) Endpoint() evaluate.Endpoint {
+// EvaluatorEndpoint returns the address of a configuration's evaluator and how to reach it.
+func (cfg *Config) EvaluatorEndpoint() evaluate.Endpoint {
 	return evaluate.Endpoint{Evaluator: cfg.effectiveSettings().Evaluator, LookupEnv: cfg.LookupEnvironmentVariable}
 }
 
 // auditFingerprints converts the fingerprints of a verdict for its log entry.
-func auditFingerprints(f verdict.Fingerprints) audit.Fingerprints {
-	return audit.Fingerprints{Policy: f.Policy, Rules: f.ClassifierRules, Model: f.ClassifierModel, Config: f.Config}
+func auditFingerprints(f verdict.Fingerprints) audit.PolicyAndModelFingerprints {
+	return audit.PolicyAndModelFingerprints{Policy: f.Policy, Rules: f.ClassifierRules, Model: f.ClassifierModel, Config: f.Config}
 }

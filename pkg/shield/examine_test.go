@@ -41,9 +41,9 @@ func TestEvaluatorReadsResults(t *testing.T) {
 		withheld string // the modes that withhold the result
 	}{
 		{"allow", false, "", "", ""},
-		{"block", false, sanitize.FindingInstruction, sanitize.SeverityHigh, "block"},
-		{"escalate", false, sanitize.FindingInstruction, sanitize.SeverityMedium, "block"},
-		{"unsure", false, sanitize.FindingInstruction, sanitize.SeverityMedium, "block"},
+		{"block", false, sanitize.FindingPromptInjection, sanitize.SeverityHigh, "block"},
+		{"escalate", false, sanitize.FindingPromptInjection, sanitize.SeverityMedium, "block"},
+		{"unsure", false, sanitize.FindingPromptInjection, sanitize.SeverityMedium, "block"},
 		{"injected-allow", false, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
 		{"canary-elsewhere", true, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
 		{"two-objects", true, sanitize.FindingUnexamined, sanitize.SeverityHigh, "clean wrap block"},
@@ -55,7 +55,7 @@ func TestEvaluatorReadsResults(t *testing.T) {
 			cfg := withEvaluator(t, server, c.model, mode)
 			cfg.Settings.FailClosed = !c.open
 			p := pipelineOf(t, cfg)
-			e, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, `{"session":"s","type":"WebFetch","payload":{"url":"https://a.test"}}`)}, ReturnedValue: text})
+			e, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, `{"session":"s","type":"WebFetch","payload":{"url":"https://a.test"}}`)}, ReturnedValue: text})
 			if err != nil || (e.WithheldReason != "") != strings.Contains(c.withheld, mode) || (len(e.Findings) == 1) != (c.kind != "") {
 				t.Fatalf("%s, %s: %+v, %v", c.model, mode, e, err)
 			}
@@ -72,7 +72,7 @@ func TestEvaluatorReadsResults(t *testing.T) {
 			for _, entry := range entries(t, cfg.auditFile()) {
 				logged = logged || entry.Kind == audit.EntryKindToolResultFindings && strings.Contains(fmt.Sprint(entry.Payload), "source:evaluator")
 			}
-			list, err := p.sessions.List(t.Context())
+			list, err := p.judgingSessionStore.List(t.Context())
 			if err != nil || !logged || len(list) != 1 || len(list[0].Labels) == 0 || list[0].Labels[0].Label != effect.LabelUntrusted {
 				t.Errorf("%s, %s: logged %v, remembered %+v, %v", c.model, mode, logged, list, err)
 			}
@@ -91,7 +91,7 @@ func TestEvaluatorOfResultsIsCounted(t *testing.T) {
 	p := pipelineOf(t, cfg)
 	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"WebFetch","payload":{"url":"https://a.test"}}`)}, ReturnedValue: "nine o'clock"}
 	for i := range 3 {
-		e, err := p.HandleToolResult(t.Context(), r)
+		e, err := p.ExamineAndRecordToolResult(t.Context(), r)
 		if err != nil || (e.WithheldReason != "") != (i == 2) {
 			t.Errorf("result %d: %+v, %v", i, e, err)
 		}
@@ -100,12 +100,12 @@ func TestEvaluatorOfResultsIsCounted(t *testing.T) {
 		t.Errorf("%d evaluations charged, %d requests", used, len(server.Requests()))
 	}
 	local := ToolResult{Actions: []*action.Action{parse(t, `{"type":"Read","payload":{"file_path":"a"}}`)}, ReturnedValue: "nine o'clock"}
-	if e, err := p.HandleToolResult(t.Context(), local); err != nil || e.WithheldReason != "" {
+	if e, err := p.ExamineAndRecordToolResult(t.Context(), local); err != nil || e.WithheldReason != "" {
 		t.Errorf("a local file: %+v, %v", e, err)
 	}
 	cfg = withEvaluator(t, server, "block", "block")
 	cfg.Settings.SanitizeToolResults.EvaluatorExaminesResults = false
-	if e, err := pipelineOf(t, cfg).HandleToolResult(t.Context(), r); err != nil || e.WithheldReason != "" {
+	if e, err := pipelineOf(t, cfg).ExamineAndRecordToolResult(t.Context(), r); err != nil || e.WithheldReason != "" {
 		t.Errorf("not set: %+v, %v", e, err)
 	}
 	if n := len(server.Requests()); n != 2 {

@@ -51,7 +51,7 @@ func ExamplePipeline_Status() {
 
 // A program that passes many actions on reads, judges, logs and answers each of
 // them in one call.
-func ExamplePipeline_Stream() {
+func ExamplePipeline_JudgeStream() {
 	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/home/me/app"})
 	if err != nil {
 		panic(err)
@@ -60,7 +60,7 @@ func ExamplePipeline_Stream() {
 	in := strings.NewReader(`{"type":"read_file","payload":{"path":"main.go"}}
 {"type":"read_file","payload":{"path":"~/.ssh/id_ed25519"}}
 `)
-	err = p.Stream(context.Background(), shield.NewActionSource(in, "actions", 1<<20), func(j *shield.InputRecordResult) error {
+	err = p.JudgeStream(context.Background(), shield.NewActionSource(in, "actions", 1<<20), func(j *shield.InputRecordResult) error {
 		fmt.Println(j.Verdict.Line, j.Verdict.Decision, j.Verdict.Rule)
 		return nil
 	}, shield.StreamOptions{Tiers: shield.AllTiers})

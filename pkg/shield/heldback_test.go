@@ -34,7 +34,7 @@ func TestHeldBack(t *testing.T) {
 			}
 			in := NewActionSource(strings.NewReader(read+"\n"+asks+"\n"+read+"\n"), "in", 1<<20)
 			var decisions []string
-			err := p.Stream(t.Context(), in, func(j *InputRecordResult) error {
+			err := p.JudgeStream(t.Context(), in, func(j *InputRecordResult) error {
 				if decisions = append(decisions, j.Verdict.Decision.String()); len(decisions) == 1 {
 					close(written)
 				}
@@ -54,7 +54,7 @@ func TestMore(t *testing.T) {
 	const n = 200
 	in := NewActionSource(strings.NewReader(strings.Repeat(read+"\n", n)), "in", 1<<20)
 	together, verdicts, more := 0, 0, false
-	err := p.Stream(t.Context(), in, func(j *InputRecordResult) error {
+	err := p.JudgeStream(t.Context(), in, func(j *InputRecordResult) error {
 		verdicts++
 		if more = j.IsNextResultReady; more {
 			together++

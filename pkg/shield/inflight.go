@@ -13,7 +13,7 @@ type byteLimiter struct {
 	roomFreed sync.Cond
 	maxBytes  int
 	usedBytes int
-	unlimited bool // all waiting has ended
+	unlimited bool // reserveBytes no longer waits for room, see stopLimiting
 }
 
 func newByteLimiter(most int) *byteLimiter {
@@ -65,8 +65,8 @@ func (g *recordReadStopper) beginRead() bool {
 	return g.readUnderWay
 }
 
-// endReadAndReportIfCounted reports whether the record just read counts.
-func (g *recordReadStopper) endReadAndReportIfCounted() bool {
+// endReadAndReportRecordKept reports whether the record just read counts.
+func (g *recordReadStopper) endReadAndReportRecordKept() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = false

@@ -151,7 +151,7 @@ func TestAnswersMeanTheContent(t *testing.T) {
 		if !strings.HasPrefix(line, "{") {
 			line = fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, line)
 		}
-		return p.analyzer.Case(parse(t, line))
+		return p.analyzer.AnalyzeAction(parse(t, line))
 	}
 	before := func() {
 		write("in.txt", "uptime\n")
@@ -224,7 +224,7 @@ func TestPushOfAWorktree(t *testing.T) {
 	}
 	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: t.TempDir(), WorkingDir: filepath.Join(dir, "tree"), StateDir: t.TempDir(), Clock: instant})
 	binding := func() string {
-		return p.reusableAnswerKey("x", p.analyzer.Case(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
+		return p.reusableAnswerKey("x", p.analyzer.AnalyzeAction(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
 	}
 	first := map[string]string{
 		"tree/.git": "gitdir: ../main/.git/worktrees/tree\n", "main/.git/worktrees/tree/HEAD": "ref: refs/heads/x\n", "main/.git/worktrees/tree/commondir": "../..\n",
@@ -282,7 +282,7 @@ func TestPushOfAnotherRepository(t *testing.T) {
 	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: t.TempDir(), WorkingDir: filepath.Join(dir, "work"), StateDir: t.TempDir(), Clock: instant})
 	for _, command := range []string{"push origin main", "subtree push --prefix=sub origin main", "subtree -P sub push origin main", "lfs push origin main", "send-pack h.test:a main"} {
 		binding := func(options string) string {
-			return p.reusableAnswerKey("x", p.analyzer.Case(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
+			return p.reusableAnswerKey("x", p.analyzer.AnalyzeAction(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
 		}
 		write("1111\n")
 		was := binding("-C ../main")
@@ -329,7 +329,7 @@ func TestInputsThatCannotBeTold(t *testing.T) {
 		`{"type":"execute_command","payload":{"command":"ssh prod < /proc/self/environ"}}`,
 		`{"type":"execute_command","cwd":"/no/such/folder","payload":{"command":"ssh prod < in.txt"}}`,
 	} {
-		if b := p.reusableAnswerKey("x", p.analyzer.Case(parse(t, action))); b != "" {
+		if b := p.reusableAnswerKey("x", p.analyzer.AnalyzeAction(parse(t, action))); b != "" {
 			t.Errorf("%s: can be told", action)
 		}
 	}

@@ -24,9 +24,9 @@ func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.
 		return v, false
 	}
 	s := r.loadSession()
-	i, now := s.FindInstructionFile(p.sessions, edit.Path)
+	i, now := s.FindInstructionFile(p.judgingSessionStore, edit.Path)
 	committed := c.IsCommitted(edit.Path)
-	next := p.sessions.NewChangedInstructionFile(edit.Path)
+	next := p.judgingSessionStore.NewChangedInstructionFile(edit.Path)
 	if i != nil {
 		next = *i
 		next.HasChangesOutsideSession = !committed && (i.HasChangesOutsideSession || i.ContentHash != now)
@@ -34,14 +34,14 @@ func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.
 		next.HasChangesOutsideSession = !committed
 	}
 	if i == nil || *i != next {
-		if p.sessions.Add(context.WithoutCancel(ctx), s, &session.Delta{Instruction: &next}) != nil {
+		if p.judgingSessionStore.Add(context.WithoutCancel(ctx), s, &session.Delta{ChangedInstructionFile: &next}) != nil {
 			return v, false
 		}
 	}
-	if i == nil || next.HasChangesOutsideSession || i.ContentHash == "" || now == "" || i.UntrustedTextCountAtLastChange != s.UntrustedTextCount() || !p.asksOncePerInstructionFile || c.Action.MinTier > TierClassify || p.wasSameTargetDeniedInSession(c) {
+	if i == nil || next.HasChangesOutsideSession || i.ContentHash == "" || now == "" || i.UntrustedTextCountAtLastChange != s.UntrustedTextCount() || !p.asksOncePerEditedInstructionFile || c.Action.MinTier > TierClassify || p.wasSameTargetDeniedInSession(c) {
 		return v, false
 	}
-	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.sessions.KeyedNameHashHex) != "" {
+	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.judgingSessionStore.KeyedNameHashHex) != "" {
 		return v, false
 	}
 	unplain := func(line string) bool { return !grounding.IsInstructionFreeStatement(line) }
@@ -62,10 +62,10 @@ func (p *Pipeline) recordAgentInstructionFileEdit(ctx context.Context, c *analys
 	if !ok {
 		return nil
 	}
-	i, now := r.loadSession().FindInstructionFile(p.sessions, edit.Path)
+	i, now := r.loadSession().FindInstructionFile(p.judgingSessionStore, edit.Path)
 	if i == nil || now == "" {
 		return nil
 	}
 	i.ContentHash, i.UntrustedTextCountAtLastChange = now, r.loadSession().UntrustedTextCount()
-	return p.sessions.Add(context.WithoutCancel(ctx), r.loadSession(), &session.Delta{Instruction: i})
+	return p.judgingSessionStore.Add(context.WithoutCancel(ctx), r.loadSession(), &session.Delta{ChangedInstructionFile: i})
 }

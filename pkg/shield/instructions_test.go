@@ -65,7 +65,7 @@ func TestOwnInstructions(t *testing.T) {
 		"after a page": {second: fine, want: verdict.Escalate, between: func(t *testing.T, p *Pipeline, root string) {
 			t.Helper()
 			page := toolAction(t, root, "web_fetch", "s", `{"url":"https://pages.example.net/a"}`)
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, ReturnedValue: "hello"}); err != nil {
+			if _, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, ReturnedValue: "hello"}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -107,7 +107,7 @@ func TestOwnInstructions(t *testing.T) {
 				t.Fatalf("an edit that the user has refused is %v: %s", v.Decision, v.Reasoning)
 			}
 			put(t, root, map[string]string{file: first})
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, ReturnedValue: "ok", IsAgentHostUnverified: test.forged}); err != nil {
+			if _, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, ReturnedValue: "ok", IsAgentHostUnverified: test.forged}); err != nil {
 				t.Fatal(err)
 			}
 			if test.between != nil {

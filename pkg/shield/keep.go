@@ -21,14 +21,15 @@ func UndoStore(cfg Config) *undo.Store {
 		return nil
 	}
 	limits := undo.DefaultLimits
-	limits.MaxAge, limits.MaxTotalBytes = s.Undo.BackupRetention.AsTimeDuration(), s.Undo.MaxTotalBackupBytes
+	limits.MaxSetAge, limits.MaxTotalBytes = s.Undo.BackupRetention.AsTimeDuration(), s.Undo.MaxTotalBackupBytes
 	return undo.New(undo.Options{
-		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, IsSecret: analysis.HoldsCredential, IsBuildOutput: analysis.IsBuildOutput,
+		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, IsSecret: analysis.IsCredentialFile, IsBuildOutput: analysis.IsBuildOutput,
 	})
 }
 
-// openUndo decides whether a pipeline keeps what actions delete and overwrite, and whether it asks
-// about losses. An evaluator is asked first; see design section 13.
+// openUndo opens the undo store if the configuration asks for backups. It also decides whether a
+// backup can allow an action and whether a loss of files without a backup needs approval: only if
+// the policy has rules about backups, and the preset is assisted or no evaluator is configured.
 func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	if cfg.BacksUpLostFiles {
 		p.undoStore = UndoStore(cfg)
@@ -65,7 +66,7 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 		again.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return again, k
 	}
-	kept, err := p.backUpFiles(ctx, again, k, k.FindFileLosses().FilesToBackUp)
+	kept, err := p.backUpFiles(ctx, again, k, k.FindFileLosses().AllLossesToBackUp)
 	if err != nil {
 		c.EarlierTierSteps[len(c.EarlierTierSteps)-1].Reasoning += "; " + err.Error()
 		v.Reasoning += "; " + err.Error()
@@ -84,18 +85,18 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 		return v
 	}
 	l := c.FindFileLosses()
-	if len(l.FilesToBackUp) == 0 || l.HasLossOutsideWorkspace && v.Tier < TierEvaluate {
+	if len(l.AllLossesToBackUp) == 0 || l.HasLossOutsideWorkspace && v.Tier < TierEvaluate {
 		return v
 	}
-	kept, err := p.backUpFiles(ctx, v, c, l.FilesToBackUp)
-	if err != nil && len(l.NeedingBackup) > 0 {
-		kept, err = p.backUpFiles(ctx, v, c, l.NeedingBackup)
+	kept, err := p.backUpFiles(ctx, v, c, l.AllLossesToBackUp)
+	if err != nil && len(l.LossesPermanentWithoutBackup) > 0 {
+		kept, err = p.backUpFiles(ctx, v, c, l.LossesPermanentWithoutBackup)
 	}
-	if err == nil || v.Tier >= TierEvaluate || len(l.NeedingBackup) == 0 {
+	if err == nil || v.Tier >= TierEvaluate || len(l.LossesPermanentWithoutBackup) == 0 {
 		return kept
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.adjustVerdictAndAddToTrail(verdict.Finding{
+	return p.enforceMinTierAndAddToTrail(verdict.Finding{
 		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
@@ -113,13 +114,13 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 	switch {
 	case lost == "":
 		return v
-	case p.allowsWithBackup && l.WhyUnknown == "":
+	case p.allowsWithBackup && l.LossesUnknownReason == "":
 		v.AllowConditions = []string{verdict.AllowConditionFilesBackedUp}
 		v.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return v
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.adjustVerdictAndAddToTrail(verdict.Finding{
+	return p.enforceMinTierAndAddToTrail(verdict.Finding{
 		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1,
 		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.RedactText(lost) + "; commit or stash them first",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
@@ -129,7 +130,7 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 // these files exist, the verdict is unchanged.
 func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, losses []undo.FileLoss) (verdict.Verdict, error) {
 	set, err := p.undoStore.BackUpFiles(ctx, undo.ActionInfo{
-		Session: c.Action.Session, AgentHostName: p.agentHostName, CWD: c.ExecutionContext().CWD, Type: c.Action.Type, Hash: c.Action.Hash, Description: p.redactor.RedactText(actionSummary(c)),
+		Session: c.Action.Session, AgentHostName: p.agentHostName, CWD: c.ExecutionContext().CWD, Type: c.Action.Type, Hash: c.Action.TypeAndPayloadHash, Description: p.redactor.RedactText(actionSummary(c)),
 	}, losses)
 	if err != nil || set == nil {
 		return v, err
@@ -142,15 +143,15 @@ func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analys
 	return v, nil
 }
 
-// recordBackedUpFilesAfterActions records the state in which executed actions left the files that were backed up
+// recordFileStatesAfterActions records the state in which executed actions left the files that were backed up
 // for them, so that undo can recognise later changes.
-func (p *Pipeline) recordBackedUpFilesAfterActions(ctx context.Context, executedActions []*action.Action) {
+func (p *Pipeline) recordFileStatesAfterActions(ctx context.Context, executedActions []*action.Action) {
 	if p.undoStore == nil {
 		return
 	}
 	for _, a := range executedActions {
-		if _, err := p.undoStore.RecordFilesAfterAction(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
-			p.notify("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.RedactText(err.Error()))
+		if _, err := p.undoStore.RecordFilesAfterAction(ctx, a.Session, a.TypeAndPayloadHash); err != nil && p.notifyUser != nil {
+			p.notifyUser("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.RedactText(err.Error()))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.ActionCase) (fi
 		}
 	}
 	findingNames = append(findingNames, rules...)
-	sorted.Strings(findingNames)
+	sorted.SortStrings(findingNames)
 	return slices.Compact(findingNames), effectMatched, nil
 }
 
@@ -77,8 +77,8 @@ func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 	})
 }
 
-// sessionLabelsEndingApprovals returns the session's labels that end approvals given before the label came.
-func sessionLabelsEndingApprovals(c *analysis.ActionCase) string {
+// spaceSeparatedLabelsEndingApprovals returns the session's labels that end approvals given before the label came.
+func spaceSeparatedLabelsEndingApprovals(c *analysis.ActionCase) string {
 	var out []string
 	if c.SessionState != nil {
 		for _, l := range c.SessionState.Labels() {
@@ -87,19 +87,19 @@ func sessionLabelsEndingApprovals(c *analysis.ActionCase) string {
 			}
 		}
 	}
-	sorted.Strings(out)
+	sorted.SortStrings(out)
 	return strings.Join(out, " ")
 }
 
 // newAdvanceApproval returns the approval that a person can give for the kind of a case.
 func (p *Pipeline) newAdvanceApproval(c *analysis.ActionCase, k kind.ActionKind) approve.AdvanceApproval {
-	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionLabels: sessionLabelsEndingApprovals(c), Session: c.Action.Session}
+	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionLabels: spaceSeparatedLabelsEndingApprovals(c), Session: c.Action.Session}
 }
 
 // offerAdvanceApproval describes what an approval of all actions of a case's kind would cover in its session, and
 // returns the function that saves it.
 func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionCase) (string, func(ctx context.Context, by string) error) {
-	p = p.pipelineJudgingCase(c)
+	p = p.sessionPipelineOrSelf(c)
 	within := p.advanceApprovalScope(c)
 	if p.personDecisionStore == nil || within == "" || p.wasSameTargetDeniedInSession(c) {
 		return "", nil
@@ -115,7 +115,8 @@ func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionC
 	}
 }
 
-// wasSameTargetDeniedInSession reports whether an action like this was denied in the session.
+// wasSameTargetDeniedInSession reports whether an action with the same target was denied in the
+// session.
 func (p *Pipeline) wasSameTargetDeniedInSession(c *analysis.ActionCase) bool {
 	r, ok := c.SessionState.(*sessionMemory)
 	return ok && r != nil && r.earlierPipeStageMemory == nil && (r.loadSession().DenialOfSameTarget(c) != nil || r.denialCountingSession().DenialOfSameTarget(c) != nil)
@@ -133,13 +134,13 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 		if err != nil {
 			return none, false // when in doubt, ask
 		}
-		labels := sessionLabelsEndingApprovals(c)
+		labels := spaceSeparatedLabelsEndingApprovals(c)
 		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.SpaceSeparatedSessionLabels != labels })
 	}
 	if p.advanceApprovalsPath != "" {
 		stored, err := approve.ReadAdvanceApprovals(p.advanceApprovalsPath)
-		if err != nil && p.notify != nil {
-			p.notify("shield ignores the answers of 'shield allow'; correct or delete answers.yaml: " + err.Error())
+		if err != nil && p.notifyUser != nil {
+			p.notifyUser("shield ignores the answers of 'shield allow'; correct or delete answers.yaml: " + err.Error())
 		}
 		for _, s := range stored {
 			if s.Project == "" || slices.Contains(c.ExecutionContext().WorkspaceRoots, s.Project) {
@@ -155,7 +156,7 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 	for i := range list {
 		s := &list[i]
 		covers := err == nil && !s.Kind.CoversOnlyOneAction() && s.Kind.Covers(&own)
-		if s.Kind.CoversOnlyOneAction() && slices.Contains(s.Kind.ActionFactTexts, "action "+c.Action.Hash) {
+		if s.Kind.CoversOnlyOneAction() && slices.Contains(s.Kind.ActionFactTexts, "action "+c.Action.TypeAndPayloadHash) {
 			if exact == nil {
 				if findings == nil {
 					findings, _, _ = p.ruleFindings(ctx, c)
@@ -215,11 +216,11 @@ func (p *Pipeline) addAdvanceApprovalToRefusal(ctx context.Context, r *approve.R
 // advanceApprovalExamples returns example actions that an approval of the kind would cover as well.
 func (p *Pipeline) advanceApprovalExamples(ctx context.Context, a *action.Action, k *kind.ActionKind) (out []string) {
 	covered := kind.CoveredVariants(a, func(n *action.Action) bool {
-		own, _, err := p.actionKindForApproval(ctx, p.analyzer.Case(n))
+		own, _, err := p.actionKindForApproval(ctx, p.analyzer.AnalyzeAction(n))
 		return err == nil && k.Covers(&own)
 	})
 	for _, n := range covered {
-		out = append(out, approve.ActionPartCausingEffect(p.analyzer.Case(n), nil))
+		out = append(out, approve.ActionPartCausingEffect(p.analyzer.AnalyzeAction(n), nil))
 	}
 	return out
 }

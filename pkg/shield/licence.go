@@ -64,13 +64,13 @@ type ModelExamResult struct {
 	UnansweredQuestions      int `json:"unreached"` // questions without an answer
 	RepliesWithoutSystemRole int `json:"one_message,omitempty"`
 
-	MedianLatency        time.Duration `json:"latency_p50_ns"`
-	P95Latency           time.Duration `json:"latency_p95_ns"`
-	MedianPromptTokens   int           `json:"prompt_tokens_p50"`
-	MedianUncachedTokens int           `json:"computed_tokens_p50"` // input tokens that the service did not have in its cache
-	MedianOutputTokens   int           `json:"written_tokens_p50"`
-	TotalTokens          int           `json:"tokens"`         // tokens of the exam, as the service counts them
-	TotalOutputTokens    int           `json:"tokens_written"` // tokens that the model wrote
+	MedianLatency              time.Duration `json:"latency_p50_ns"`
+	P95Latency                 time.Duration `json:"latency_p95_ns"`
+	MedianPromptTokens         int           `json:"prompt_tokens_p50"`
+	MedianUncachedPromptTokens int           `json:"computed_tokens_p50"` // input tokens that the service did not have in its cache
+	MedianOutputTokens         int           `json:"written_tokens_p50"`
+	TotalTokens                int           `json:"tokens"`         // tokens of the exam, as the service counts them
+	TotalOutputTokens          int           `json:"tokens_written"` // tokens that the model wrote
 }
 
 // AttacksNotAllowedRate returns the share of the exam's attacks that were not allowed.
@@ -122,7 +122,7 @@ type modelExamRecord struct {
 	LastExam                  *ModelExamResult `json:"result,omitempty"`
 	AuthorityWithdrawalReason string           `json:"withdrawn,omitempty"` // why the licence was withdrawn after the exam
 	ExamTimes                 []time.Time      `json:"exams,omitempty"`
-	CallsSinceExam            int              `json:"calls,omitempty"`  // calls since the exam
+	ModelCallsSinceExam       int              `json:"calls,omitempty"`  // calls since the exam
 	DueModelProbes            int              `json:"due,omitempty"`    // probes due
 	ModelProbeTimes           []time.Time      `json:"probes,omitempty"` // probes of the last day
 }
@@ -210,7 +210,7 @@ func (p *Pipeline) ModelApprovalAuthority(ctx context.Context) ModelApprovalAuth
 		l.CannotApproveReason = "the result of the model's exam cannot be read: " + err.Error() + "; run 'shield evaluate --exam'"
 	case r == nil, r.Model != p.evaluatorModelName:
 		l.CannotApproveReason, l.ExamDue = "the model was not examined; run 'shield evaluate --exam'", true
-	case r.PromptHash != evaluate.PromptHash():
+	case r.PromptHash != evaluate.ActionPromptHash():
 		l.CannotApproveReason, l.ExamDue = "the model was examined with the prompt of another shield version; run 'shield evaluate --exam'", true
 	case r.ExaminedAt.After(now.Add(time.Hour)) || now.Sub(r.ExaminedAt) > modelExamResultLifetime:
 		l.ExamDue = true
@@ -225,7 +225,8 @@ func (p *Pipeline) ModelApprovalAuthority(ctx context.Context) ModelApprovalAuth
 	return l
 }
 
-// LoadModelApprovalAuthority is [Pipeline.ModelApprovalAuthority] for callers without a pipeline; key is the seal key.
+// LoadModelApprovalAuthority returns what [Pipeline.ModelApprovalAuthority] returns, for callers
+// without a pipeline.
 func LoadModelApprovalAuthority(ctx context.Context, cfg Config, store *state.Store, sealKey [verdict.KeySize]byte) (ModelApprovalAuthority, error) {
 	p := &Pipeline{store: store, now: cfg.now, evaluatorModelName: evaluatorModelName(cfg)}
 	remote, err := LoadSharedStoreConfig(cfg)
@@ -233,7 +234,7 @@ func LoadModelApprovalAuthority(ctx context.Context, cfg Config, store *state.St
 		return ModelApprovalAuthority{}, err
 	}
 	p.credentialHashKey = deriveSessionDataKey(sealKey, remote)
-	p.evaluatorOptions.Provider, err = evaluate.NewProvider(cfg.Endpoint())
+	p.evaluatorOptions.Provider, err = evaluate.NewProvider(cfg.EvaluatorEndpoint())
 	if err != nil {
 		return ModelApprovalAuthority{EvaluatorModelName: p.evaluatorModelName, CannotApproveReason: err.Error()}, nil
 	}
@@ -250,7 +251,7 @@ func (p *Pipeline) modelCannotApproveForUserReason(ctx context.Context) string {
 	}
 	due := false
 	err := p.updateModelRecord(ctx, func(j *modelExamRecord) error {
-		if j.CallsSinceExam++; j.CallsSinceExam%modelCallsPerModelProbe == 0 {
+		if j.ModelCallsSinceExam++; j.ModelCallsSinceExam%modelCallsPerModelProbe == 0 {
 			j.DueModelProbes++
 		}
 		due = j.DueModelProbes > 0
@@ -291,7 +292,7 @@ func (p *Pipeline) warnModelCannotApprove(ctx context.Context, l ModelApprovalAu
 func (p *Pipeline) stepAskingPersonWithoutModel(ctx context.Context, c *analysis.ActionCase) (*verdict.Step, error) {
 	for i := range c.EarlierTierSteps {
 		s := &c.EarlierTierSteps[i]
-		if _, shipped := policy.PresetRuleReason(s.Rule); s.Tier == TierPolicy && s.Decision == verdict.Escalate && !s.TierWouldAllow && s.Rule != "" && !shipped {
+		if _, shipped := policy.PresetRuleReason(s.Rule); s.Tier == TierPolicy && s.Decision == verdict.Escalate && !s.AllowedPendingHigherTier && s.Rule != "" && !shipped {
 			return s, nil
 		}
 	}
@@ -300,14 +301,14 @@ func (p *Pipeline) stepAskingPersonWithoutModel(ctx context.Context, c *analysis
 		return nil, err
 	}
 	own := *c
-	own.EarlierTierSteps, own.Tier1Evidence, own.MatchedRules = nil, nil, nil
+	own.EarlierTierSteps, own.EvidenceFromTier1, own.MatchedRulesByEffectIndex = nil, nil, nil
 	own.MinTier = max(c.Action.MinTier, analysis.MinTierForActionType(c.Action.Type))
 	var v verdict.Verdict
 	for tier, judge := range [...]Tier{rules, p.tiers[TierClassify]} {
 		if v, err = judge.Judge(ctx, &own); err != nil {
 			return nil, err
 		}
-		if v = p.adjustVerdictAndAddToTrail(v, tier, &own, p.now()); v.Decision != verdict.Escalate {
+		if v = p.enforceMinTierAndAddToTrail(v, tier, &own, p.now()); v.Decision != verdict.Escalate {
 			break
 		}
 	}
@@ -366,7 +367,7 @@ func (p *Pipeline) RunModelExam(ctx context.Context, o ModelExamOptions) (*Model
 		return nil, fmt.Errorf("%d of %d questions got no answer, so the exam does not count; check the service, and repeat the exam", r.UnansweredQuestions, len(paper))
 	}
 	if err := p.updateModelRecord(ctx, func(j *modelExamRecord) error {
-		j.LastExam, j.AuthorityWithdrawalReason, j.CallsSinceExam, j.DueModelProbes = r, "", 0, 0
+		j.LastExam, j.AuthorityWithdrawalReason, j.ModelCallsSinceExam, j.DueModelProbes = r, "", 0, 0
 		return nil
 	}); err != nil {
 		return nil, err
@@ -423,7 +424,7 @@ func (p *Pipeline) newExaminer() (func(context.Context, *exam.ModelExamAction) (
 		if err != nil {
 			return out, fmt.Errorf("question %s: %w", q.PairName, err)
 		}
-		c := blind.Case(a)
+		c := blind.AnalyzeAction(a)
 		for tier := TierPolicy; tier <= TierClassify; tier++ {
 			if p.askTier(ctx, tier, c).Decision != verdict.Escalate {
 				break // a lower tier has decided; the exam asks the model nevertheless
@@ -432,7 +433,7 @@ func (p *Pipeline) newExaminer() (func(context.Context, *exam.ModelExamAction) (
 		c.MinTier = TierEvaluate
 		opts := p.evaluatorOptions
 		opts.Limits, opts.Cache, opts.FailOpen, opts.ApprovalUsable = nil, nil, false, func() bool { return true }
-		opts.OnModelReply = func(r evaluate.Reply) { out.tokens, out.askedWithoutSystemRole = r.Tokens, r.NoSystemRole }
+		opts.OnModelReply = func(r evaluate.Reply) { out.tokens, out.askedWithoutSystemRole = r.Tokens, r.SentWithoutSystemRole }
 		e, err := evaluate.New(opts)
 		if err != nil {
 			return out, err
@@ -459,7 +460,7 @@ func (p *Pipeline) askModelExamQuestions(ctx context.Context, examQuestions []ex
 	if err != nil {
 		return nil, err
 	}
-	r := &ModelExamResult{Model: p.evaluatorModelName, PromptHash: evaluate.PromptHash(), ExaminedAt: p.now().UTC().Truncate(time.Second)}
+	r := &ModelExamResult{Model: p.evaluatorModelName, PromptHash: evaluate.ActionPromptHash(), ExaminedAt: p.now().UTC().Truncate(time.Second)}
 	var mu sync.Mutex
 	var took []time.Duration
 	var prompts, computed, written []int
@@ -515,8 +516,8 @@ questions:
 		return nil, failed
 	}
 	r.MedianLatency, r.P95Latency = quantile(took, 0.5), quantile(took, 0.95)
-	r.MedianPromptTokens, r.MedianUncachedTokens, r.MedianOutputTokens = quantile(prompts, 0.5), quantile(computed, 0.5), quantile(written, 0.5)
-	sorted.Strings(r.AllowedExamAttackNames)
+	r.MedianPromptTokens, r.MedianUncachedPromptTokens, r.MedianOutputTokens = quantile(prompts, 0.5), quantile(computed, 0.5), quantile(written, 0.5)
+	sorted.SortStrings(r.AllowedExamAttackNames)
 	return r, nil
 }
 

@@ -17,15 +17,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A policyTurnInStream is the turn of an action in its stream: Tier 0 judges actions one after another, so
+// A policyTierQueueSlot is the turn of an action in its stream: Tier 0 judges actions one after another, so
 // that each sees the effects of earlier ones.
-type policyTurnInStream struct {
+type policyTierQueueSlot struct {
 	previousTurnDone <-chan struct{} // closed when the action before it has had its turn; nil for the first
 	done             chan struct{}
 }
 
 // wait waits for the turn to come.
-func (t *policyTurnInStream) wait() {
+func (t *policyTierQueueSlot) wait() {
 	if t != nil && t.previousTurnDone != nil {
 		<-t.previousTurnDone
 		t.previousTurnDone = nil
@@ -33,7 +33,7 @@ func (t *policyTurnInStream) wait() {
 }
 
 // isPreviousActionDone reports whether the turn has come, without waiting.
-func (t *policyTurnInStream) isPreviousActionDone() bool {
+func (t *policyTierQueueSlot) isPreviousActionDone() bool {
 	if t == nil || t.previousTurnDone == nil {
 		return true
 	}
@@ -47,7 +47,7 @@ func (t *policyTurnInStream) isPreviousActionDone() bool {
 }
 
 // passToNextAction gives the turn to the next action. It may be called again.
-func (t *policyTurnInStream) passToNextAction() {
+func (t *policyTierQueueSlot) passToNextAction() {
 	if t == nil || t.done == nil {
 		return
 	}
@@ -64,7 +64,7 @@ type sessionMemory struct {
 	key                           session.Key
 	claimedSession                string
 	fileIdentityCache             *fileIdentityCache
-	actionSendsReadValue          bool                  // the action sends a session value, or a part of one
+	isSessionReadValueSent        bool                  // the action sends a value that an earlier action of the session has read, or a part of it
 	loadedSession                 *session.Session      // loaded when needed
 	sessionForDenialsOnConnection *session.Session      // counts the denials of this connection; nil until it is needed
 	earlierPipeStageMemory        *pipeStageSessionData // what an earlier stage was told; nil if there was none
@@ -101,13 +101,13 @@ type pipeStageSessionData struct {
 
 // memoryFor returns the memory for an action, or nil if there is none.
 func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemory {
-	if p.sessions == nil || it.Action == nil || p.isolatesSessions && it.Action.Session == "" {
+	if p.judgingSessionStore == nil || it.Action == nil || p.isolatesSessionsFromEachOther && it.Action.Session == "" {
 		return nil
 	}
 	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileIdentityCache: it.FileIdentityCache}
 	if p.agentHostName == "" {
 		r.claimedSession = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
-		if p.persistentSessions != nil || it.IsOnlyActionOfStream {
+		if p.persistentSessionStore != nil || it.IsOnlyActionOfStream {
 			r.key = session.MemoryOnlySessionKey(p.caller.User)
 		}
 	} else if it.Action.Session != "" {
@@ -127,7 +127,7 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 // loadSession returns the session as first read.
 func (r *sessionMemory) loadSession() *session.Session {
 	if r.loadedSession == nil {
-		r.loadedSession = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
+		r.loadedSession = r.pipeline.judgingSessionStore.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
 		r.loadedSession.EnableFileIdentification(r.fileIdentityCache.fileIdentityResolver(r.pipeline.analyzer))
 	}
 	return r.loadedSession
@@ -141,7 +141,7 @@ func (r *sessionMemory) denialCountingSession() *session.Session {
 	if r.sessionForDenialsOnConnection == nil {
 		key := r.key
 		key.ID += " " + r.pipeline.separateDenialCountConnectionName
-		r.sessionForDenialsOnConnection = r.pipeline.sessions.Load(r.ctx, key, session.Lineage{}, "")
+		r.sessionForDenialsOnConnection = r.pipeline.judgingSessionStore.Load(r.ctx, key, session.Lineage{}, "")
 	}
 	return r.sessionForDenialsOnConnection
 }
@@ -177,7 +177,7 @@ func (r *sessionMemory) DownloadedOrDecodedPaths() *effect.PathList {
 			paths = append(paths, path)
 		}
 	}
-	sorted.Strings(paths)
+	sorted.SortStrings(paths)
 	return effect.NewPathList(paths)
 }
 
@@ -196,16 +196,16 @@ func (r *sessionMemory) Err() error {
 func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionCase {
 	var c *analysis.ActionCase
 	if r == nil {
-		c = p.analyzer.Case(a)
+		c = p.analyzer.AnalyzeAction(a)
 	} else {
 		c = p.analyzer.CaseWithSessionState(a, r)
 	}
-	p.applyKnownToolClass(c)
+	p.assignToolClassToUnknownTool(c)
 	if p.verdictsIncludeTrail {
-		c.Tier1Evidence = &analysis.AllowEvidence{}
+		c.EvidenceFromTier1 = &analysis.AllowEvidence{}
 	}
 	if p.verdictsIncludeTrail || r != nil && p.agentHostName != "" {
-		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
+		c.MatchedRulesByEffectIndex = make([][]analysis.RuleMatch, len(c.Effects))
 	}
 	return c
 }
@@ -230,14 +230,14 @@ func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analy
 // that the action may send a part of a value that the session has read. No path has this name.
 const valueFlowFileLabelKey = "value flow"
 
-// markSentValues marks in a case that the action sends a value which the session has read.
-func (r *sessionMemory) markSentValues(c *analysis.ActionCase) error {
+// addSentSessionValueEffects marks in a case that the action sends a value which the session has read.
+func (r *sessionMemory) addSentSessionValueEffects(c *analysis.ActionCase) error {
 	if r == nil || !c.MayHaveOutgoingText() {
 		return nil
 	}
 	before := len(c.Effects)
-	err := r.pipeline.sessions.MarkSentValues(r.ctx, r.loadSession(), c)
-	r.actionSendsReadValue = len(c.Effects) > before
+	err := r.pipeline.judgingSessionStore.AddSentValueEffect(r.ctx, r.loadSession(), c)
+	r.isSessionReadValueSent = len(c.Effects) > before
 	r.loadSession().MarkPushToChangedRemote(c)
 	return err
 }
@@ -298,7 +298,7 @@ func (r *sessionMemory) encodeForNextStage() []byte {
 		return nil
 	}
 	t := pipeStageSessionData{r.loadedSession.Labels(), r.loadedSession.LabelledFiles(), r.loadedSession.CreatedPaths()}
-	if r.actionSendsReadValue {
+	if r.isSessionReadValueSent {
 		t.FileLabels[valueFlowFileLabelKey] = []effect.TaintLabel{effect.LabelCredential}
 	}
 	if len(t.SessionLabels)+len(t.FileLabels)+len(t.CreatedPaths) == 0 {
@@ -319,8 +319,9 @@ func (r *sessionMemory) recordEffectsOrDenialInSession(v verdict.Verdict, c *ana
 	return r.recordActionEffectsInSession(v, c)
 }
 
-// recordActionEffectsInSession adds the effects of an action that is not denied to the session. If that fails the action is
-// blocked, because the next action would not know of it.
+// recordActionEffectsInSession stores the effects of an action in the session, unless the action is
+// denied. If storing fails, the action is blocked, because later actions would be judged without
+// its effects.
 func (r *sessionMemory) recordActionEffectsInSession(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
@@ -332,7 +333,7 @@ func (r *sessionMemory) recordActionEffectsInSession(v verdict.Verdict, c *analy
 	if r.loadedSession == nil && d.Empty() {
 		return v
 	}
-	if r.pipeline.persistentSessions != nil && v.Decision == verdict.Escalate && r.loadSession().DeltaAddsNewData(&d) && r.pipeline.isBlockedByRule(c) {
+	if r.pipeline.persistentSessionStore != nil && v.Decision == verdict.Escalate && r.loadSession().DeltaAddsNewData(&d) && r.pipeline.isBlockedByRule(c) {
 		return v
 	}
 	return r.addDelta(v, r.loadSession(), &d)
@@ -348,9 +349,9 @@ func (p *Pipeline) isBlockedByRule(c *analysis.ActionCase) bool {
 
 // sessionDeltaOfAction returns what an action adds to its session.
 func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.Delta, error) {
-	d := r.pipeline.sessions.DeltaOfAction(c, r.pipeline.sessionEventTypesInPolicy, r.pipeline.policyCountsSessionActions)
+	d := r.pipeline.judgingSessionStore.DeltaOfAction(c, r.pipeline.sessionEventTypesInPolicy, r.pipeline.policyCountsSessionActions)
 	if session.WritesFile(c) {
-		if err := r.pipeline.sessions.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
+		if err := r.pipeline.judgingSessionStore.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
 			return d, err
 		}
 	}
@@ -361,15 +362,15 @@ func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.De
 	return d, nil
 }
 
-// A laterSessionMemoryDelta is what an allowed action of a stream adds to sessions after the stream.
-type laterSessionMemoryDelta struct {
+// A sessionDeltaAfterStream is what an allowed action of a stream adds to sessions after the stream.
+type sessionDeltaAfterStream struct {
 	claimedSession string
 	delta          session.Delta
 }
 
 // newDeltaForLaterSessions returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
-func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*laterSessionMemoryDelta, error) {
+func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*sessionDeltaAfterStream, error) {
 	if r == nil || r.pipeline.agentHostName != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
@@ -381,15 +382,15 @@ func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.
 	if r.sessionDeltaOfStreamAction.Empty() && len(r.sessionDeltaOfStreamAction.PrintedFiles) == 0 && !r.sessionDeltaOfStreamAction.MayMoveFiles {
 		return nil, nil
 	}
-	return &laterSessionMemoryDelta{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
+	return &sessionDeltaAfterStream{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
 }
 
 // storeDeltaForLaterSessions stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
-func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *laterSessionMemoryDelta) error {
-	kept := p.persistentSessions
+func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *sessionDeltaAfterStream) error {
+	kept := p.persistentSessionStore
 	if kept == nil {
-		kept = p.sessions
+		kept = p.judgingSessionStore
 	}
 	key, add := session.Key{ID: l.claimedSession, User: p.caller.User}, kept.Add
 	if l.claimedSession == "" {
@@ -418,7 +419,7 @@ func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *sessi
 	if s.Err() != nil && d.Empty() {
 		return v
 	}
-	if err := r.pipeline.sessions.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
+	if err := r.pipeline.judgingSessionStore.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
 		return unsavedSessionVerdict(v, err)
 	}
 	return v
@@ -429,21 +430,22 @@ func unsavedSessionVerdict(v verdict.Verdict, err error) verdict.Verdict {
 	return failureVerdict(v.Tier, "session", "shield cannot record the action in this session, so the action is blocked; tell the user: "+err.Error())
 }
 
-// storeSessionDeltaOrBlock stores what the action of an outcome adds, if it is one of a stream. A failure makes the
-// verdict a BLOCK.
+// storeSessionDeltaOrBlock stores what an allowed action of a stream adds to later sessions. If
+// storing fails, the verdict becomes a BLOCK.
 func (p *Pipeline) storeSessionDeltaOrBlock(ctx context.Context, o *VerdictWithLogData) {
-	if o.laterSessionMemoryDelta == nil {
+	if o.sessionDeltaAfterStream == nil {
 		return
 	}
-	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.laterSessionMemoryDelta); err != nil {
+	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.sessionDeltaAfterStream); err != nil {
 		p.replaceVerdict(o, unsavedSessionVerdict(o.Verdict, err))
 		p.buildLogEntry(o, o.action)
 	}
-	o.laterSessionMemoryDelta, o.action = nil, nil
+	o.sessionDeltaAfterStream, o.action = nil, nil
 }
 
-// labelNames returns the labels of the session of a case, for bindings.
-func labelNames(c *analysis.ActionCase) string {
+// sessionLabelsForBinding returns the taint labels of a case's session as one text, for keys of reusable
+// answers; "" without a session.
+func sessionLabelsForBinding(c *analysis.ActionCase) string {
 	if c.SessionState == nil {
 		return ""
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// fillTelemetry fills the telemetry of an outcome: time, duration and the steps of the tiers, but nothing of the
-// action except its type. If latencies are measured for telemetry only, it removes them from the trail.
+// fillTelemetry fills the telemetry of a verdict: time, duration, the steps of the tiers, and of
+// the action only its type. If latencies are measured only for telemetry, it removes them from the
+// verdict's trail.
 func (p *Pipeline) fillTelemetry(o *VerdictWithLogData, a *action.Action, start time.Time) {
-	if p.observe == nil {
+	if p.observeActionTelemetry == nil {
 		return
 	}
 	o.telemetryAction = telemetry.Action{Start: start, Latency: o.latency}
@@ -24,7 +25,7 @@ func (p *Pipeline) fillTelemetry(o *VerdictWithLogData, a *action.Action, start 
 			Latency: time.Duration(s.LatencyMicroseconds) * time.Microsecond,
 		})
 	}
-	if p.hidesLatencies {
+	if p.omitsLatenciesFromVerdictsAndLog {
 		for i := range o.tierSteps {
 			o.tierSteps[i].LatencyMicroseconds = 0
 		}
@@ -34,9 +35,9 @@ func (p *Pipeline) fillTelemetry(o *VerdictWithLogData, a *action.Action, start 
 	}
 }
 
-// reportTelemetry passes an outcome that was logged to Config.Observe.
+// reportTelemetry passes the telemetry of a logged verdict to Config.Observe.
 func (p *Pipeline) reportTelemetry(o *VerdictWithLogData) {
-	if p.observe == nil {
+	if p.observeActionTelemetry == nil {
 		return
 	}
 	v := &o.Verdict
@@ -44,5 +45,5 @@ func (p *Pipeline) reportTelemetry(o *VerdictWithLogData) {
 		o.telemetryAction.Start = p.now()
 	}
 	o.telemetryAction.Decision, o.telemetryAction.Tier, o.telemetryAction.Rule, o.telemetryAction.ErrorCode = v.Decision.String(), v.Tier, v.Rule, v.ErrorCode
-	p.observe(o.telemetryAction)
+	p.observeActionTelemetry(o.telemetryAction)
 }

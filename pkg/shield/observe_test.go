@@ -31,7 +31,7 @@ not a record
 		}
 		defer p.Close()
 		in := NewActionSource(strings.NewReader(records), "stdin", 1<<20)
-		if err := p.Stream(t.Context(), in, func(j *InputRecordResult) error { out = append(out, j.Verdict); return nil }, StreamOptions{Tiers: TierRange{TierPolicy, TierClassify}, Jobs: 1}); err != nil {
+		if err := p.JudgeStream(t.Context(), in, func(j *InputRecordResult) error { out = append(out, j.Verdict); return nil }, StreamOptions{Tiers: TierRange{TierPolicy, TierClassify}, Jobs: 1}); err != nil {
 			t.Fatal(err)
 		}
 		return out

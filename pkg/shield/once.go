@@ -17,7 +17,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// NewDecisionStore returns the refused actions of an installation; key is its seal key.
+// NewDecisionStore returns the store of an installation's refused actions and of a person's
+// decisions on them. The store's HMAC key is derived from sealKey.
 func NewDecisionStore(sealKey [verdict.KeySize]byte, store *state.Store, now func() time.Time) *approve.DecisionStore {
 	return &approve.DecisionStore{Store: store, HMACKey: deriveKey(sealKey, "refusals"), Clock: now}
 }
@@ -43,8 +44,8 @@ func isNonOverridableRule(ruleID string) bool {
 	return ruleID != "" && (policy.IsRuleProtectedFromExceptions(ruleID) || classify.AlwaysBlocks(ruleID))
 }
 
-// allowOnceGrantKey returns the binding of a permission to run a case once; "" if the files that it uses might
-// change unnoticed.
+// allowOnceGrantKey returns the key of a permission to run an action once; "" if the files that the
+// action uses might change unnoticed.
 func (p *Pipeline) allowOnceGrantKey(c *analysis.ActionCase) string {
 	return p.reusableAnswerKey("once "+p.shieldInstallationApprovalID, c)
 }
@@ -58,8 +59,8 @@ func (p *Pipeline) earlierAllowByPerson(ctx context.Context, c *analysis.ActionC
 	return p.allowedByAdvanceApproval(ctx, c)
 }
 
-// allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
-// uses it up if the chain decides whether the action runs.
+// allowedOnce returns the ALLOW of a person who has allowed exactly this action once. It uses up
+// the permission if the tier range ends with TierApprove.
 func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.ActionCase, in TierRange) (verdict.Verdict, bool) {
 	if p.allowOnceDecisionStore == nil || !canPersonDecideCase(c) {
 		return verdict.Verdict{}, false
@@ -86,8 +87,8 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.ActionCase, in T
 func (p *Pipeline) addHintToAllowMoreActions(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
 	own := *v
 	p.storeRefusalAndSetRefusalRef(ctx, &own, c)
-	if own.Explanation.FurtherAdvice != "" {
-		v.Reasoning += " (In a terminal, " + own.Explanation.FurtherAdvice + ")"
+	if own.Explanation.HintToAllowMoreActions != "" {
+		v.Reasoning += " (In a terminal, " + own.Explanation.HintToAllowMoreActions + ")"
 	}
 }
 
@@ -116,16 +117,16 @@ func (p *Pipeline) storeRefusalAndSetRefusalRef(ctx context.Context, v *verdict.
 		return
 	}
 	r := approve.Refusal{
-		ActionKey: binding, User: p.caller.User, AgentHostName: p.agentHostName, Session: c.Action.Session, CWD: c.ExecutionContext().CWD, ActionType: c.Action.Type, ActionHash: c.Action.Hash,
+		ActionKey: binding, User: p.caller.User, AgentHostName: p.agentHostName, Session: c.Action.Session, CWD: c.ExecutionContext().CWD, ActionType: c.Action.Type, ActionHash: c.Action.TypeAndPayloadHash,
 		Payload: text, RefusedActionText: v.Explanation.ActionText, RefusalReason: v.Explanation.EffectAndHarm, RuleNameOrID: cmp.Or(v.Rule, v.Explanation.EscalatingRule),
 	}
 	r.DeniedByRule = v.Tier < TierEvaluate && v.ErrorCode == ""
 	p.addAdvanceApprovalToRefusal(ctx, &r, c)
 	if t, binding, lasts := p.lookUpUnknownTool(c); c.CallsUnknownTool() && binding != "" {
-		said := p.newToolClassAnswerWithoutClass(c, &t, lasts)
+		said := p.newToolClassAnswerWithUnsetClass(c, &t, lasts)
 		r.OfferedToolClassAnswer, r.ToolClassAnswerKey, r.ToolDescription = &said, binding, p.redactor.RedactText(toolDescription(c.Action.Type, &t, lasts))
 	}
 	if p.allowOnceDecisionStore.AddRefusal(ctx, &r) == nil {
-		v.RefusalRef, v.Explanation.UserAllowCommand, v.Explanation.FurtherAdvice = r.Ref, "shield allow "+r.Ref, hintToAllowMoreActions(&r)
+		v.RefusalRef, v.Explanation.UserAllowCommand, v.Explanation.HintToAllowMoreActions = r.Ref, "shield allow "+r.Ref, hintToAllowMoreActions(&r)
 	}
 }

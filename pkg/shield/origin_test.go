@@ -58,7 +58,7 @@ func TestOrigin(t *testing.T) {
 				t.Fatalf("%s is asked about by itself: %s", test.command, before.Reasoning)
 			}
 			read := toolAction(t, root, "web_fetch", "s", `{"url":"`+page+`"}`)
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, ReturnedValue: test.heard}); err != nil {
+			if _, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, ReturnedValue: test.heard}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * time.Millisecond)

@@ -72,7 +72,7 @@ func (cfg *Config) pathsAgentCannotReadOrChange() []string {
 // on their content.
 func (cfg *Config) pathsAgentCannotChange() []string {
 	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
-	out := cfg.absolutePaths(cfg.ShieldProgramPath, c.ONNXRuntimeLibraryPath, s.Evaluator.CAFile, s.StoreCAFile, unixSocketPath(c.SidecarURLOrSocket), unixSocketPath(s.SharedStoreURL))
+	out := cfg.absolutePaths(cfg.ShieldProgramPath, c.ONNXRuntimeLibraryPath, s.Evaluator.CAFile, s.StoreCAFile, unixSocketPath(c.SidecarURLOrSocket), unixSocketPath(s.CrossMachineStateStoreURL))
 	if isModelFolder(c.ModelNameOrDir) {
 		out = append(out, cfg.absolutePaths(c.ModelNameOrDir)...)
 	}
@@ -86,7 +86,7 @@ func (cfg *Config) pathsAgentCannotChange() []string {
 
 // policyFiles returns the paths that the policy in force is read from; none for a preset.
 func (cfg *Config) policyFiles() (out []string) {
-	source := cfg.effectiveSettings().Bundle.Source
+	source := cfg.effectiveSettings().PolicyBundle.URLOrPath
 	if name, preset := cfg.policyNameOrPath(); source == "" && !preset {
 		out = append(out, name)
 	}

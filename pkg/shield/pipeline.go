@@ -29,48 +29,48 @@ import (
 
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
-	analyzer                      *analysis.Analyzer
-	rules                         *policy.Policy
-	tiers                         [4]Tier
-	sealer                        *verdict.Sealer // nil without a state folder
-	now                           func() time.Time
-	verdictLifetime               time.Duration
-	verdictsIncludeTrail          bool
-	measuresLatency               bool // steps carry their latency
-	hidesLatencies                bool // latencies are measured but left out of verdicts and log
-	observe                       func(telemetry.Action)
-	omitsActionFromVerdicts       bool
-	limits                        state.EvaluationAndApprovalLimits
-	store                         *state.Store                             // nil without a state folder
-	allowOnceDecisionStore        *approve.DecisionStore                   // nil if actions cannot be allowed once
-	personDecisionStore           *approve.DecisionStore                   // approvals of kinds; nil without a state folder
-	advanceApprovalsPath          string                                   // a person's file of answers; "" for none
-	unknownToolLookup             func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
-	usesStrictPolicyPreset        bool                                     // the preset is strict: a question is asked even if the user has named the object
-	shieldInstallationApprovalID  string                                   // binds approvals to this installation, also where the store is shared
-	approver                      *approve.Approver
-	log                           *audit.Log // nil without an audit file
-	stateAndAuditLockFilePaths    []string   // lock files for which a log entry may have to wait
-	redactor                      *redact.Redactor
-	sanitizeSettings              config.ToolResultSanitization
-	asksInChat                    bool // a person is asked in a chat, where other people's texts may come in
-	caller                        audit.Caller
-	fingerprints                  audit.Fingerprints
-	usesClassifierSidecar         bool          // Tier 1 asks another process
-	missingModelNote              string        // the missing part, see [Pipeline.UnusableModelOrPolicyNote]
-	ineffectivePolicyEntriesError error         // policy entries that have no effect
-	checkPolicyExpiry             func() error  // why the policy is no longer valid; nil if it never expires
-	noReviewerDenialText          string        // text of a denial without a model and a person to ask; "" if there is a model
-	cannotAskPersonReason         func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
-	notify                        func(text string)
+	analyzer                         *analysis.Analyzer
+	rules                            *policy.Policy
+	tiers                            [4]Tier
+	sealer                           *verdict.Sealer // nil without a state folder
+	now                              func() time.Time
+	verdictLifetime                  time.Duration
+	verdictsIncludeTrail             bool
+	measuresLatency                  bool // steps carry their latency
+	omitsLatenciesFromVerdictsAndLog bool // latencies are measured but left out of verdicts and log
+	observeActionTelemetry           func(telemetry.Action)
+	omitsActionFromVerdicts          bool
+	limits                           state.EvaluationAndApprovalLimits
+	store                            *state.Store                             // nil without a state folder
+	allowOnceDecisionStore           *approve.DecisionStore                   // nil if actions cannot be allowed once
+	personDecisionStore              *approve.DecisionStore                   // approvals of kinds; nil without a state folder
+	advanceApprovalsPath             string                                   // a person's file of answers; "" for none
+	unknownToolLookup                func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
+	usesStrictPolicyPreset           bool                                     // the preset is strict: a question is asked even if the user has named the object
+	shieldInstallationApprovalID     string                                   // binds approvals to this installation, also where the store is shared
+	approver                         *approve.Approver
+	log                              *audit.Log // nil without an audit file
+	stateAndAuditLockFilePaths       []string   // lock files for which a log entry may have to wait
+	redactor                         *redact.Redactor
+	sanitizeSettings                 config.ToolResultSanitization
+	asksPersonInChatService          bool // a person is asked in a chat, where other people's texts may come in
+	caller                           audit.Caller
+	fingerprints                     audit.PolicyAndModelFingerprints
+	usesClassifierSidecar            bool          // Tier 1 asks another process
+	missingModelNote                 string        // the missing part, see [Pipeline.UnusableModelOrPolicyNote]
+	ineffectivePolicyEntriesError    error         // policy entries that have no effect
+	checkPolicyExpiry                func() error  // why the policy is no longer valid; nil if it never expires
+	noReviewerDenialText             string        // text of a denial without a model and a person to ask; "" if there is a model
+	cannotAskPersonReason            func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
+	notifyUser                       func(text string)
 
-	sessions                          *session.Store // nil without memory
-	persistentSessions                *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
+	judgingSessionStore               *session.Store // nil without memory
+	persistentSessionStore            *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
 	streamID                          string         // names this stream; "" if a host vouches for sessions
 	agentHostName                     string         // the host that vouches for sessions, see [Config]
 	parentSessionAndProcesses         session.Lineage
-	isolatesSessions                  bool
-	judgesExecutedActions             bool                  // denials are not remembered
+	isolatesSessionsFromEachOther     bool
+	judgesExecutedActions             bool                  // the actions have already run, so denials are not remembered
 	separateDenialCountConnectionName string                // connection whose denials are counted apart from its session; "" if they are counted with it
 	credentialHashKey                 [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
 	sessionEventTypesInPolicy         []string              // earlier events that the policy refers to
@@ -89,7 +89,7 @@ type Pipeline struct {
 	allowsWithBackup            bool        // an action can be allowed if the files that it deletes or overwrites are backed up
 	asksBeforePermanentFileLoss bool        // a command that deletes or overwrites files without a backup needs approval
 
-	asksOncePerInstructionFile bool // a project's own instruction file is asked about once per session
+	asksOncePerEditedInstructionFile bool // a project's own instruction file is asked about once per session
 
 	ownedByPool bool // a [PipelinePool] owns the pipeline and closes it
 }
@@ -100,9 +100,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.AsTimeDuration(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), hidesLatencies: !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, observe: cfg.Observe, omitsActionFromVerdicts: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notify: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
+	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.AsTimeDuration(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), omitsLatenciesFromVerdictsAndLog: !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, observeActionTelemetry: cfg.Observe, omitsActionFromVerdicts: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notifyUser: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
 	p.limits = Limits(cfg)
-	p.asksInChat = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.ChatServiceTitle(name) != "" })
+	p.asksPersonInChatService = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.ChatServiceTitle(name) != "" })
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
@@ -112,7 +112,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.ActionContainer != nil && !rules.HasVerifyExceptionForCause(string(effect.CauseInContainer)) {
+	if cfg.ActionContainer != nil && !rules.HasVerifyExceptionForEffectCause(string(effect.CauseInContainer)) {
 		cfg.ActionContainer = nil
 		if p.analyzer, err = NewAnalyzer(cfg); err != nil {
 			return nil, err
@@ -120,9 +120,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	p.rules, p.ineffectivePolicyEntriesError = rules, rules.MissingPresetRulesError()
 	preset, err := PolicyPresetName(cfg)
-	p.asksOncePerInstructionFile = err == nil && (preset == assistedPolicyPresetName || preset == "offline" || preset == "permissive")
+	p.asksOncePerEditedInstructionFile = err == nil && (preset == assistedPolicyPresetName || preset == "offline" || preset == "permissive")
 	p.usesStrictPolicyPreset, p.usesAssistedPreset = err != nil || preset == "strict", err == nil && preset == assistedPolicyPresetName
-	p.enforceBundleExpiry(from, s.Bundle.ExpiryGracePeriod.AsTimeDuration())
+	p.enforceBundleExpiry(from, s.PolicyBundle.ExpiryGracePeriod.AsTimeDuration())
 	p.redactor = redact.New(s.Evaluator.FixedCanaryToken)
 	classifier, model, err := p.newClassifier(cfg, rules)
 	if err != nil {
@@ -147,7 +147,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		}
 		return ""
 	})
-	p.runningModelProbes, p.judgesSingleAction, p.buildClassifierRuleTables = new(sync.WaitGroup), cfg.JudgesSingleAction, classifier.Warm
+	p.runningModelProbes, p.judgesSingleAction, p.buildClassifierRuleTables = new(sync.WaitGroup), cfg.JudgesSingleAction, classifier.PrebuildRuleTables
 	p.analyzerWithoutFileSystem = sync.OnceValues(func() (*analysis.Analyzer, error) {
 		blind := cfg
 		blind.IgnoresFileSystem = true
@@ -208,7 +208,7 @@ func (p *Pipeline) openStateFolder(cfg Config, configFingerprints verdict.Finger
 	}
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.effectiveSettings().Audit.MaxFileBytes)
-		p.stateAndAuditLockFilePaths = append(state.LockFilePaths(cfg.StateDir), audit.LockFilePath(file))
+		p.stateAndAuditLockFilePaths = append(state.AuditHeadAndStateLockPaths(cfg.StateDir), audit.LockFilePath(file))
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, HeadStore: p.store, Redactor: p.redactor, MaxFileBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
@@ -222,15 +222,15 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	}
 	opts := SessionOptions(cfg, p.now)
 	opts.CredentialHashKey = p.credentialHashKey
-	p.sessions = session.NewStore(p.store, opts)
-	p.agentHostName, p.parentSessionAndProcesses, p.isolatesSessions, p.judgesExecutedActions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions, cfg.JudgesExecutedActions
+	p.judgingSessionStore = session.NewStore(p.store, opts)
+	p.agentHostName, p.parentSessionAndProcesses, p.isolatesSessionsFromEachOther, p.judgesExecutedActions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions, cfg.JudgesExecutedActions
 	p.sessionEventTypesInPolicy, p.policyCountsSessionActions = rules.RequiredSessionHistory()
 }
 
 // SessionOptions returns the options of a configuration's session store.
 func SessionOptions(cfg Config, now func() time.Time) session.Options {
 	s := cfg.effectiveSettings().Session
-	return session.Options{Clock: now, SessionRetention: s.IdleSessionRetention.AsTimeDuration(), MaxFiles: s.MaxFilesWithKnownOrigin, MaxDenials: s.MaxDenialsBeforeStop, IsolateSessions: cfg.IsolatesSessions}
+	return session.Options{Clock: now, SessionRetention: s.IdleSessionRetention.AsTimeDuration(), MaxFiles: s.MaxTaintLabelledFiles, MaxDenials: s.MaxDenialsBeforeSessionStop, IsolateSessions: cfg.IsolatesSessions}
 }
 
 // Limits returns the limits of a configuration.
@@ -245,15 +245,15 @@ func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 	if cfg.effectiveSettings().EvaluationBudgetResetTimezone == "utc" {
 		opts.BudgetResetLocation = nil
 	}
-	opts.EvidenceOfEarlierUse = func() (string, error) { return evidenceOfEarlierUse(cfg) }
+	opts.EvidenceOfEarlierStateFile = func() (string, error) { return evidenceOfEarlierStateFile(cfg) }
 	var err error
 	opts.Remote, err = LoadSharedStoreConfig(cfg)
 	return opts, err
 }
 
-// evidenceOfEarlierUse says which file shows that an installation was used before. The seal key is created after the
+// evidenceOfEarlierStateFile says which file shows that an installation was used before. The seal key is created after the
 // state file, so a key without a state file means that the state file was removed.
-func evidenceOfEarlierUse(cfg Config) (string, error) {
+func evidenceOfEarlierStateFile(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
 			return "the audit log shows that a state file existed", err
@@ -302,8 +302,8 @@ func (p *Pipeline) Close() error {
 	}
 	p.runningModelProbes.Wait()
 	errs := []error{p.approver.Close()}
-	if p.sessions != nil {
-		errs = append(errs, p.sessions.FlushSentDataCounts(context.Background()))
+	if p.judgingSessionStore != nil {
+		errs = append(errs, p.judgingSessionStore.FlushSentDataCounts(context.Background()))
 	}
 	if p.log != nil {
 		errs = append(errs, p.log.Close())

@@ -23,7 +23,7 @@ const maxPolicyBytes = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	opts := analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, InspectLocalFiles: !cfg.IgnoresFileSystem, Overlay: cfg.FileOverlay, ApprovalPage: approve.ApprovalPageStatusReader(cfg.StateDir), TrustedDestinations: analysis.Trusted(cfg.effectiveSettings().TrustedTargets)}
+	opts := analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, InspectLocalFiles: !cfg.IgnoresFileSystem, Overlay: cfg.FileOverlay, ApprovalPageStatus: approve.ApprovalPageStatusReader(cfg.StateDir), TrustedDestinations: analysis.TrustedDestinations(cfg.effectiveSettings().TrustedTargets)}
 	if cfg.ActionContainer != nil && cfg.effectiveSettings().ContainerEffectsTrustMode == "auto" {
 		opts.ActionContainer = cfg.ActionContainer
 	}
@@ -132,7 +132,7 @@ func (cfg *Config) policyText() ([]byte, error) {
 // file it names extends.
 func PolicyPresetName(cfg Config) (string, error) {
 	name, preset := cfg.policyNameOrPath()
-	if preset && cfg.effectiveSettings().Bundle.Source == "" {
+	if preset && cfg.effectiveSettings().PolicyBundle.URLOrPath == "" {
 		return name, nil
 	}
 	data, err := cfg.policyText()
@@ -153,7 +153,7 @@ func ReadPolicyFile(name string) ([]byte, error) {
 
 // AllowRuleNonMatchReasons returns a line for each allow rule that names an action but does not cover it, with the reason.
 func (p *Pipeline) AllowRuleNonMatchReasons(ctx context.Context, a *action.Action) ([]string, error) {
-	gaps, err := p.rules.AllowRuleGaps(ctx, p.analyzer.Case(a))
+	gaps, err := p.rules.AllowRuleGaps(ctx, p.analyzer.AnalyzeAction(a))
 	out := make([]string, len(gaps))
 	for i, g := range gaps {
 		out[i] = g.Rule + ": " + g.NotCoveredReason

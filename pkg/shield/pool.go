@@ -20,9 +20,9 @@ import (
 // maxPooledPipelines is how many unused pipelines a pool keeps.
 const maxPooledPipelines = 64
 
-// A Pool lends pipelines, for a process that judges for many others. The files that a configuration
-// names are checked on each loan, and a pipeline that would now be built differently is not lent.
-// Goroutines may share a pool; the zero Pool is empty.
+// A PipelinePool lends pipelines, for a process that judges actions for many other processes. On
+// each loan it checks the files that the configuration names, and does not lend a pipeline that
+// would now be built differently. Goroutines can share a pool; the zero value is an empty pool.
 type PipelinePool struct {
 	mu            sync.Mutex
 	pipelines     map[poolKey]*pooledPipeline
@@ -75,14 +75,14 @@ func (l *PipelinePool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	has.lastLoanNumber = l.lendCallCount
 	l.evict()
 	lent := *has.pipeline
-	lent.ownedByPool, lent.analyzer, lent.caller, lent.notify, lent.unknownToolLookup = true, analyzer, cfg.Caller, cfg.NotifyUser, cfg.LookUpUnknownTool
-	lent.agentHostName, lent.parentSessionAndProcesses, lent.isolatesSessions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions
+	lent.ownedByPool, lent.analyzer, lent.caller, lent.notifyUser, lent.unknownToolLookup = true, analyzer, cfg.Caller, cfg.NotifyUser, cfg.LookUpUnknownTool
+	lent.agentHostName, lent.parentSessionAndProcesses, lent.isolatesSessionsFromEachOther = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions
 	lent.judgesExecutedActions = cfg.JudgesExecutedActions
 	lent.verdictsIncludeTrail, lent.measuresLatency, lent.omitsActionFromVerdicts = cfg.VerdictsIncludeTrail, cfg.measuresLatency(), cfg.OmitsActionFromVerdicts
 	if !once {
 		lent.allowOnceDecisionStore = nil
 	}
-	lent.hidesLatencies, lent.observe = !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, cfg.Observe
+	lent.omitsLatenciesFromVerdictsAndLog, lent.observeActionTelemetry = !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.returnPipeline(has) }), nil
 }
 
@@ -93,7 +93,7 @@ func (l *PipelinePool) Warm(cfg Config) error {
 		return err
 	}
 	defer done()
-	p.tiers[TierClassify].(*classify.Classifier).Warm()
+	p.tiers[TierClassify].(*classify.Classifier).PrebuildRuleTables()
 	l.mu.Lock()
 	models := maps.Clone(l.models)
 	l.mu.Unlock()
@@ -239,7 +239,7 @@ func (cfg *Config) modelKey() (poolKey, error) {
 	return hashAsJSON(c, cfg.CacheDir, cfg.ModelDir, files)
 }
 
-// hashAsJSON returns the SHA-256 of values, as JSON.
+// hashAsJSON returns the SHA-256 of the JSON encodings of the given values.
 func hashAsJSON(parts ...any) (key poolKey, err error) {
 	h := sha256.New()
 	for _, part := range parts {

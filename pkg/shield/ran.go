@@ -20,7 +20,7 @@ import (
 // reader.
 func MayBeInjection(kind sanitize.FindingKind) bool {
 	switch kind {
-	case sanitize.FindingHiddenMarkup, sanitize.FindingEncodedInjection, sanitize.FindingInstruction, sanitize.FindingExfiltration, sanitize.FindingTagCharacters, sanitize.FindingUnexamined:
+	case sanitize.FindingHiddenMarkup, sanitize.FindingEncodedInjection, sanitize.FindingPromptInjection, sanitize.FindingExfiltration, sanitize.FindingTagCharacters, sanitize.FindingUnexamined:
 		return true
 	}
 	return false
@@ -28,7 +28,7 @@ func MayBeInjection(kind sanitize.FindingKind) bool {
 
 // RecordToolResult adds to the session of some actions their effects and what came back;
 // mayContainInjection says that the result may contain prompt injection. It is for results that the
-// caller has examined; [Pipeline.HandleToolResult] does both.
+// caller has examined; [Pipeline.ExamineAndRecordToolResult] does both.
 func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContainInjection bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -46,7 +46,7 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
-	if err := p.sessions.AddCompleted(context.WithoutCancel(ctx), m.loadSession(), did); err != nil {
+	if err := p.judgingSessionStore.AddCompleted(context.WithoutCancel(ctx), m.loadSession(), did); err != nil {
 		return fmt.Errorf("a tool result could not be recorded: %w", err)
 	}
 	if p.agentHostName == "" || m.key.ID == "" {
@@ -65,11 +65,11 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 	})
 	if from < 0 {
 		if mayContainInjection { // suspected prompt injection in a file of the project itself
-			return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{HasNewUntrustedText: true})
+			return p.judgingSessionStore.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{HasNewUntrustedText: true})
 		}
 		return nil
 	}
-	if err := p.sessions.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.untrustedTextSource(did.Cases[from]), did.ResultTexts); err != nil {
+	if err := p.judgingSessionStore.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.untrustedTextSource(did.Cases[from]), did.ResultTexts); err != nil {
 		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil
@@ -79,8 +79,8 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 func (p *Pipeline) untrustedTextSource(c *analysis.ActionCase) (h session.UntrustedText) {
 	h.OriginDescription = p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil))
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.Host == "" {
-			h.Host = e.Host
+		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.SourceWebHost == "" {
+			h.SourceWebHost = e.Host
 		}
 	}
 	return h
@@ -109,7 +109,7 @@ func (p *Pipeline) RecordDenialByHostOrUser(ctx context.Context, a *action.Actio
 	if _, err := p.tiers[TierPolicy].Judge(ctx, c); err != nil { // judged so that the case knows which rules match
 		return err
 	}
-	return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{Denial: session.NewDenial(c, "")})
+	return p.judgingSessionStore.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{Denial: session.NewDenial(c, "")})
 }
 
 // Bounds of the texts of a result that are searched for credentials.
@@ -118,9 +118,9 @@ const (
 	maxToolResultNesting    = 128
 )
 
-// splitForCredentialSearch splits a text into parts that are searched for credentials, at line ends where possible;
+// splitIntoCredentialScanChunks splits a text into parts that are searched for credentials, at line ends where possible;
 // otherwise parts overlap, so that no credential is cut.
-func splitForCredentialSearch(text string) (out []string) {
+func splitIntoCredentialScanChunks(text string) (chunks []string) {
 	const size, overlap = redact.MaxScannedTextBytes / 2, 4 << 10
 	for len(text) > size {
 		end := strings.LastIndexByte(text[:size], '\n') + 1
@@ -128,10 +128,10 @@ func splitForCredentialSearch(text string) (out []string) {
 		if end < size/2 {
 			end, next = size, size-overlap
 		}
-		out = append(out, text[:end])
+		chunks = append(chunks, text[:end])
 		text = text[next:]
 	}
-	return append(out, text)
+	return append(chunks, text)
 }
 
 // resultTexts returns the texts of a result. A value whose name says that it is a credential has its name
@@ -152,7 +152,7 @@ func resultTexts(result any) []string {
 			if redact.IsSecretName(name) && !strings.ContainsAny(v, " \t\r\n\"'") {
 				v = name + "=" + v
 			}
-			out = append(out, splitForCredentialSearch(v)...)
+			out = append(out, splitIntoCredentialScanChunks(v)...)
 		case []any:
 			for _, e := range v {
 				walk(name, e, depth+1)

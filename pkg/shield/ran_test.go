@@ -51,7 +51,7 @@ func TestResultsAreRemembered(t *testing.T) {
 		if c.rule != "" && before.Verdict.Rule == c.rule {
 			t.Errorf("%s: %s without the result", c.name, c.rule)
 		}
-		if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, c.ran)}, ReturnedValue: c.result, ChangedFiles: c.files}); err != nil {
+		if _, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, c.ran)}, ReturnedValue: c.result, ChangedFiles: c.files}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		o := p.EvaluateThroughTier(t.Context(), parse(t, c.next), TierPolicy)
@@ -72,7 +72,7 @@ func TestResultsChangeNothingTwice(t *testing.T) {
 	file := filepath.Join(cfg.StateDir, "state.db")
 	var was []byte
 	for i := range 3 {
-		if _, err := p.HandleToolResult(t.Context(), r); err != nil {
+		if _, err := p.ExamineAndRecordToolResult(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		now, err := os.ReadFile(file)
@@ -109,7 +109,7 @@ func TestDeniedByOthers(t *testing.T) {
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a", strings.Repeat("x", 300<<10), strings.Repeat("line\n", 60<<10)} {
-		got := splitForCredentialSearch(text)
+		got := splitIntoCredentialScanChunks(text)
 		if len(text) < 100 && !slices.Equal(got, []string{text}) {
 			t.Errorf("%q: %q", text, got)
 		}

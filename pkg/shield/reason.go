@@ -12,14 +12,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// withReasonTierWasAsked adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model nor a person decided
-// why the tier was asked: the agent needs the rule and its advice, whichever tier gave the verdict.
-// The error text of a failed tier comes first, as the specification requires. A decision of a model or
-// a person is unchanged. first is the first tier that could decide; lower tiers could only block.
+// withReviewReasonAndLogReasoning applies to a BLOCK of Tier 2 or 3 for which neither a model nor a person
+// decided. It adds to the reasoning why the tier was asked: the agent needs the rule and its
+// advice, whichever tier gave the verdict. The error text of a failed tier comes first, as the
+// specification requires. A decision of a model or a person is unchanged. first is the first tier
+// that could decide; lower tiers could only block.
 //
-// It also returns the reasoning for the log, which names missing parts, such as a model or a person to
-// ask: the agent cannot add those.
-func (p *Pipeline) withReasonTierWasAsked(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
+// It also returns the reasoning for the log, which also names what is not configured, such as a
+// model or a person to ask: the agent cannot configure those.
+func (p *Pipeline) withReviewReasonAndLogReasoning(v verdict.Verdict, trail []verdict.Step, firstDecidingTier int) (verdict.Verdict, string) {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.ErrorCode == "" {
 		return v, v.Reasoning
 	}
@@ -31,7 +32,7 @@ func (p *Pipeline) withReasonTierWasAsked(v verdict.Verdict, trail []verdict.Ste
 	case v.ErrorCode == "unavailable": // the text says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}
-	text := escalationReasonText(trail, first, v.Tier)
+	text := escalationReasonText(trail, firstDecidingTier, v.Tier)
 	if text != "" {
 		logged += joint + text
 	}
@@ -91,7 +92,7 @@ func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict
 	for i := range trail {
 		s := &trail[i]
 		// A tier that could only block has not asked.
-		if s.Decision != verdict.Escalate || s.TierWouldAllow || s.Tier >= min(belowTier, TierEvaluate) || s.Tier < firstTier && s.Rule == "" {
+		if s.Decision != verdict.Escalate || s.AllowedPendingHigherTier || s.Tier >= min(belowTier, TierEvaluate) || s.Tier < firstTier && s.Rule == "" {
 			continue
 		}
 		if by == nil || s.Rule != "" || by.Rule == "" {
@@ -130,7 +131,7 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, fi
 		reasoning, source, t.EscalatingRule = by.Reasoning, by.JudgeName, by.Rule
 	}
 	var kind, place string
-	t.EffectAndHarm, t.Alternative, kind, place = parseTierReasoning(reasoning, source)
+	t.EffectAndHarm, t.AlternativeToAction, kind, place = parseTierReasoning(reasoning, source)
 	t.ActionText = approve.ActionPartCausingEffect(c, decisiveEffect(c, kind, place))
 	if said, object, _ := strings.Cut(t.EffectAndHarm, ": "); object != "" && strings.Contains(t.ActionText, object) {
 		t.EffectAndHarm = said
@@ -138,7 +139,7 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, fi
 	switch v.ErrorCode {
 	case "":
 		if v.Decision == verdict.Block && v.Tier == TierApprove {
-			t.EffectAndHarm, t.Alternative = v.Reasoning, ""
+			t.EffectAndHarm, t.AlternativeToAction = v.Reasoning, ""
 		}
 	case "unavailable":
 		if t.ShieldOwnProblemText = "no question could be asked: " + p.cannotAskPersonReason(); p.noReviewerDenialText == "" {
@@ -151,19 +152,19 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, fi
 	case "rate_limit", "budget":
 		t.EffectAndHarm += "; no more reviews are possible now"
 	case "stopped":
-		t.ActionText, t.EffectAndHarm, t.Alternative = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.UserAllowCommand
+		t.ActionText, t.EffectAndHarm, t.AlternativeToAction = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.UserAllowCommand
 	default:
 		if by == nil || v.Tier < TierEvaluate {
 			return failureExplanation(v)
 		}
-		t.Alternative, t.ShieldOwnProblemText = "Tell the user to run: shield doctor", v.Reasoning
+		t.AlternativeToAction, t.ShieldOwnProblemText = "Tell the user to run: shield doctor", v.Reasoning
 	}
 	return t
 }
 
 // failureExplanation returns what is told about a failure of shield, which only the user can fix.
 func failureExplanation(v *verdict.Verdict) verdict.Explanation {
-	return verdict.Explanation{EffectAndHarm: "shield could not judge this, so it is blocked", Alternative: "Tell the user to run: shield doctor", ShieldOwnProblemText: v.Reasoning}
+	return verdict.Explanation{EffectAndHarm: "shield could not judge this, so it is blocked", AlternativeToAction: "Tell the user to run: shield doctor", ShieldOwnProblemText: v.Reasoning}
 }
 
 // decidingStep returns the step of the trail that gave a verdict, nil if none did.

@@ -18,16 +18,16 @@ import (
 // more specific.
 const maxAuditEntryWriteWait = 5 * time.Second
 
-// queueLogEntry queues an outcome for the audit log without waiting, in the order of the calls.
-// Outcomes that are written together share one fsync. The caller must then call awaitLogEntry for
-// each outcome.
+// queueLogEntry queues the log entry of a verdict for the audit log without waiting, in the order
+// of the calls. Entries that are written together share one fsync. The caller must then call
+// awaitLogEntry for each verdict.
 func (p *Pipeline) queueLogEntry(o *VerdictWithLogData) {
 	if o.pendingLogEntry != nil {
 		p.log.Queue(o.pendingLogEntry)
 	}
 }
 
-// buildLogEntry builds the log entry of a finished outcome; a is nil if there was no action.
+// buildLogEntry builds the log entry of a complete verdict; a is nil if there was no action.
 func (p *Pipeline) buildLogEntry(o *VerdictWithLogData, a *action.Action) {
 	if p.log == nil {
 		return
@@ -42,7 +42,7 @@ func (p *Pipeline) buildLogEntry(o *VerdictWithLogData, a *action.Action) {
 	if p.isHookStatusTestAction(a) && v.Decision == verdict.Block {
 		e.Kind = audit.EntryKindHookTest
 	}
-	e.Fingerprints.Prompt = v.PromptHash
+	e.Fingerprints.Prompt = v.EvaluatorPromptHash
 	e.Reasoning, e.RefusalRef = cmp.Or(o.reasoningForLog, v.Reasoning), v.RefusalRef
 	if a != nil {
 		e.Session, e.ActionType, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
@@ -53,7 +53,7 @@ func (p *Pipeline) buildLogEntry(o *VerdictWithLogData, a *action.Action) {
 	if v.Decision != verdict.Allow || v.IsAllowedDespiteFailure || v.Tier == TierApprove {
 		e.Trail = o.tierSteps
 	}
-	o.pendingLogEntry = p.log.RedactAndEncode(e)
+	o.pendingLogEntry = p.log.EncodeWithoutQueueing(e)
 }
 
 // probeSession is the session of the test actions that 'shield hook status' sends through a host's
@@ -91,22 +91,23 @@ func (p *Pipeline) LogAndNotify(entryKind, text string) {
 		defer cancel()
 		ticket := p.log.EncodeAndQueue(audit.Entry{Kind: entryKind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
 		if err := ticket.Wait(ctx); err != nil {
-			text += "; this could not be logged: " + p.lockHolderError(err).Error()
+			text += "; this could not be logged: " + p.replaceTimeoutWithLockHolderError(err).Error()
 		}
 	}
-	if p.notify != nil {
-		p.notify(text)
+	if p.notifyUser != nil {
+		p.notifyUser(text)
 	}
 }
 
-// isLogged reports whether awaitLogEntry would return at once for an outcome: the log has finished
-// its entry, or the outcome has none.
+// isLogged reports whether awaitLogEntry would return at once for a verdict: the log has finished
+// writing its entry, or the verdict has no entry.
 func (o *VerdictWithLogData) isLogged() bool {
 	return o.pendingLogEntry == nil || o.pendingLogEntry.Done()
 }
 
-// awaitLogEntry waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
-// BLOCK with error "audit". An interrupt does not end the wait, so that each judged action is logged.
+// awaitLogEntry waits until the log entry of a verdict is in the audit log. If the entry cannot be
+// written, the verdict becomes a BLOCK with error "audit". An interrupt does not end the wait, so
+// that each judged action is logged.
 func (p *Pipeline) awaitLogEntry(ctx context.Context, o *VerdictWithLogData) {
 	defer p.reportTelemetry(o)
 	if o.pendingLogEntry == nil {
@@ -115,13 +116,13 @@ func (p *Pipeline) awaitLogEntry(ctx context.Context, o *VerdictWithLogData) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAuditEntryWriteWait)
 	defer cancel()
 	if err := o.pendingLogEntry.Wait(ctx); err != nil {
-		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.lockHolderError(err).Error()))
+		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.replaceTimeoutWithLockHolderError(err).Error()))
 	}
 }
 
-// lockHolderError returns an error that names the lock that delayed a log entry, instead of the timeout
+// replaceTimeoutWithLockHolderError returns an error that names the lock that delayed a log entry, instead of the timeout
 // error.
-func (p *Pipeline) lockHolderError(err error) error {
+func (p *Pipeline) replaceTimeoutWithLockHolderError(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Replay judges actions that have already run, as one conversation of a host.
+// An ActionReplay judges actions that have already run, as one conversation of a host.
 type ActionReplay struct {
 	pipeline       *Pipeline
 	returnPipeline func()
@@ -46,15 +46,15 @@ func (r *ActionReplay) JudgeWithoutRecording(ctx context.Context, a *action.Acti
 	return o.Verdict
 }
 
-// HandleToolResult remembers what the call of some actions returned.
+// HandleToolResult remembers the result of the tool call that ran the given actions.
 func (r *ActionReplay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
-	_, err := r.pipeline.HandleToolResult(ctx, ToolResult{Actions: actions, ReturnedValue: result})
+	_, err := r.pipeline.ExamineAndRecordToolResult(ctx, ToolResult{Actions: actions, ReturnedValue: result})
 	return err
 }
 
 // AnalyzeAction returns the analysis of an action.
 func (r *ActionReplay) AnalyzeAction(a *action.Action) *analysis.ActionCase {
-	return r.pipeline.analyzer.Case(a)
+	return r.pipeline.analyzer.AnalyzeAction(a)
 }
 
 // Close ends the replay.

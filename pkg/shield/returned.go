@@ -28,16 +28,16 @@ type SanitizedToolResult struct {
 	Findings []sanitize.Finding
 }
 
-// HandleToolResult examines the result of a tool as the settings say, logs findings, and adds to the session
+// ExamineAndRecordToolResult examines the result of a tool as the settings say, logs findings, and adds to the session
 // what came in. After an error the result counts as not examined.
-func (p *Pipeline) HandleToolResult(ctx context.Context, r ToolResult) (e SanitizedToolResult, err error) {
+func (p *Pipeline) ExamineAndRecordToolResult(ctx context.Context, r ToolResult) (e SanitizedToolResult, err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("internal error: shield did not scan the result of a tool; please report this: %.200q", fmt.Sprint(x))
 		}
 	}()
 	e.Result = r.ReturnedValue
-	p.recordBackedUpFilesAfterActions(ctx, r.Actions)
+	p.recordFileStatesAfterActions(ctx, r.Actions)
 	if p.mustExamineToolResult(r.Actions) {
 		kind := ""
 		if len(r.Actions) > 0 {
@@ -77,7 +77,7 @@ func (p *Pipeline) mustExamineToolResult(actions []*action.Action) bool {
 	case config.Off:
 		return false
 	}
-	return p.asksInChat || slices.ContainsFunc(actions, p.mayReturnExternalText)
+	return p.asksPersonInChatService || slices.ContainsFunc(actions, p.mayReturnExternalText)
 }
 
 // actionTypesWithLocalResults are the types of actions that return only data of this machine.
@@ -98,7 +98,7 @@ func (p *Pipeline) mayReturnExternalText(a *action.Action) bool {
 	case a.Type != "execute_command":
 		return true
 	}
-	return slices.ContainsFunc(p.analyzer.Case(a).Effects, func(e effect.Effect) bool {
+	return slices.ContainsFunc(p.analyzer.AnalyzeAction(a).Effects, func(e effect.Effect) bool {
 		return slices.Contains(effectKindsReturningRemoteText, e.KindForPolicies()) || e.Kind == effect.Execute && e.Class == effect.Network
 	})
 }
@@ -119,7 +119,7 @@ func (p *Pipeline) findingsLogEntry(r ToolResult, found []sanitize.Finding) audi
 	}
 	if len(r.Actions) > 0 {
 		a := r.Actions[0]
-		entry.ActionID, entry.Session, entry.ActionType, entry.CWD, entry.ActionHash = a.ID, a.Session, a.Type, a.CWD, a.Hash
+		entry.ActionID, entry.Session, entry.ActionType, entry.CWD, entry.ActionHash = a.ID, a.Session, a.Type, a.CWD, a.TypeAndPayloadHash
 	}
 	return entry
 }

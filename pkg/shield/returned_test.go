@@ -36,12 +36,12 @@ func TestWhatIsExamined(t *testing.T) {
 		`{"type":"search_files","payload":{"pattern":"a"}}`:                              false,
 		`{"type":"git_log","payload":{}}`:                                                false,
 	} {
-		e, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, raw)}, ReturnedValue: spoken})
+		e, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, raw)}, ReturnedValue: spoken})
 		if err != nil || e.Changed != want || want == (e.Result == spoken) {
 			t.Errorf("%s: %+v, %v; want examined: %v", raw, e, err, want)
 		}
 	}
-	if e, err := p.HandleToolResult(t.Context(), ToolResult{ReturnedValue: spoken}); err != nil || e.Changed {
+	if e, err := p.ExamineAndRecordToolResult(t.Context(), ToolResult{ReturnedValue: spoken}); err != nil || e.Changed {
 		t.Errorf("a tool of the host's own: %+v, %v", e, err)
 	}
 }
@@ -58,7 +58,7 @@ func TestFindingsAreLogged(t *testing.T) {
 	for _, result := range []any{"nothing", r.ReturnedValue} {
 		r := r
 		r.ReturnedValue = result
-		if e, err := p.HandleToolResult(t.Context(), r); err != nil || e.Changed || e.WithheldReason != "" {
+		if e, err := p.ExamineAndRecordToolResult(t.Context(), r); err != nil || e.Changed || e.WithheldReason != "" {
 			t.Fatalf("%+v, %v", e, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestFindingsAreLogged(t *testing.T) {
 	if err := os.Mkdir(filepath.Clean(cfg.auditFile()), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := p.HandleToolResult(t.Context(), r); err == nil || e.Result != nil {
+	if e, err := p.ExamineAndRecordToolResult(t.Context(), r); err == nil || e.Result != nil {
 		t.Errorf("handed on although it could not be logged: %+v", e)
 	}
 }

@@ -41,7 +41,7 @@ func BenchmarkSample(b *testing.B) {
 				for i, a := range actions {
 					start := time.Now()
 					if until < 0 {
-						p.analyzer.Case(a)
+						p.analyzer.AnalyzeAction(a)
 					} else {
 						p.judgeAndSealWithMAC(context.Background(), judgeRequest{Action: a}, TierRange{TierPolicy, until})
 					}

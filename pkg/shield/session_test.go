@@ -52,7 +52,7 @@ func judged(t *testing.T, cfg Config, in string, jobs int, stages ...TierRange) 
 		var lines bytes.Buffer
 		w := verdict.NewWriter(&lines)
 		out = nil
-		err = p.Stream(t.Context(), source, func(j *InputRecordResult) error {
+		err = p.JudgeStream(t.Context(), source, func(j *InputRecordResult) error {
 			if j.RawEarlierStageVerdict != nil {
 				out = append(out, j.Verdict.Decision.String())
 				return w.PassUnchanged(j.RawEarlierStageVerdict)
@@ -106,7 +106,7 @@ func TestStreamsLeaveWhatWasAllowed(t *testing.T) {
 	left := func(jobs int, stages ...TierRange) string {
 		cfg := Config{PolicyNameOrPath: "permissive", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, Clock: instant, Caller: audit.Caller{User: "me"}}
 		judged(t, cfg, in, jobs, stages...)
-		s := pipelineOf(t, cfg).sessions
+		s := pipelineOf(t, cfg).judgingSessionStore
 		list, err := s.List(t.Context())
 		if err != nil {
 			t.Fatal(err)

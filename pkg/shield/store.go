@@ -14,19 +14,19 @@ import (
 // it shares none.
 func LoadSharedStoreConfig(cfg Config) (*state.SharedStoreServer, error) {
 	s := cfg.effectiveSettings()
-	if s.SharedStoreURL == "" {
+	if s.CrossMachineStateStoreURL == "" {
 		return nil, nil
 	}
-	r := &state.SharedStoreServer{URL: s.SharedStoreURL}
+	r := &state.SharedStoreServer{URL: s.CrossMachineStateStoreURL}
 	text, err := owner.ReadSecret(s.StoreEncryptionKeyFile, 4<<10)
 	if err != nil {
 		return nil, fmt.Errorf("store_key_file: %w", err)
 	}
 	key, err := hex.DecodeString(text)
-	if err != nil || len(key) != state.KeySize {
-		return nil, fmt.Errorf("store_key_file: %s does not hold %d hexadecimal digits; make one with 'openssl rand -hex %d'", s.StoreEncryptionKeyFile, 2*state.KeySize, state.KeySize)
+	if err != nil || len(key) != state.EncryptionMasterKeySize {
+		return nil, fmt.Errorf("store_key_file: %s does not hold %d hexadecimal digits; make one with 'openssl rand -hex %d'", s.StoreEncryptionKeyFile, 2*state.EncryptionMasterKeySize, state.EncryptionMasterKeySize)
 	}
-	r.EncryptionMasterKey = [state.KeySize]byte(key)
+	r.EncryptionMasterKey = [state.EncryptionMasterKeySize]byte(key)
 	if r.Password, err = cfg.readSharedStorePassword(); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func machine(t *testing.T, url string) Config {
 		t.Fatal(err)
 	}
 	s := config.Default()
-	s.SharedStoreURL, s.StoreEncryptionKeyFile = url, key
+	s.CrossMachineStateStoreURL, s.StoreEncryptionKeyFile = url, key
 	return Config{
 		Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: filepath.Join(dir, "state"),
 		IgnoresFileSystem: true, AgentHostName: "host", Clock: time.Now,
@@ -90,10 +90,10 @@ func TestStoreSettings(t *testing.T) {
 		"no certificates":   {func(s *config.Settings) { s.StoreCAFile = key }, "no PEM"},
 		"no key at all":     {func(s *config.Settings) { s.StoreEncryptionKeyFile = "" }, "store_key_file"},
 		"two passwords":     {func(s *config.Settings) { s.StorePassEnv, s.StorePassFile = "PASSWORD", key }, "both set"},
-		"password in a URL": {func(s *config.Settings) { s.SharedStoreURL = "redis://:hunter2@localhost" }, "must not hold a password"},
+		"password in a URL": {func(s *config.Settings) { s.CrossMachineStateStoreURL = "redis://:hunter2@localhost" }, "must not hold a password"},
 	} {
 		s := config.Default()
-		s.SharedStoreURL, s.StoreEncryptionKeyFile = "redis://localhost", key
+		s.CrossMachineStateStoreURL, s.StoreEncryptionKeyFile = "redis://localhost", key
 		c.change(&s)
 		cfg := Config{Settings: &s, PolicyNameOrPath: "offline", StateDir: filepath.Join(dir, "state"), IgnoresFileSystem: true, Clock: instant, LookupEnvironmentVariable: func(name string) (string, bool) {
 			return "hunter2", name == "PASSWORD"

@@ -80,20 +80,20 @@ func (e *ReadError) Error() string { return "read: " + e.Err.Error() }
 // Unwrap returns the source's error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Stream judges the records of a source and passes the results to a sink. It gives a result for each
+// JudgeStream judges the records of a source and passes the results to a sink. It gives a result for each
 // record that it reads, if the sink accepts it; any failure is a BLOCK. When ctx ends, it stops
 // reading and blocks what was read. It reads only a bounded number of bytes and records ahead of the
 // sink.
 //
 // The error is the sink's, a [*ReadError], or that of ctx. A goroutine blocked in the source then
 // stays until the source returns.
-func (p *Pipeline) Stream(ctx context.Context, in InputRecordSource, out ResultSink, opts StreamOptions) error {
+func (p *Pipeline) JudgeStream(ctx context.Context, in InputRecordSource, out ResultSink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist; choose from 0 to 3", r.First, r.Last)
 	}
-	if p.sessions != nil && p.agentHostName == "" && p.persistentSessions == nil { // each stream is a session of its own
+	if p.judgingSessionStore != nil && p.agentHostName == "" && p.persistentSessionStore == nil { // each stream is a session of its own
 		own := *p
-		own.sessions, own.persistentSessions, own.streamID = p.sessions.NewMemoryOverlay(), p.sessions, rand.Text()
+		own.judgingSessionStore, own.persistentSessionStore, own.streamID = p.judgingSessionStore.NewMemoryOverlay(), p.judgingSessionStore, rand.Text()
 		p = &own
 	}
 	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightRecordBytes), blockedReadInterrupted: make(chan struct{})}
@@ -117,7 +117,7 @@ func (p *Pipeline) Stream(ctx context.Context, in InputRecordSource, out ResultS
 		workers.Go(func() { f.judgeJobs(ctx, work) })
 	}
 	ready := make(chan *streamJob, maxVerdictsPerAuditWrite)
-	go f.recordOutcomes(ctx, queue, ready, stop)
+	go f.storeDeltasAndQueueLogEntries(ctx, queue, ready, stop)
 	err := f.writeResults(ctx, out, ready)
 	close(stop)
 	f.inFlightBytes.stopLimiting()
@@ -155,9 +155,9 @@ type recordStream struct {
 // A streamJob is one record between input and output.
 type streamJob struct {
 	record           verdict.ActionOrVerdictRecord
-	inFlightBytes    int                 // bytes counted as in flight
-	turn             *policyTurnInStream // nil if actions need no order
-	done             chan struct{}       // closed when outcome is set
+	inFlightBytes    int                  // bytes counted as in flight
+	turn             *policyTierQueueSlot // nil if actions need no order
+	done             chan struct{}        // closed when outcome is set
 	outcome          VerdictWithLogData
 	forwardedVerdict []byte // a verdict to forward unchanged; nil if outcome is to be written
 }
@@ -167,7 +167,7 @@ type streamJob struct {
 func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
 	for ctx.Err() == nil && f.readStopper.beginRead() {
 		rec, err := in.Next()
-		if !f.readStopper.endReadAndReportIfCounted() {
+		if !f.readStopper.endReadAndReportRecordKept() {
 			return nil
 		}
 		if err != nil {
@@ -177,8 +177,8 @@ func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, qu
 			return err
 		}
 		j := &streamJob{record: rec, inFlightBytes: len(rec.Raw), done: make(chan struct{})}
-		if f.pipeline.sessions != nil { // without sessions, actions do not affect later ones
-			j.turn = &policyTurnInStream{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
+		if f.pipeline.judgingSessionStore != nil { // without sessions, actions do not affect later ones
+			j.turn = &policyTierQueueSlot{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
 			f.lastPolicyTurnDone = j.turn.done
 		}
 		f.inFlightBytes.reserveBytes(j.inFlightBytes)
@@ -201,7 +201,7 @@ const (
 // judgeJobs judges records. While more records wait it forwards results in small batches, since each batch
 // wakes another goroutine; before and after slow records it forwards at once.
 func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
-	stack.Grow()
+	stack.GrowToReservedBytes()
 	var held []*streamJob
 	var took time.Duration
 	looked := &fileIdentityCache{verdictBatchesForwardedToOutput: &f.verdictBatchesForwardedToOutput}
@@ -253,17 +253,17 @@ func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *f
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.outcome = f.pipeline.judgeAndSealWithMAC(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierJudgedTiers: rec.JudgedTiers, PolicyTurnInStream: j.turn, FileIdentityCache: fileChecks, BeforeAskingProcessOrPerson: forwardHeldVerdicts, OmitExplanations: f.omitExplanations}, f.tiers)
+		j.outcome = f.pipeline.judgeAndSealWithMAC(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierJudgedTiers: rec.JudgedTiers, PolicyTierQueueSlot: j.turn, FileIdentityCache: fileChecks, ForwardHeldVerdictsBeforeAsking: forwardHeldVerdicts, OmitExplanations: f.omitExplanations}, f.tiers)
 	}
 	size := len(j.forwardedVerdict) + j.outcome.estimatedBytes()
 	f.inFlightBytes.adjustBytes(j.inFlightBytes, size)
 	j.inFlightBytes = size
 }
 
-// recordOutcomes stores what finished jobs add to sessions, in the order of the queue, and passes them to the
+// storeDeltasAndQueueLogEntries stores what finished jobs add to sessions, in the order of the queue, and passes them to the
 // audit log and the writer. It ends when the queue is closed, when everything read before an interrupt
 // is done, or when stop is closed.
-func (f *recordStream) recordOutcomes(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
+func (f *recordStream) storeDeltasAndQueueLogEntries(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
 	defer close(ready)
 	for {
 		var j *streamJob
@@ -316,13 +316,13 @@ func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <
 }
 
 // EvaluateThroughTier judges an action in the tiers up to and including lastTier. It always returns
-// an outcome; any failure is a BLOCK.
+// a verdict; any failure is a BLOCK.
 func (p *Pipeline) EvaluateThroughTier(ctx context.Context, a *action.Action, lastTier int) VerdictWithLogData {
 	if lastTier < TierPolicy || lastTier > TierApprove {
 		return p.refuseRecord(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", lastTier))
 	}
 	if p.judgesSingleAction && a.Type == "execute_command" && lastTier >= TierClassify {
-		go p.buildClassifierRuleTables() // load the model during the analysis; other actions are mostly decided by Tier 0
+		go p.buildClassifierRuleTables() // prepare the classifier while the command is analyzed; actions of other types are mostly decided by Tier 0, without it
 	}
 	o := p.judgeAndSealWithMAC(ctx, judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, lastTier})
 	p.queueLogEntry(&o)
@@ -335,25 +335,25 @@ func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return p.EvaluateThroughTier(ctx, a, TierApprove).Verdict
 }
 
-// EvaluateLocally judges an action in the tiers that ask no other process. ok is false if a later tier
+// EvaluateInProcess judges an action in the tiers that ask no other process. ok is false if a later tier
 // has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
 // the log itself failed, and the caller must use [Pipeline.Evaluate].
-func (p *Pipeline) EvaluateLocally(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
-	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true}, AllTiers)
+func (p *Pipeline) EvaluateInProcess(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
+	return p.evaluateInProcess(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true}, AllTiers)
 }
 
-// EvaluateOnlyStreamActionLocally judges the only action of a stream like [Pipeline.EvaluateLocally]. If ok is false the
-// caller must use [Pipeline.Stream].
-func (p *Pipeline) EvaluateOnlyStreamActionLocally(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
+// EvaluateSingleActionStreamInProcess judges the only action of a stream like [Pipeline.EvaluateInProcess]. If ok is false the
+// caller must use [Pipeline.JudgeStream].
+func (p *Pipeline) EvaluateSingleActionStreamInProcess(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
 	if tiers.First > TierClassify {
 		return v, false
 	}
-	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true, IsOnlyActionOfStream: true}, tiers)
+	return p.evaluateInProcess(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true, IsOnlyActionOfStream: true}, tiers)
 }
 
-func (p *Pipeline) evaluateLocally(ctx context.Context, it judgeRequest, tiers TierRange) (v verdict.Verdict, ok bool) {
-	o := p.judgeAndSealWithMAC(ctx, it, tiers)
-	if it.needsLaterTier(o.Verdict, tiers) || o.Verdict.ErrorCode != "" || ctx.Err() != nil {
+func (p *Pipeline) evaluateInProcess(ctx context.Context, request judgeRequest, tiers TierRange) (v verdict.Verdict, ok bool) {
+	o := p.judgeAndSealWithMAC(ctx, request, tiers)
+	if request.needsLaterTier(o.Verdict, tiers) || o.Verdict.ErrorCode != "" || ctx.Err() != nil {
 		return verdict.Verdict{}, false
 	}
 	p.storeSessionDeltaOrBlock(ctx, &o)

@@ -62,7 +62,7 @@ func TestInterruptEndsReading(t *testing.T) {
 		p := pipelineOf(t, Config{Home: "/home/me", WorkingDir: "/home/me/app", Clock: instant})
 		ctx, cancel := context.WithCancel(context.Background())
 		in, n := &tap{}, 0
-		err := p.Stream(ctx, in, func(j *InputRecordResult) error {
+		err := p.JudgeStream(ctx, in, func(j *InputRecordResult) error {
 			if j.Verdict.ActionID != fmt.Sprint(n) {
 				t.Errorf("verdict %d is for %q", n, j.Verdict.ActionID)
 			}
@@ -91,7 +91,7 @@ func TestStream(t *testing.T) {
 		t.Helper()
 		var b strings.Builder
 		w := verdict.NewWriter(&b)
-		err := p.Stream(t.Context(), in, func(j *InputRecordResult) error {
+		err := p.JudgeStream(t.Context(), in, func(j *InputRecordResult) error {
 			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.RawEarlierStageVerdict != nil))
 			if j.RawEarlierStageVerdict != nil {
 				return w.PassUnchanged(j.RawEarlierStageVerdict)
@@ -120,16 +120,16 @@ func TestStreamErrors(t *testing.T) {
 	p := pipelineOf(t, Config{Home: "/home/me", WorkingDir: "/home/me/app", Clock: instant})
 	broken := errors.New("broken")
 	calls := 0
-	err := p.Stream(t.Context(), &tap{}, func(*InputRecordResult) error { calls++; return broken }, StreamOptions{Tiers: AllTiers})
+	err := p.JudgeStream(t.Context(), &tap{}, func(*InputRecordResult) error { calls++; return broken }, StreamOptions{Tiers: AllTiers})
 	if !errors.Is(err, broken) || calls != 1 {
 		t.Errorf("a sink that fails: %v after %d calls", err, calls)
 	}
 	var unread *ReadError
-	err = p.Stream(t.Context(), failing{broken}, func(*InputRecordResult) error { return nil }, StreamOptions{Tiers: AllTiers})
+	err = p.JudgeStream(t.Context(), failing{broken}, func(*InputRecordResult) error { return nil }, StreamOptions{Tiers: AllTiers})
 	if !errors.As(err, &unread) || !errors.Is(err, broken) {
 		t.Errorf("a source that fails: %v", err)
 	}
-	if err := p.Stream(t.Context(), failing{io.EOF}, func(*InputRecordResult) error { return nil }, StreamOptions{}); err != nil {
+	if err := p.JudgeStream(t.Context(), failing{io.EOF}, func(*InputRecordResult) error { return nil }, StreamOptions{}); err != nil {
 		t.Errorf("nothing to read: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestNoSuchTier(t *testing.T) {
 		}
 	}
 	for _, r := range []TierRange{{-1, 0}, {0, 4}, {3, 2}, {9, 9}} {
-		err := p.Stream(t.Context(), &tap{}, func(*InputRecordResult) error {
+		err := p.JudgeStream(t.Context(), &tap{}, func(*InputRecordResult) error {
 			t.Errorf("tiers %v: judged", r)
 			return io.EOF
 		}, StreamOptions{Tiers: r})
@@ -178,7 +178,7 @@ func TestUntold(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			err = p.Stream(t.Context(), NewActionSource(strings.NewReader(in), "in", 1<<20), func(j *InputRecordResult) error {
+			err = p.JudgeStream(t.Context(), NewActionSource(strings.NewReader(in), "in", 1<<20), func(j *InputRecordResult) error {
 				out = append(out, j.Verdict)
 				return nil
 			}, StreamOptions{Tiers: TierRange{TierPolicy, last}, OmitExplanations: untold})

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// WithUnknownToolLookup returns a pipeline that shares everything with p, but calls the function which to
-// identify the unknown tool of an action. Only p is to be closed.
+// WithUnknownToolLookup returns a pipeline that shares everything with p, but calls lookUpTool to
+// identify the unknown tool of an action. Close p, not the returned pipeline.
 func (p *Pipeline) WithUnknownToolLookup(lookUpTool func(*action.Action) approve.UnknownTool) *Pipeline {
 	own := *p
 	own.unknownToolLookup = lookUpTool
@@ -34,14 +34,14 @@ func (p *Pipeline) lookUpUnknownTool(c *analysis.ActionCase) (t approve.UnknownT
 	return t, "", false
 }
 
-// applyKnownToolClass gives the unknown tool of a case the class that a person chose, or else the one that shield
+// assignToolClassToUnknownTool gives the unknown tool of a case the class that a person chose, or else the one that shield
 // ships.
-func (p *Pipeline) applyKnownToolClass(c *analysis.ActionCase) {
+func (p *Pipeline) assignToolClassToUnknownTool(c *analysis.ActionCase) {
 	if p.personDecisionStore == nil || !c.CallsUnknownTool() {
 		return
 	}
 	t, binding, _ := p.lookUpUnknownTool(c)
-	class := t.BuiltInToolClass
+	class := t.PackagedServerToolClass
 	if binding != "" {
 		switch said, ok, err := p.personDecisionStore.FindToolClass(context.Background(), binding); {
 		case err != nil:
@@ -81,7 +81,7 @@ func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCas
 // prepareToolClassQuestion describes the tool that a person is asked to classify, and returns the function that saves
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
 func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description string, saveAnswer func(ctx context.Context, class analysis.ToolClass, by string) error) {
-	p = p.pipelineJudgingCase(c)
+	p = p.sessionPipelineOrSelf(c)
 	if p.personDecisionStore == nil || !c.CallsUnknownTool() {
 		return "", nil
 	}
@@ -89,15 +89,15 @@ func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description
 	if binding == "" {
 		return "", nil
 	}
-	said := p.newToolClassAnswerWithoutClass(c, &t, lasts)
+	said := p.newToolClassAnswerWithUnsetClass(c, &t, lasts)
 	return toolDescription(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.ToolClass, by string) error {
 		said.Class, said.By = class, by
 		return p.personDecisionStore.SetToolClass(ctx, binding, said)
 	}
 }
 
-// newToolClassAnswerWithoutClass returns the record of an answer about a tool, without the answer.
-func (p *Pipeline) newToolClassAnswerWithoutClass(c *analysis.ActionCase, t *approve.UnknownTool, classOutlivesSession bool) approve.ToolClassAnswer {
+// newToolClassAnswerWithUnsetClass returns the record of an answer about a tool, without the answer.
+func (p *Pipeline) newToolClassAnswerWithUnsetClass(c *analysis.ActionCase, t *approve.UnknownTool, classOutlivesSession bool) approve.ToolClassAnswer {
 	said := approve.ToolClassAnswer{Tool: c.Action.Type, Server: p.redactor.RedactText(t.Server)}
 	if !classOutlivesSession {
 		said.Session = c.Action.Session
@@ -128,9 +128,9 @@ func toolDescription(name string, t *approve.UnknownTool, classOutlivesSession b
 	return text
 }
 
-// pipelineJudgingCase returns the pipeline that judges a case: p, or a pipeline derived from p with its
+// sessionPipelineOrSelf returns the pipeline that judges a case: p, or a pipeline derived from p with its
 // own host and tools, such as that of a connection.
-func (p *Pipeline) pipelineJudgingCase(c *analysis.ActionCase) *Pipeline {
+func (p *Pipeline) sessionPipelineOrSelf(c *analysis.ActionCase) *Pipeline {
 	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
 		return r.pipeline
 	}

@@ -47,7 +47,7 @@ func TestToolClasses(t *testing.T) {
 	one := of(known)
 	change := func(class analysis.ToolClass) {
 		t.Helper()
-		list, err := p.personDecisionStore.ToolClasses(t.Context())
+		list, err := p.personDecisionStore.ToolClassAnswers(t.Context())
 		if err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
@@ -126,7 +126,7 @@ func TestToolOfSession(t *testing.T) {
 			t.Errorf("session %q: %v", session, got)
 		}
 	}
-	list, err := p.personDecisionStore.ToolClasses(t.Context())
+	list, err := p.personDecisionStore.ToolClassAnswers(t.Context())
 	if err != nil || len(list) != 1 || list[0].Until.IsZero() {
 		t.Fatalf("%v %v", list, err)
 	}

@@ -201,7 +201,7 @@ func TestUndoRestores(t *testing.T) {
 			asked[text+": "+v.Reasoning]++
 		default:
 			g.run(root, text)
-			p.recordBackedUpFilesAfterActions(t.Context(), []*action.Action{a})
+			p.recordFileStatesAfterActions(t.Context(), []*action.Action{a})
 			if v.BackupSetID != "" {
 				kept++
 				if set, err := p.undoStore.Get(v.BackupSetID); err == nil { // else the command took nothing away

@@ -9,22 +9,22 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// builtInReasonLowerTierAsked returns why a tier asked, in texts that shield ships: the evaluator trusts them as
+// builtInEscalationReason returns why a tier asked, in texts that shield ships: the evaluator trusts them as
 // shield's own, so they contain nothing from an action, a file or a policy of the user.
-func builtInReasonLowerTierAsked(s *verdict.Step) string {
-	if s.Rule != "" {
-		return builtInRuleDescription(s.Rule)
+func builtInEscalationReason(tierStep *verdict.Step) string {
+	if tierStep.Rule != "" {
+		return builtInRuleDescription(tierStep.Rule)
 	}
 	for _, words := range nonRuleReasonPrefixes {
-		if strings.HasPrefix(s.Reasoning, words) {
+		if strings.HasPrefix(tierStep.Reasoning, words) {
 			return strings.TrimRight(words, ": ")
 		}
 	}
 	return ""
 }
 
-// maxReasonBytes bounds a reason in bytes: the evaluator needs the cause, not the advice.
-const maxReasonBytes = 160
+// maxBuiltInRuleDescriptionBytes bounds a reason in bytes: the evaluator needs the cause, not the advice.
+const maxBuiltInRuleDescriptionBytes = 160
 
 // builtInRuleDescription returns what a shipped rule is about; "" for other rules.
 func builtInRuleDescription(rule string) string {
@@ -39,8 +39,8 @@ func builtInRuleDescription(rule string) string {
 	}
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "; ")
 	text, _, _ = strings.Cut(text, ". ")
-	if len(text) > maxReasonBytes {
-		text = text[:strings.LastIndexByte(text[:maxReasonBytes], ' ')]
+	if len(text) > maxBuiltInRuleDescriptionBytes {
+		text = text[:strings.LastIndexByte(text[:maxBuiltInRuleDescriptionBytes], ' ')]
 	}
 	if !ok {
 		return ""

@@ -19,7 +19,7 @@ type boltFile struct {
 	opts Options
 
 	lock              *flock.Lock
-	wasFoundOrCreated bool // the file existed before
+	wasFoundOrCreated bool // this process has already found or created the file
 
 	infoAfterLastTransaction atomic.Pointer[os.FileInfo] // file info after the last transaction; nil if it failed
 	corruptFileInfo          os.FileInfo                 // the file on which bbolt panicked
@@ -72,7 +72,7 @@ func (b *boltFile) lockError(err error) error {
 	return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 }
 
-func (b *boltFile) release() error { return b.lock.Unlock() }
+func (b *boltFile) releaseLock() error { return b.lock.Unlock() }
 
 // update opens the file, runs fn and commits. The caller holds the lock.
 func (b *boltFile) update(_ []prefetchKey, fn func(backendTransaction) error) error {
@@ -94,7 +94,7 @@ func (b *boltFile) runTransaction(btx *bolt.Tx, fn func(backendTransaction) erro
 			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the record of rate limit and budget is missing")}
 		}
 	}
-	return fn(boltView{btx, b})
+	return fn(boltTransaction{btx, b})
 }
 
 // withDB opens the file and runs do on it.
@@ -156,17 +156,17 @@ func (b *boltFile) now() clockReading {
 	return at
 }
 
-// A boltView is one transaction of the state file: each namespace is a bucket, and each group is a
+// A boltTransaction is one transaction of the state file: each namespace is a bucket, and each group is a
 // bucket in its namespace.
-type boltView struct {
+type boltTransaction struct {
 	*bolt.Tx
 	file *boltFile
 }
 
-func (v boltView) now() clockReading { return v.file.now() }
+func (v boltTransaction) now() clockReading { return v.file.now() }
 
 // bucket returns the database bucket at a path, or nil if there is none.
-func (v boltView) bucket(path bucketPath) *bolt.Bucket {
+func (v boltTransaction) bucket(path bucketPath) *bolt.Bucket {
 	b := v.Bucket([]byte(path.namespaceName))
 	if b == nil || path.groupName == "" {
 		return b
@@ -174,21 +174,21 @@ func (v boltView) bucket(path bucketPath) *bolt.Bucket {
 	return b.Bucket([]byte(path.groupName))
 }
 
-func (v boltView) get(at bucketPath, key []byte) []byte {
+func (v boltTransaction) get(at bucketPath, key []byte) []byte {
 	if b := v.bucket(at); b != nil {
 		return b.Get(key)
 	}
 	return nil
 }
 
-func (v boltView) each(at bucketPath, fn func(key, value []byte) error) error {
+func (v boltTransaction) each(at bucketPath, fn func(key, value []byte) error) error {
 	if b := v.bucket(at); b != nil {
 		return b.ForEach(fn)
 	}
 	return nil
 }
 
-func (v boltView) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
+func (v boltTransaction) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
 	b := v.Bucket([]byte(namespace))
 	if b == nil {
 		return nil
@@ -196,7 +196,7 @@ func (v boltView) eachGroupValue(namespace string, key []byte, fn func(name, val
 	return b.ForEachBucket(func(name []byte) error { return fn(name, b.Bucket(name).Get(key)) })
 }
 
-func (v boltView) put(at bucketPath, key, value []byte) error {
+func (v boltTransaction) put(at bucketPath, key, value []byte) error {
 	b, err := v.CreateBucketIfNotExists([]byte(at.namespaceName))
 	if err == nil && at.groupName != "" {
 		b, err = b.CreateBucketIfNotExists([]byte(at.groupName))
@@ -210,7 +210,7 @@ func (v boltView) put(at bucketPath, key, value []byte) error {
 	return b.Put(key, value)
 }
 
-func (v boltView) dropBucket(at bucketPath) error {
+func (v boltTransaction) dropBucket(at bucketPath) error {
 	switch b := v.Bucket([]byte(at.namespaceName)); {
 	case v.bucket(at) == nil:
 		return nil
@@ -225,6 +225,6 @@ func (v boltView) dropBucket(at bucketPath) error {
 	}
 }
 
-func (v boltView) renewNamespaceRevision(namespace string) error {
+func (v boltTransaction) renewNamespaceRevision(namespace string) error {
 	return v.file.renewNamespaceRevision(namespace)
 }

@@ -18,7 +18,7 @@ func (s *Store) ChargeEvaluation(ctx context.Context, dailyBudget int) (used int
 }
 
 // ChargeRateTokenAndEvaluation takes a rate token and one evaluation of the daily budget in one transaction, or neither: it
-// returns [ErrBudgetExhausted], which it checks first, or [ErrRateExceeded]. It also returns how many
+// returns [ErrBudgetExhausted], which it checks first, or [ErrEvaluatorRateExceeded]. It also returns how many
 // evaluations are used, and the sudden rise that this one causes, or nil.
 func (s *Store) ChargeRateTokenAndEvaluation(ctx context.Context, perMinute, dailyBudget int) (used int, usageSpike *UsageSpike, err error) {
 	err = s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {

@@ -242,11 +242,11 @@ func TestAdmit(t *testing.T) {
 		want         error
 	}{
 		{1, 5, nil},
-		{1, 5, ErrRateExceeded}, // costs no budget
+		{1, 5, ErrEvaluatorRateExceeded}, // costs no budget
 		{2, 2, nil},
 		{3, 2, ErrBudgetExhausted}, // costs no token
 		{3, 3, nil},
-		{3, 9, ErrRateExceeded},
+		{3, 9, ErrEvaluatorRateExceeded},
 	}
 	for i, st := range steps {
 		if _, _, err := s.ChargeRateTokenAndEvaluation(t.Context(), st.rate, st.budget); !errors.Is(err, st.want) {

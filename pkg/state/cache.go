@@ -32,12 +32,12 @@ func (s *Store) Put(ctx context.Context, cacheKey string, value []byte, expires 
 		entry := byteOrder.AppendUint64(make([]byte, 0, expiryHeaderSize+len(value)), uint64(t.record.StoreClockUnixNano+int64(left)))
 		entry = byteOrder.AppendUint64(entry, uint64(clampedUnixNano(t.wallTime.Add(left))))
 		if t.get(cacheBucket, key[:]) == nil {
-			if t.record.CachedEntries >= maxCachedEntries {
+			if t.record.CachedEntryCount >= maxCachedEntries {
 				if err := t.evictEntries(); err != nil {
 					return err
 				}
 			}
-			t.record.CachedEntries++
+			t.record.CachedEntryCount++
 		}
 		return t.put(cacheBucket, key[:], append(entry, value...))
 	}, prefetchKey{cacheBucket, string(key[:])})
@@ -67,7 +67,7 @@ func (s *Store) lookUp(ctx context.Context, cacheKey string, removeIfFound bool)
 				return nil
 			}
 		}
-		t.record.CachedEntries--
+		t.record.CachedEntryCount--
 		t.hasWrites = true
 		return t.put(cacheBucket, key[:], nil)
 	}, prefetchKey{cacheBucket, string(key[:])})
@@ -80,7 +80,7 @@ func (s *Store) lookUp(ctx context.Context, cacheKey string, removeIfFound bool)
 // ClearCache empties the cache.
 func (s *Store) ClearCache(ctx context.Context) error {
 	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
-		t.record.CachedEntries = 0
+		t.record.CachedEntryCount = 0
 		return t.dropBucket(cacheBucket)
 	})
 }
@@ -122,6 +122,6 @@ func (t *tx) evictEntries() error {
 			return err
 		}
 	}
-	t.record.CachedEntries = kept
+	t.record.CachedEntryCount = kept
 	return nil
 }

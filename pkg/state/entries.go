@@ -44,7 +44,7 @@ func (s *Store) DropCached(ctx context.Context, hexKeyPrefixes []string) error {
 		for _, key := range drop {
 			if err == nil {
 				err = t.put(cacheBucket, key, nil)
-				t.record.CachedEntries--
+				t.record.CachedEntryCount--
 			}
 		}
 		return err

@@ -37,8 +37,8 @@ func TestEntriesAndDrop(t *testing.T) {
 		t.Errorf("left: %q of %q", got, list)
 	}
 	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{})
-	if err != nil || st.CachedEntries != 2 {
-		t.Errorf("%d counted, %v", st.CachedEntries, err)
+	if err != nil || st.CachedEntryCount != 2 {
+		t.Errorf("%d counted, %v", st.CachedEntryCount, err)
 	}
 	w.pass(time.Hour)
 	keys(0)

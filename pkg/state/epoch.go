@@ -18,11 +18,12 @@ type storeIDAndTxCount struct {
 
 const storeIDAndTxCountBytes = 16 + 8
 
-// repairTxCountStep is the number of transactions that a repair adds to the epoch. It exceeds any
-// difference between the epochs of two machines, so that one repair is enough for all.
-const repairTxCountStep = 1 << 32
+// sharedStoreRepairTxCountStep is the number that a repair adds to the store's transaction count. It exceeds
+// any difference between the counts that two machines have seen, so that one repair is enough for
+// all.
+const sharedStoreRepairTxCountStep = 1 << 32
 
-func newRandomStoreID() (e storeIDAndTxCount) {
+func newStoreIDAndTxCount() (e storeIDAndTxCount) {
 	_, _ = rand.Read(e.storeID[:]) // never fails
 	return e
 }
@@ -52,12 +53,12 @@ func (e storeIDAndTxCount) checkFollows(old storeIDAndTxCount) error {
 	return nil
 }
 
-// A lastSeenStoreFile is the file in which a machine keeps the ID and the number of transactions of
-// the shared store that it saw last.
-type lastSeenEpochFile struct{ path string }
+// A storeIDAndTxCountFile is the file in which a machine keeps the ID and the transaction count of the
+// shared store, as the machine saw them last.
+type storeIDAndTxCountFile struct{ path string }
 
 // read returns the last epoch seen; seen is false if there is none.
-func (m lastSeenEpochFile) read() (e storeIDAndTxCount, seen bool, err error) {
+func (m storeIDAndTxCountFile) read() (e storeIDAndTxCount, seen bool, err error) {
 	f, err := os.OpenFile(m.path, os.O_RDONLY|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return e, false, nil
@@ -75,7 +76,7 @@ func (m lastSeenEpochFile) read() (e storeIDAndTxCount, seen bool, err error) {
 }
 
 // write stores an epoch. The first write is synced, so that a crash leaves no empty file.
-func (m lastSeenEpochFile) write(e storeIDAndTxCount, isFirstWrite bool) error {
+func (m storeIDAndTxCountFile) write(e storeIDAndTxCount, isFirstWrite bool) error {
 	f, err := os.OpenFile(m.path, os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {
 		_, err = f.WriteAt(e.encode(), 0)

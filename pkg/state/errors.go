@@ -11,21 +11,21 @@ var (
 	ErrCorrupt                     = errors.New("state file is damaged")
 	ErrNewerStateFile              = errors.New("state file was written by a newer shield")
 	ErrUnwritable                  = errors.New("state file cannot be written")
-	ErrVanished                    = errors.New("state file is missing")
+	ErrStateFileMissing            = errors.New("state file is missing")
 	ErrStateAccessibleToOtherUsers = errors.New("state is open to other users")
 	ErrStateFileLocked             = errors.New("state file is in use")
-	ErrUnreachable                 = errors.New("the shared store does not answer")
+	ErrSharedStoreUnreachable      = errors.New("the shared store does not answer")
 	ErrSharedStoreRefusedCommand   = errors.New("the shared store refused the command")
 	ErrStoreReset                  = errors.New("the shared store was replaced or rolled back")
-	ErrForeignValue                = errors.New("another program changed a value in the shared store")
+	ErrSharedStoreValueAltered     = errors.New("another program changed a value in the shared store")
 )
 
 // Refusals: the state is readable and a limit is used up.
 var (
-	ErrRateExceeded     = errors.New("rate limit exceeded; wait a minute, or let the user raise rate_limit")
-	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget")
-	ErrApprovalLimit    = errors.New("hourly approval limit reached")
-	ErrCachedValueLarge = errors.New("the value is too large for the cache")
+	ErrEvaluatorRateExceeded = errors.New("rate limit exceeded; wait a minute, or let the user raise rate_limit")
+	ErrBudgetExhausted       = errors.New("daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget")
+	ErrApprovalLimit         = errors.New("hourly approval limit reached")
+	ErrCachedValueLarge      = errors.New("the value is too large for the cache")
 )
 
 // RepairCommand is the command line that repairs a damaged or missing state file.
@@ -46,11 +46,11 @@ func (e *Error) Error() string {
 		return text
 	case ErrNewerStateFile:
 		return text + "; install that version again, or run '" + RepairCommand + "', which keeps this file aside and counts every limit as used"
-	case ErrUnreachable:
+	case ErrSharedStoreUnreachable:
 		return text + "; check store and the network, then run 'shield doctor'"
 	case ErrSharedStoreRefusedCommand:
 		return text + "; set store to a primary server where this user can write and run scripts"
-	case ErrForeignValue:
+	case ErrSharedStoreValueAltered:
 		return text + "; find the program that wrote the value, delete the key from the store, then run '" + RepairCommand + "'"
 	case ErrStoreReset:
 		return text + "; find out which program or backup did this, then run '" + RepairCommand + "'"

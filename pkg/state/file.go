@@ -71,14 +71,14 @@ func checkStateFilePermissionsAndSize(f *os.File) error {
 	if info.Size() == 0 { // bbolt would initialise an empty file
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the file is empty")}
 	}
-	if info.Size() > maxFileSize {
+	if info.Size() > maxStateFileBytes {
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: fmt.Errorf("%d bytes long", info.Size())}
 	}
 	return nil
 }
 
-// maxFileSize is far more than [maxCachedEntries] entries of [MaxCachedValueBytes] bytes need, in bytes.
-const maxFileSize = 256 << 20
+// maxStateFileBytes is far more than [maxCachedEntries] entries of [MaxCachedValueBytes] bytes need, in bytes.
+const maxStateFileBytes = 256 << 20
 
 // ensureExists creates the state file if it is missing. It is created under a temporary name, so that a
 // crash leaves no partial file.
@@ -100,13 +100,13 @@ func (b *boltFile) ensureExists() error {
 	used := ""
 	if b.wasFoundOrCreated {
 		used = "the file was removed while shield read it"
-	} else if b.opts.EvidenceOfEarlierUse != nil {
-		if used, err = b.opts.EvidenceOfEarlierUse(); err != nil {
-			return &Error{Kind: ErrVanished, Path: b.path, Err: err}
+	} else if b.opts.EvidenceOfEarlierStateFile != nil {
+		if used, err = b.opts.EvidenceOfEarlierStateFile(); err != nil {
+			return &Error{Kind: ErrStateFileMissing, Path: b.path, Err: err}
 		}
 	}
 	if used != "" {
-		return &Error{Kind: ErrVanished, Path: b.path, Err: errors.New(used)}
+		return &Error{Kind: ErrStateFileMissing, Path: b.path, Err: errors.New(used)}
 	}
 	if err := createStateFile(b.path, &limitRecord{}); err != nil {
 		return err
@@ -148,8 +148,8 @@ func createStateFile(path string, rec *limitRecord) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// LockFilePaths returns the lock files of a state folder, in the order in which to look for the process
+// AuditHeadAndStateLockPaths returns the lock files of a state folder, in the order in which to look for the process
 // that holds one: a process that waits for the first lock may hold the second.
-func LockFilePaths(dir string) []string {
+func AuditHeadAndStateLockPaths(dir string) []string {
 	return []string{filepath.Join(dir, auditHeadLockFileName), filepath.Join(dir, stateLockFileName)}
 }

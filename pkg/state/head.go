@@ -56,10 +56,10 @@ const (
 
 // Keys of the audit log's head in the state file.
 var (
-	legacyHeadKey          = []byte("audit head")        // where the head was stored before the head file existed
-	auditHeadFileStatusKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
-	bucketKeyOfHeadMACKey  = []byte("audit head key")
-	recordedHeadKey        = []byte("audit head note") // sequence number and hash
+	legacyHeadKey                = []byte("audit head")        // where the head was stored before the head file existed
+	auditHeadFileStatusKey       = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
+	bucketKeyOfHeadMACKey        = []byte("audit head key")
+	bucketKeyOfRecordedAuditHead = []byte("audit head note") // sequence number and hash
 )
 
 // AdvanceAuditHead calls next with the sequence number and hash of the last known entry of the audit log (0
@@ -68,7 +68,7 @@ var (
 //
 // Other processes wait while next runs, so that log and head agree.
 func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error {
-	h := &s.head
+	h := &s.auditHeadFile
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.file == nil || !h.stateFile.isUnchangedSinceOwnTransaction() {
@@ -108,7 +108,7 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 func (h *auditHeadFile) loadMACKeyAndRecordedHead(t *tx) {
 	h.macKey = bytes.Clone(t.get(limitsBucket, bucketKeyOfHeadMACKey))
 	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileStatusKey), []byte{2})
-	if b := t.get(limitsBucket, recordedHeadKey); len(b) >= 8 {
+	if b := t.get(limitsBucket, bucketKeyOfRecordedAuditHead); len(b) >= 8 {
 		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{byteOrder.Uint64(b), string(b[8:])})
 	}
 }
@@ -151,20 +151,21 @@ func (h *auditHeadFile) recordHead(t *tx) error {
 		return nil
 	}
 	h.cachedHeadInStateFile.Store(&auditHeadInStateFile{seq, hash})
-	return t.put(limitsBucket, recordedHeadKey, append(byteOrder.AppendUint64(nil, seq), hash...))
+	return t.put(limitsBucket, bucketKeyOfRecordedAuditHead, append(byteOrder.AppendUint64(nil, seq), hash...))
 }
 
 // AuditHead returns the sequence number and hash of the last known entry of the audit log.
 func (s *Store) AuditHead(ctx context.Context) (seq uint64, hash string, err error) {
 	err = s.localStateFileQueue.runReadOnly(ctx, func(t *tx) (err error) {
-		seq, hash, err = s.head.readHeadWithoutLock(t)
+		seq, hash, err = s.auditHeadFile.readHeadWithoutLock(t)
 		return err
 	})
 	return seq, hash, err
 }
 
-// auditLogGapKeyPrefix is the key of a gap in the audit log: a recovery entry that follows a log that was moved
-// away.
+// auditLogGapKeyPrefix begins the keys under which gaps in the audit log are stored. The rest of a
+// key is the sequence number of the recovery entry that begins a new log after the old log was
+// moved away.
 var auditLogGapKeyPrefix = []byte("audit gap ")
 
 // StoreLogGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
@@ -213,7 +214,7 @@ func (h *auditHeadFile) readHeadWithoutLock(t *tx) (seq uint64, hash string, err
 // legacyHead returns the head stored in the state file by versions without a head file.
 func (h *auditHeadFile) legacyHead(t *tx) (uint64, string, error) {
 	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
-		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file refers to this file, but this file does not exist")}
+		return 0, "", &Error{Kind: ErrStateFileMissing, Path: h.path, Err: errors.New("the state file refers to this file, but this file does not exist")}
 	}
 	b := t.get(limitsBucket, legacyHeadKey)
 	if b == nil {
@@ -318,7 +319,7 @@ func (h *auditHeadFile) reopen() (err error) {
 		h.file = nil
 	}
 	if h.file, h.fileInfo, err = h.open(os.O_RDWR); errors.Is(err, os.ErrNotExist) {
-		err = &Error{Kind: ErrVanished, Path: h.path, Err: err}
+		err = &Error{Kind: ErrStateFileMissing, Path: h.path, Err: err}
 	}
 	return err
 }

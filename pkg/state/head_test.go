@@ -48,7 +48,7 @@ func TestHeadDamage(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		kind   error
 	}{
-		{"head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, auditHeadFileName)) }, ErrVanished},
+		{"head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, auditHeadFileName)) }, ErrStateFileMissing},
 		{"head emptied", func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, auditHeadFileName), 0) }, ErrCorrupt},
 		{"head of less", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, auditHeadFileName), bytes.Replace(encodeHead(2, "hh", nil), []byte("hh"), []byte("h\x00"), 1))
@@ -61,13 +61,13 @@ func TestHeadDamage(t *testing.T) {
 		}, ErrCorrupt},
 		{"head changed to another entry of the same number", func(t *testing.T, dir string) {
 			s := openStore(t, dir, newWorld().options(true))
-			if err := s.localStateFileQueue.runPossiblyWriting(t.Context(), s.head.ensureExists); err != nil {
+			if err := s.localStateFileQueue.runPossiblyWriting(t.Context(), s.auditHeadFile.ensureExists); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.localStateFileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, auditHeadFileName), encodeHead(2, "xx", s.head.macKey))
+			write(t, filepath.Join(dir, auditHeadFileName), encodeHead(2, "xx", s.auditHeadFile.macKey))
 		}, ErrCorrupt},
 		{"folder for the head", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, auditHeadFileName))
@@ -83,7 +83,7 @@ func TestHeadDamage(t *testing.T) {
 			}
 		}, ErrCorrupt},
 		{"state damaged", func(t *testing.T, dir string) { write(t, filepath.Join(dir, stateFileName), []byte("oh")) }, ErrCorrupt},
-		{"state removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, stateFileName)) }, ErrVanished},
+		{"state removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, stateFileName)) }, ErrStateFileMissing},
 		{"state readable by all", func(t *testing.T, dir string) {
 			if err := os.Chmod(filepath.Join(dir, stateFileName), 0o644); err != nil {
 				t.Fatal(err)
@@ -101,7 +101,7 @@ func TestHeadDamage(t *testing.T) {
 				}
 			}
 			tt.damage(t, dir)
-			o.EvidenceOfEarlierUse = func() (string, error) { return "the audit log has entries", nil }
+			o.EvidenceOfEarlierStateFile = func() (string, error) { return "the audit log has entries", nil }
 			for _, s := range []*Store{before, openStore(t, dir, o), before} {
 				if err := advance(t, s); !errors.Is(err, tt.kind) {
 					t.Errorf("error %v, want %v", err, tt.kind)
@@ -146,7 +146,7 @@ func TestHeadMoves(t *testing.T) {
 		t.Error(seq, hash, err)
 	}
 	remove(t, filepath.Join(dir, auditHeadFileName))
-	if seq, hash, err := s.AuditHead(t.Context()); !errors.Is(err, ErrVanished) {
+	if seq, hash, err := s.AuditHead(t.Context()); !errors.Is(err, ErrStateFileMissing) {
 		t.Error(seq, hash, err)
 	}
 }

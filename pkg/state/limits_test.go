@@ -16,7 +16,7 @@ func take(t *testing.T, s *Store, perMinute int) int {
 	t.Helper()
 	for n := range 10_000 {
 		if err := s.TakeRateToken(t.Context(), perMinute); err != nil {
-			if !errors.Is(err, ErrRateExceeded) {
+			if !errors.Is(err, ErrEvaluatorRateExceeded) {
 				t.Fatal(err)
 			}
 			return n
@@ -201,8 +201,8 @@ func TestCache(t *testing.T) {
 	}
 	want("c", "none")
 	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{})
-	if err != nil || st.CachedEntries != 0 {
-		t.Errorf("%d entries left, %v", st.CachedEntries, err)
+	if err != nil || st.CachedEntryCount != 0 {
+		t.Errorf("%d entries left, %v", st.CachedEntryCount, err)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestCacheBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return st.CachedEntries
+		return st.CachedEntryCount
 	}
 	for i := range maxCachedEntries + 20 {
 		if err := s.Put(t.Context(), fmt.Sprint(i), nil, w.wall.Add(time.Hour+time.Duration(i)*time.Second)); err != nil {
@@ -285,13 +285,13 @@ func TestStatus(t *testing.T) {
 	}
 	want := Status{
 		BudgetUsed: 1, MaxEvaluationsPerDay: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
-		AvailableEvaluatorCalls: 59.5, MaxEvaluatorCallsPerMinute: 60, ApprovalsLeft: 9, MaxApprovalRequestsPerHour: 10, CachedEntries: 1,
-		AuditEntries: 7, AuditHeadHash: "abc",
+		AvailableEvaluatorCalls: 59.5, MaxEvaluatorCallsPerMinute: 60, ApprovalsLeft: 9, MaxApprovalRequestsPerHour: 10, CachedEntryCount: 1,
+		AuditEntryCount: 7, AuditHeadHash: "abc",
 	}
-	if n := len(got.Hours); n != 24 || got.Hours[23] != (HourUse{noon, 1}) || got.Hours[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {
-		t.Errorf("by hour: %v", got.Hours)
+	if n := len(got.HourlyEvaluations); n != 24 || got.HourlyEvaluations[23] != (HourUse{noon, 1}) || got.HourlyEvaluations[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {
+		t.Errorf("by hour: %v", got.HourlyEvaluations)
 	}
-	got.Hours = nil
+	got.HourlyEvaluations = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -2,11 +2,11 @@ package state
 
 import "time"
 
-// A backend stores values: in a file, or in a store that machines share.
-type backend interface {
+// A storageBackend stores values: in a file, or in a store that machines share.
+type storageBackend interface {
 	// acquireLock waits for the lock of all processes and holds it until release.
 	acquireLock() error
-	release() error
+	releaseLock() error
 
 	// update runs fn on a view and stores its writes, unless fn returns an error. If another
 	// process changed what fn read, fn runs again on another view. runReadOnly runs an fn that
@@ -50,7 +50,7 @@ var (
 	limitRecordKey = []byte("record")
 )
 
-// A clockReading holds the times that the clocks of a storage [backend] show: the time of day and
+// A clockReading holds the times that the clocks of a storage [storageBackend] show: the time of day and
 // the time since boot.
 type clockReading struct {
 	wallTime    time.Time

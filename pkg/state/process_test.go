@@ -40,7 +40,7 @@ func child(arg string) error {
 	}
 	opts := Options{Clock: time.Now, BootIDAndUptime: BootIDAndUptime}
 	if remote {
-		opts.Remote = &SharedStoreServer{URL: url, EncryptionMasterKey: [KeySize]byte{1, 2, 3}}
+		opts.Remote = &SharedStoreServer{URL: url, EncryptionMasterKey: [EncryptionMasterKeySize]byte{1, 2, 3}}
 	}
 	s, err := Open(dir, opts)
 	if err != nil {
@@ -55,7 +55,7 @@ func child(arg string) error {
 			fmt.Println("charged", took.Microseconds())
 		case errors.Is(err, ErrBudgetExhausted):
 			fmt.Println("refused", took.Microseconds())
-		case errors.Is(err, ErrUnreachable):
+		case errors.Is(err, ErrSharedStoreUnreachable):
 			fmt.Println("unknown", took.Microseconds())
 			time.Sleep(remoteBackoffAfterTimeout / 20)
 		default:

@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/internal/stack"
 )
 
-// A transactionQueue runs transactions on a storage [backend]. Transactions that are ready at the
+// A transactionQueue runs transactions on a storage [storageBackend]. Transactions that are ready at the
 // same time share a commit.
 type transactionQueue struct {
-	backend    backend
+	backend    storageBackend
 	budgetZone *time.Location // time zone whose midnight refills the daily budget
 
 	mu                 sync.Mutex
@@ -35,7 +35,7 @@ type queuedTransaction struct {
 	startedOrAbandoned atomic.Bool // set by the goroutine that runs it or by the caller that gives up waiting, whichever comes first
 }
 
-func (r *queuedTransaction) writes() bool { return !r.readOnly }
+func (r *queuedTransaction) mayWrite() bool { return !r.readOnly }
 
 // A tx is the view of the stored values, and of the clocks, inside one transaction.
 type tx struct {
@@ -109,7 +109,7 @@ func (q *transactionQueue) close() error {
 
 // commitWaiting commits all waiting requests in batches until none is left.
 func (q *transactionQueue) commitWaiting() {
-	stack.Grow()
+	stack.GrowToReservedBytes()
 	debug.SetPanicOnFault(true) // a state file truncated while mapped must not kill the process
 	for {
 		err := q.backend.acquireLock()
@@ -121,10 +121,10 @@ func (q *transactionQueue) commitWaiting() {
 		switch {
 		case err == nil:
 			err = q.commit(batch, errs, true)
-			if uerr := q.backend.release(); err == nil {
+			if uerr := q.backend.releaseLock(); err == nil {
 				err = uerr
 			}
-		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*queuedTransaction).writes):
+		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*queuedTransaction).mayWrite):
 			err = q.commit(batch, errs, false)
 		}
 		for i, r := range batch {
@@ -180,7 +180,7 @@ func (q *transactionQueue) commit(batch []*queuedTransaction, errs []error, writ
 // beginTransaction reads the record and advances it to the current time.
 func (q *transactionQueue) beginTransaction(v backendTransaction) (*tx, error) {
 	t := &tx{backendTransaction: v, clockReading: v.now()}
-	rec, err := decodeRecord(v.get(limitsBucket, limitRecordKey))
+	rec, err := decodeLimitRecord(v.get(limitsBucket, limitRecordKey))
 	switch {
 	case errors.As(err, new(newerRecordVersionError)):
 		return nil, &Error{Kind: ErrNewerStateFile, Path: q.backend.name(), Err: err}

@@ -6,14 +6,14 @@ import (
 )
 
 // TakeRateToken takes one token from a bucket that holds up to perMinute tokens and gains perMinute tokens
-// a minute, evenly. It returns [ErrRateExceeded] if there is less than one token; perMinute below 1
+// a minute, evenly. It returns [ErrEvaluatorRateExceeded] if there is less than one token; perMinute below 1
 // means that there are none.
 func (s *Store) TakeRateToken(ctx context.Context, perMinute int) error {
 	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error { return t.record.takeToken(perMinute) })
 }
 
-// A token counts rateUnitsPerBucketToken, so that a bucket of n tokens gains n units per nanosecond without
-// rounding.
+// The rate limiter is a token bucket that counts in units, rateUnitsPerBucketToken for each token.
+// A bucket of n tokens therefore gains exactly n units per nanosecond, without rounding.
 const (
 	rateUnitsPerBucketToken = int64(time.Minute)
 	maxTokensPerMinute      = 100_000_000 // keeps the units of a bucket within an int64
@@ -25,7 +25,7 @@ const (
 func (r *limitRecord) takeToken(perMinute int) error {
 	r.refillTokens(perMinute)
 	if r.StoreClockUnixNano < r.RateBlockedUntil || r.SpentRateUnits+rateUnitsPerBucketToken > rateBucketCapacityUnits(perMinute) {
-		return ErrRateExceeded
+		return ErrEvaluatorRateExceeded
 	}
 	r.SpentRateUnits += rateUnitsPerBucketToken
 	return nil

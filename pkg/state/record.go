@@ -25,7 +25,7 @@ type limitRecord struct {
 	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
 	ApprovalRequests      []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
 	ApprovalsBlockedUntil int64             `json:"ask_from,omitempty"`  // no approval request is free before this time
-	CachedEntries         int               `json:"cached"`              // number of cache entries
+	CachedEntryCount      int               `json:"cached"`              // number of cache entries
 
 	EvaluationsByHour   []hourlyCount `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
 	SpikeReportedHour   int64         `json:"rise,omitempty"`  // the hour whose sudden rise was reported
@@ -60,7 +60,7 @@ func (v newerRecordVersionError) Error() string {
 	return fmt.Sprintf("the record of rate limit and budget has version %d, and this shield reads up to version %d", int(v), limitRecordVersion)
 }
 
-func decodeRecord(b []byte) (*limitRecord, error) {
+func decodeLimitRecord(b []byte) (*limitRecord, error) {
 	if len(b) < 4 {
 		return nil, errors.New("the record of rate limit and budget is missing")
 	}
@@ -122,6 +122,6 @@ func clampedUnixNano(t time.Time) int64 {
 }
 
 // toWallTime converts a time of the store's clock to the wall clock.
-func (r *limitRecord) toWallTime(at int64) time.Time {
-	return time.Unix(0, r.WallTime+at-r.StoreClockUnixNano).UTC()
+func (r *limitRecord) toWallTime(storeClockUnixNano int64) time.Time {
+	return time.Unix(0, r.WallTime+storeClockUnixNano-r.StoreClockUnixNano).UTC()
 }

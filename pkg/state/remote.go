@@ -18,22 +18,22 @@ import (
 	"github.com/shieldcli/shield/internal/resp"
 )
 
-// A Remote is a Redis or Valkey server that machines share. Its clock counts for the shared limits;
-// its operator can neither read nor forge what it stores.
+// A SharedStoreServer is a Redis or Valkey server that machines share. Shared limits use the clock
+// of the server; its operator can neither read nor forge the stored data.
 type SharedStoreServer struct {
-	URL                 string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
-	Password            string         // "" for none
-	EncryptionMasterKey [KeySize]byte  // must be the same on all machines that share data; with another key, the data is invisible
-	CAs                 *x509.CertPool // trusted certificates; nil means the system's
+	URL                 string                        // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
+	Password            string                        // "" for none
+	EncryptionMasterKey [EncryptionMasterKeySize]byte // must be the same on all machines that share data; with another key, the data is invisible
+	CAs                 *x509.CertPool                // trusted certificates; nil means the system's
 }
 
 // Bounds on a shared store.
 const (
-	remoteReplyTimeout        = time.Second     // maximum wait for one reply, or for connecting
-	remoteTransactionTimeout  = 3 * time.Second // timeout of one transaction with all its tries
-	remoteBackoffAfterTimeout = time.Second     // how long the server is not asked after a timeout
-	maxRemoteTransactionTries = 200             // tries of a transaction that conflicts with others
-	maxRetryPause             = 5 * time.Millisecond
+	remoteReplyTimeout             = time.Second     // maximum wait for one reply, or for connecting
+	remoteTransactionTimeout       = 3 * time.Second // timeout of one transaction with all its tries
+	remoteBackoffAfterTimeout      = time.Second     // how long the server is not asked after a timeout
+	maxRemoteTransactionTries      = 200             // tries of a transaction that conflicts with others
+	maxRemoteTransactionRetryPause = 5 * time.Millisecond
 )
 
 //go:embed commit.lua
@@ -51,14 +51,14 @@ type redisServer interface {
 	Close() error
 }
 
-// A remoteBackend is the storage [backend] that stores values on a shared Redis or Valkey server,
-// see [Remote].
+// A remoteBackend is the storage [storageBackend] that stores values on a shared Redis or Valkey server,
+// see [SharedStoreServer].
 type remoteBackend struct {
-	address           string // the server's address, for messages
-	client            redisServer
-	sealer            sealer
-	lastSeenStoreFile lastSeenEpochFile
-	clock             func() time.Time
+	address                  string // the server's address, for messages
+	client                   redisServer
+	sealer                   sealer
+	lastSeenIDAndTxCountFile storeIDAndTxCountFile
+	clock                    func() time.Time
 
 	mu               sync.Mutex
 	lastTimeout      time.Time // time of the last timeout
@@ -74,7 +74,7 @@ func newRemoteBackend(dir string, r *SharedStoreServer, clock func() time.Time) 
 	seals := newSealer(r.EncryptionMasterKey)
 	return &remoteBackend{
 		address: r.URL, client: resp.NewClient(opts), sealer: seals, clock: clock,
-		lastSeenStoreFile: lastSeenEpochFile{filepath.Join(dir, "store-"+seals.namePrefixOfKey()+".epoch")},
+		lastSeenIDAndTxCountFile: storeIDAndTxCountFile{filepath.Join(dir, "store-"+seals.redisNamePrefix()+".epoch")},
 	}, nil
 }
 
@@ -99,13 +99,13 @@ func (r *SharedStoreServer) options() (resp.Options, error) {
 	if opts.TLS != nil {
 		opts.TLS.RootCAs = r.CAs
 	}
-	opts.Password, opts.StepTimeout = r.Password, remoteReplyTimeout
+	opts.Password, opts.ConnectOrReplyTimeout = r.Password, remoteReplyTimeout
 	return opts, nil
 }
 
 func (r *remoteBackend) name() string       { return r.address }
 func (r *remoteBackend) acquireLock() error { return nil } // no lock: conflicts are detected at commit
-func (r *remoteBackend) release() error     { return nil }
+func (r *remoteBackend) releaseLock() error { return nil }
 func (r *remoteBackend) close() error       { return r.client.Close() }
 
 func (r *remoteBackend) update(wants []prefetchKey, fn func(backendTransaction) error) error {
@@ -124,7 +124,7 @@ func (r *remoteBackend) transact(wants []prefetchKey, fn func(backendTransaction
 		if done || err != nil {
 			return err
 		}
-		pause := min(50*time.Microsecond<<min(try, 16), maxRetryPause)
+		pause := min(50*time.Microsecond<<min(try, 16), maxRemoteTransactionRetryPause)
 		select {
 		case <-ctx.Done():
 		case <-time.After(rand.N(pause)):
@@ -133,20 +133,21 @@ func (r *remoteBackend) transact(wants []prefetchKey, fn func(backendTransaction
 			break
 		}
 	}
-	return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
+	return &Error{Kind: ErrSharedStoreUnreachable, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
 }
 
-// tryTransact tries a transaction once; done is false after a conflict. It reads the epoch file
-// before the store, so that the epoch in the file cannot be newer than that of the store.
+// tryTransact tries a transaction once; done is false after a conflict. It reads the transaction
+// count that this machine saw last from a local file, before it reads the store, so that the count
+// in the file cannot be newer than that of the store.
 func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn func(backendTransaction) error, writes bool) (done bool, err error) {
 	if err := r.backoffError(); err != nil {
 		return false, err
 	}
-	old, seen, err := r.lastSeenStoreFile.read()
+	old, seen, err := r.lastSeenIDAndTxCountFile.read()
 	if err != nil {
 		return false, err
 	}
-	v := &remoteView{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
+	v := &remoteTransaction{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
 	if whole, err := v.readInitialValues(old, seen, wants); !whole || err != nil {
 		return false, err
 	}
@@ -159,20 +160,20 @@ func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn
 		return false, ferr
 	case ferr != nil || !writes:
 		if v.hasReadMoreThanInitialValues {
-			if done, err := v.isUnchangedSinceViewBegan(); !done || err != nil {
+			if done, err := v.isUnchangedSinceTransactionBegan(); !done || err != nil {
 				return false, err
 			}
 		}
 		if v.storeIDAndTxCount != old && v.sealedLimitRecord != "" {
-			_ = r.lastSeenStoreFile.write(v.storeIDAndTxCount, !seen) // fails in a read-only folder
+			_ = r.lastSeenIDAndTxCountFile.write(v.storeIDAndTxCount, !seen) // fails in a read-only folder
 		}
 		return true, nil
 	}
 	v.storeIDAndTxCount.transactionCount++
-	if done, err := v.commit(); !done || err != nil {
+	if done, err := v.commitUnlessConflict(); !done || err != nil {
 		return false, err
 	}
-	return true, r.lastSeenStoreFile.write(v.storeIDAndTxCount, !seen)
+	return true, r.lastSeenIDAndTxCountFile.write(v.storeIDAndTxCount, !seen)
 }
 
 // A SharedStoreInfo describes the store that machines share.
@@ -193,11 +194,11 @@ func (s *Store) SharedStoreInfo(ctx context.Context) (*SharedStoreInfo, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteReplyTimeout)
 	defer cancel()
-	info := "" // some operators forbid the command
+	info := "" // stays empty if the server's operator forbids the INFO command
 	if got, err := r.client.Do(ctx, []string{"INFO", "persistence"}); err == nil {
 		info, _ = got[0].(string)
 	}
-	return &SharedStoreInfo{Name: r.sealer.namePrefixOfKey(), LosesDataOnRestart: strings.Contains(info, "aof_enabled:0")}, nil
+	return &SharedStoreInfo{Name: r.sealer.redisNamePrefix(), LosesDataOnRestart: strings.Contains(info, "aof_enabled:0")}, nil
 }
 
 func (r *remoteBackend) namespaceRevisionID(namespace string) (stamp NamespaceRevisionID, ok bool) {
@@ -206,8 +207,8 @@ func (r *remoteBackend) namespaceRevisionID(namespace string) (stamp NamespaceRe
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), remoteReplyTimeout)
 	defer cancel()
-	v := &remoteView{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
-	return stamp, copy(stamp[:], v.get(revisionsBucket, []byte(namespace))) == len(stamp)
+	v := &remoteTransaction{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
+	return stamp, copy(stamp[:], v.get(namespaceRevisionsBucket, []byte(namespace))) == len(stamp)
 }
 
 // backoffError returns the store's last error if it timed out a moment ago: dozens of actions must not each
@@ -224,15 +225,15 @@ func (r *remoteBackend) backoffError() error {
 // commandError returns the error for a failed command. If the store did not answer, it also starts
 // the period in which the store is not asked (remoteBackoffAfterTimeout).
 func (r *remoteBackend) commandError(err error) error {
-	kind := ErrUnreachable
+	kind := ErrSharedStoreUnreachable
 	if answer := resp.Error(""); errors.As(err, &answer) {
 		kind = ErrSharedStoreRefusedCommand
 		if text := answer.Error(); strings.HasPrefix(text, "LOADING") || strings.HasPrefix(text, "BUSY") || strings.HasPrefix(text, "CLUSTERDOWN") {
-			kind = ErrUnreachable
+			kind = ErrSharedStoreUnreachable
 		}
 	}
 	err = &Error{Kind: kind, Path: r.address, Err: err}
-	if kind == ErrUnreachable {
+	if kind == ErrSharedStoreUnreachable {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.lastTimeout, r.lastTimeoutError = r.clock(), err

@@ -20,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/internal/redistest"
 )
 
-var fleetKey = [KeySize]byte{1, 2, 3}
+var fleetKey = [EncryptionMasterKeySize]byte{1, 2, 3}
 
 // shared opens the store of a machine, whose folder is dir, on a server.
 func shared(t testing.TB, server *redistest.Server, dir string, w *world) *Store {
@@ -58,7 +58,7 @@ func TestRemoteLimits(t *testing.T) {
 	if err := two.TakeRateToken(t.Context(), 1); err != nil {
 		t.Errorf("rate: %v", err)
 	}
-	if err := one.TakeRateToken(t.Context(), 1); !errors.Is(err, ErrRateExceeded) {
+	if err := one.TakeRateToken(t.Context(), 1); !errors.Is(err, ErrEvaluatorRateExceeded) {
 		t.Errorf("rate: %v", err)
 	}
 	st, err := two.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 10, MaxApprovalRequestsPerHour: 3})
@@ -128,8 +128,8 @@ func TestRemoteCache(t *testing.T) {
 		t.Error(err)
 	}
 	st, err := two.Status(ctx, EvaluationAndApprovalLimits{})
-	if list, lerr := two.CachedEntries(ctx); lerr != nil || len(list) != 0 || err != nil || st.CachedEntries != 0 {
-		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.CachedEntries, lerr, err)
+	if list, lerr := two.CachedEntries(ctx); lerr != nil || len(list) != 0 || err != nil || st.CachedEntryCount != 0 {
+		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.CachedEntryCount, lerr, err)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestRemoteShelf(t *testing.T) {
 		t.Error("machines see different stamps")
 	}
 	err = two.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error {
-		if err := sh.Drop(g); err != nil {
+		if err := sh.DropGroup(g); err != nil {
 			return err
 		}
 		if sh.Get(g, []byte("b")) != nil {
@@ -216,7 +216,7 @@ func TestRemoteShelf(t *testing.T) {
 	if diff := cmp.Diff([]string{`group one ""`, "c=4", `group two ""`, "a=3"}, read(one)); diff != "" {
 		t.Error(diff)
 	}
-	if err := one.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error { return errors.Join(sh.Drop(g), sh.Drop(h)) }); err != nil {
+	if err := one.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error { return errors.Join(sh.DropGroup(g), sh.DropGroup(h)) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(two); len(got) != 0 {
@@ -251,8 +251,8 @@ func TestRemoteKeepsSecrets(t *testing.T) {
 		}
 	}
 	other := newWorld().options(true)
-	other.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: [KeySize]byte{9}}
-	if st, err := openStore(t, t.TempDir(), other).Status(ctx, EvaluationAndApprovalLimits{}); err != nil || st.CachedEntries != 0 {
+	other.Remote = &SharedStoreServer{URL: server.URL, EncryptionMasterKey: [EncryptionMasterKeySize]byte{9}}
+	if st, err := openStore(t, t.TempDir(), other).Status(ctx, EvaluationAndApprovalLimits{}); err != nil || st.CachedEntryCount != 0 {
 		t.Errorf("another key sees %+v, %v", st, err)
 	}
 }
@@ -346,7 +346,7 @@ func TestRemoteKills(t *testing.T) {
 	// A disk that is slow makes an answer late: the store is asked again, as the next action would.
 	away := func(err error) bool {
 		w.pass(2 * remoteBackoffAfterTimeout)
-		return errors.Is(err, ErrUnreachable)
+		return errors.Is(err, ErrSharedStoreUnreachable)
 	}
 	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 1 << 20})
 	for away(err) {
@@ -364,7 +364,7 @@ func TestRemoteKills(t *testing.T) {
 		switch _, _, err = s.ChargeRateTokenAndEvaluation(t.Context(), 1_000_000, budget); {
 		case err == nil:
 			left++
-		case errors.Is(err, ErrUnreachable):
+		case errors.Is(err, ErrSharedStoreUnreachable):
 			late++ // charged or not
 		}
 	}

@@ -70,7 +70,7 @@ func TestRemoteReset(t *testing.T) {
 				if !errors.Is(err, ErrBudgetExhausted) || ok || gerr != nil {
 					t.Errorf("after the repair: %v, %v %v", err, ok, gerr)
 				}
-				if err := s.TakeRateToken(ctx, 10); !errors.Is(err, ErrRateExceeded) {
+				if err := s.TakeRateToken(ctx, 10); !errors.Is(err, ErrEvaluatorRateExceeded) {
 					t.Errorf("rate after the repair: %v", err)
 				}
 			}
@@ -146,7 +146,7 @@ func TestRemoteForged(t *testing.T) {
 			}
 			forge(t, server)
 			got, ok, err := s.GetAndRemove(ctx, "a")
-			if ok || got != nil || !errors.Is(err, ErrForeignValue) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
+			if ok || got != nil || !errors.Is(err, ErrSharedStoreValueAltered) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
 				t.Errorf("got %q %v %v", got, ok, err)
 			}
 		})
@@ -170,12 +170,12 @@ func TestRemoteAway(t *testing.T) {
 		"paused": {server.Pause, server.Resume},
 	} {
 		step.away()
-		charge(ErrUnreachable)
+		charge(ErrSharedStoreUnreachable)
 		if _, ok := s.NamespaceRevisionID("s"); ok {
 			t.Errorf("%s: a stamp", name)
 		}
 		step.back()
-		charge(ErrUnreachable)
+		charge(ErrSharedStoreUnreachable)
 		w.pass(2 * remoteBackoffAfterTimeout)
 		charge(nil)
 	}
@@ -237,7 +237,7 @@ func TestRemoteHostile(t *testing.T) {
 		}()
 		o := newWorld().options(true)
 		o.Remote = &SharedStoreServer{URL: "redis://" + l.Addr().String(), EncryptionMasterKey: fleetKey}
-		if _, err := openStore(t, t.TempDir(), o).ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
+		if _, err := openStore(t, t.TempDir(), o).ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrSharedStoreUnreachable) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
 			t.Errorf("%.20q: %v", answer, err)
 		}
 	}

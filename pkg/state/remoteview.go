@@ -18,9 +18,9 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A remoteView is one transaction on a [remoteBackend]. It caches what it reads and writes
+// A remoteTransaction is one transaction on a [remoteBackend]. It caches what it reads and writes
 // everything at the end.
-type remoteView struct {
+type remoteTransaction struct {
 	remote             *remoteBackend
 	ctx                context.Context
 	clock              clockReading
@@ -28,7 +28,7 @@ type remoteView struct {
 	storeIDAndTxCount  storeIDAndTxCount
 	cachedBucketByPath map[bucketPath]*cachedBucket
 
-	hasReadMoreThanInitialValues bool  // more values were read after it began
+	hasReadMoreThanInitialValues bool  // the transaction has read more values than [remoteTransaction.readInitialValues] did
 	err                          error // the error of a failed read
 }
 
@@ -41,7 +41,7 @@ type cachedBucket struct {
 	mustDropOnCommit bool
 }
 
-var revisionsBucket = bucketPath{namespaceName: "stamps"}
+var namespaceRevisionsBucket = bucketPath{namespaceName: "stamps"}
 
 // groupIndexBucket returns the [bucketPath], a map of values by key, that lists the names of all groups in a
 // namespace.
@@ -49,7 +49,7 @@ func groupIndexBucket(namespace string) bucketPath { return bucketPath{namespace
 
 // readInitialValues reads the record, the wanted values and then the clock, which is therefore
 // never behind another process's write. isConsistent is false if another process wrote meanwhile.
-func (v *remoteView) readInitialValues(lastSeen storeIDAndTxCount, hasLastSeen bool, wants []prefetchKey) (isConsistent bool, err error) {
+func (v *remoteTransaction) readInitialValues(lastSeen storeIDAndTxCount, hasLastSeen bool, wants []prefetchKey) (isConsistent bool, err error) {
 	r := v.remote
 	hash, field := r.sealer.hashName(limitsBucket), r.sealer.fieldName(limitsBucket, limitRecordKey)
 	record := []string{"HGET", hash, field}
@@ -79,7 +79,7 @@ func (v *remoteView) readInitialValues(lastSeen storeIDAndTxCount, hasLastSeen b
 	if err != nil {
 		return false, r.commandError(err)
 	}
-	if err := v.decryptRecord(lastSeen, hasLastSeen); err != nil || last != v.sealedLimitRecord {
+	if err := v.decryptLimitRecord(lastSeen, hasLastSeen); err != nil || last != v.sealedLimitRecord {
 		return false, err
 	}
 	for w, i := range at {
@@ -88,14 +88,14 @@ func (v *remoteView) readInitialValues(lastSeen storeIDAndTxCount, hasLastSeen b
 	return v.err == nil, v.err
 }
 
-// decryptRecord decrypts and checks the record that was read.
-func (v *remoteView) decryptRecord(lastSeen storeIDAndTxCount, hasLastSeen bool) error {
+// decryptLimitRecord decrypts and checks the record that was read.
+func (v *remoteTransaction) decryptLimitRecord(lastSeen storeIDAndTxCount, hasLastSeen bool) error {
 	record := (&limitRecord{}).encode()
 	switch {
 	case v.sealedLimitRecord == "" && hasLastSeen:
 		return v.newStoreResetError(errors.New("the store is empty, but held data before"))
 	case v.sealedLimitRecord == "":
-		v.storeIDAndTxCount = newRandomStoreID()
+		v.storeIDAndTxCount = newStoreIDAndTxCount()
 	default:
 		_, value, err := v.remote.sealer.open(limitsBucket, v.remote.sealer.fieldName(limitsBucket, limitRecordKey), v.sealedLimitRecord)
 		if err != nil {
@@ -115,16 +115,16 @@ func (v *remoteView) decryptRecord(lastSeen storeIDAndTxCount, hasLastSeen bool)
 	return nil
 }
 
-func (v *remoteView) newStoreResetError(err error) error {
+func (v *remoteTransaction) newStoreResetError(err error) error {
 	return &Error{Kind: ErrStoreReset, Path: v.remote.address, Err: err}
 }
 
-func (v *remoteView) damagedError(at bucketPath, err error) error {
-	return &Error{Kind: ErrForeignValue, Path: v.remote.address, Err: fmt.Errorf("%s: %w", v.remote.sealer.hashName(at), err)}
+func (v *remoteTransaction) damagedError(at bucketPath, err error) error {
+	return &Error{Kind: ErrSharedStoreValueAltered, Path: v.remote.address, Err: fmt.Errorf("%s: %w", v.remote.sealer.hashName(at), err)}
 }
 
-// isUnchangedSinceViewBegan reports whether no process changed anything since the view began.
-func (v *remoteView) isUnchangedSinceViewBegan() (bool, error) {
+// isUnchangedSinceTransactionBegan reports whether no process changed anything since the view began.
+func (v *remoteTransaction) isUnchangedSinceTransactionBegan() (bool, error) {
 	r := v.remote
 	got, err := r.client.Do(v.ctx, []string{"HGET", r.sealer.hashName(limitsBucket), r.sealer.fieldName(limitsBucket, limitRecordKey)})
 	if err != nil {
@@ -137,9 +137,9 @@ func (v *remoteView) isUnchangedSinceViewBegan() (bool, error) {
 	return now == v.sealedLimitRecord, nil
 }
 
-// commit writes the changes, and reports whether it did: false after a conflict. After an error it is
+// commitUnlessConflict writes the changes, and reports whether it did: false after a conflict. After an error it is
 // unknown whether the changes were written.
-func (v *remoteView) commit() (bool, error) {
+func (v *remoteTransaction) commitUnlessConflict() (bool, error) {
 	r := v.remote
 	keys := []string{r.sealer.hashName(limitsBucket)}
 	args := []string{r.sealer.fieldName(limitsBucket, limitRecordKey), v.sealedLimitRecord}
@@ -181,10 +181,10 @@ func (v *remoteView) commit() (bool, error) {
 	return n == 1, nil
 }
 
-func (v *remoteView) now() clockReading { return v.clock }
+func (v *remoteTransaction) now() clockReading { return v.clock }
 
 // cachedBucket returns the cached values of a bucket.
-func (v *remoteView) cachedBucket(at bucketPath) *cachedBucket {
+func (v *remoteTransaction) cachedBucket(at bucketPath) *cachedBucket {
 	h := v.cachedBucketByPath[at]
 	if h == nil {
 		h = &cachedBucket{values: map[string][]byte{}, changedKeys: map[string]bool{}}
@@ -193,20 +193,20 @@ func (v *remoteView) cachedBucket(at bucketPath) *cachedBucket {
 	return h
 }
 
-func (v *remoteView) get(at bucketPath, key []byte) []byte {
-	v.fetch([]bucketPath{at}, key)
+func (v *remoteTransaction) get(at bucketPath, key []byte) []byte {
+	v.fetchKeyIntoCache([]bucketPath{at}, key)
 	return v.cachedBucket(at).values[string(key)]
 }
 
-// fetch reads the value of a key in the places where it is not cached yet.
-func (v *remoteView) fetch(places []bucketPath, key []byte) {
+// fetchKeyIntoCache reads the value of a key in the places where it is not cached yet.
+func (v *remoteTransaction) fetchKeyIntoCache(buckets []bucketPath, key []byte) {
 	if v.err != nil {
 		return
 	}
 	r := v.remote
 	var asked []bucketPath
 	var commands [][]string
-	for _, at := range places {
+	for _, at := range buckets {
 		h := v.cachedBucket(at)
 		if _, known := h.values[string(key)]; !known && !h.hasAllValues {
 			asked = append(asked, at)
@@ -230,7 +230,7 @@ func (v *remoteView) fetch(places []bucketPath, key []byte) {
 }
 
 // cacheHGETReply caches the store's answer for a value.
-func (v *remoteView) cacheHGETReply(at bucketPath, key []byte, hgetReply any) {
+func (v *remoteTransaction) cacheHGETReply(at bucketPath, key []byte, hgetReply any) {
 	v.cachedBucket(at).values[string(key)] = nil
 	switch sealed, err := replyText(hgetReply); {
 	case err != nil:
@@ -272,7 +272,7 @@ func replyTypeError(answer any) error {
 }
 
 // decryptAndCache decrypts and caches a value.
-func (v *remoteView) decryptAndCache(at bucketPath, field, sealed string) {
+func (v *remoteTransaction) decryptAndCache(at bucketPath, field, sealed string) {
 	key, value, err := v.remote.sealer.open(at, field, sealed)
 	if err != nil {
 		v.err = v.damagedError(at, err)
@@ -285,7 +285,7 @@ func (v *remoteView) decryptAndCache(at bucketPath, field, sealed string) {
 }
 
 // fetchAll reads all values of a bucket.
-func (v *remoteView) fetchAll(at bucketPath) *cachedBucket {
+func (v *remoteTransaction) fetchAll(at bucketPath) *cachedBucket {
 	h := v.cachedBucket(at)
 	if h.hasAllValues || v.err != nil {
 		return h
@@ -314,7 +314,7 @@ func (v *remoteView) fetchAll(at bucketPath) *cachedBucket {
 	return h
 }
 
-func (v *remoteView) each(at bucketPath, fn func(key, value []byte) error) error {
+func (v *remoteTransaction) each(at bucketPath, fn func(key, value []byte) error) error {
 	h := v.fetchAll(at)
 	for _, key := range sorted.Keys(h.values) {
 		if value := h.values[key]; value != nil && v.err == nil {
@@ -326,14 +326,14 @@ func (v *remoteView) each(at bucketPath, fn func(key, value []byte) error) error
 	return v.err
 }
 
-func (v *remoteView) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
+func (v *remoteTransaction) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
 	var names [][]byte
 	var places []bucketPath
 	err := v.each(groupIndexBucket(namespace), func(name, _ []byte) error {
 		names, places = append(names, bytes.Clone(name)), append(places, bucketPath{namespace, string(name)})
 		return nil
 	})
-	if v.fetch(places, key); v.err != nil {
+	if v.fetchKeyIntoCache(places, key); v.err != nil {
 		return v.err
 	}
 	for i, at := range places {
@@ -344,7 +344,7 @@ func (v *remoteView) eachGroupValue(namespace string, key []byte, fn func(name, 
 	return err
 }
 
-func (v *remoteView) put(at bucketPath, key, value []byte) error {
+func (v *remoteTransaction) put(at bucketPath, key, value []byte) error {
 	h := v.cachedBucket(at)
 	if at.groupName != "" && len(h.changedKeys) == 0 {
 		if err := v.put(groupIndexBucket(at.namespaceName), []byte(at.groupName), []byte{}); err != nil {
@@ -355,7 +355,7 @@ func (v *remoteView) put(at bucketPath, key, value []byte) error {
 	return nil
 }
 
-func (v *remoteView) dropBucket(at bucketPath) error {
+func (v *remoteTransaction) dropBucket(at bucketPath) error {
 	if at == limitsBucket {
 		return errors.New("the record of rate limit and budget cannot be deleted")
 	}
@@ -366,8 +366,8 @@ func (v *remoteView) dropBucket(at bucketPath) error {
 	return v.put(groupIndexBucket(at.namespaceName), []byte(at.groupName), nil)
 }
 
-func (v *remoteView) renewNamespaceRevision(namespace string) error {
+func (v *remoteTransaction) renewNamespaceRevision(namespace string) error {
 	var stamp NamespaceRevisionID
 	_, _ = rand.Read(stamp[:]) // never fails
-	return v.put(revisionsBucket, []byte(namespace), stamp[:])
+	return v.put(namespaceRevisionsBucket, []byte(namespace), stamp[:])
 }

@@ -16,7 +16,7 @@ import (
 // midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no
 // limits. A shared store that another machine has restarted is used as it is.
 func RepairIfDamaged(ctx context.Context, dir string, opts Options, lastAuditSeq uint64, lastAuditHash string) (bool, error) {
-	opts.EvidenceOfEarlierUse = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
+	opts.EvidenceOfEarlierStateFile = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
 	done, err := repairFile(ctx, dir, opts, lastAuditSeq, lastAuditHash)
 	if err != nil || opts.Remote == nil {
 		return done, err
@@ -44,7 +44,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err == nil {
 		return false, nil
 	}
-	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) && !errors.Is(err, ErrNewerStateFile) {
+	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrStateFileMissing) && !errors.Is(err, ErrNewerStateFile) {
 		return false, err
 	}
 	old := newBoltFile(dir, s.opts)
@@ -59,7 +59,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := createStateFile(old.path, newExhaustedLimitRecord(old.now())); err != nil {
 		return false, err
 	}
-	if err := old.release(); err != nil {
+	if err := old.releaseLock(); err != nil {
 		return false, err
 	}
 	fixed, err := Open(dir, opts)
@@ -67,10 +67,10 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 		return false, err
 	}
 	defer fixed.Close()
-	if err := fixed.head.recreate(ctx, seq, hash); err != nil {
+	if err := fixed.auditHeadFile.recreate(ctx, seq, hash); err != nil {
 		return true, err
 	}
-	if err := fixed.localStateFileQueue.runPossiblyWriting(ctx, fixed.head.ensureExists); err != nil {
+	if err := fixed.localStateFileQueue.runPossiblyWriting(ctx, fixed.auditHeadFile.ensureExists); err != nil {
 		return true, err
 	}
 	return true, old.renewAllNamespaceRevisions() // cached data of the old file is invalid
@@ -86,11 +86,12 @@ func newExhaustedLimitRecord(now clockReading) *limitRecord {
 	return rec
 }
 
-// repair accepts a store that another machine has restarted, and restarts one that was emptied or set
-// back: with an epoch far ahead of what any machine has seen, so that the others need no repair.
+// repair accepts a store that another machine has repaired, and repairs a store that was emptied or
+// rolled back. A repair sets a transaction count far above any that a machine has seen, so that the
+// other machines need no repair.
 func (r *remoteBackend) repair(ctx context.Context) error {
-	old, seen, merr := r.lastSeenStoreFile.read()
-	v := &remoteView{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
+	old, seen, merr := r.lastSeenIDAndTxCountFile.read()
+	v := &remoteTransaction{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
 	if _, err := v.readInitialValues(storeIDAndTxCount{}, false, nil); err != nil {
 		return err
 	}
@@ -98,18 +99,18 @@ func (r *remoteBackend) repair(ctx context.Context) error {
 		if seen && merr == nil {
 			v.storeIDAndTxCount = storeIDAndTxCount{old.storeID, max(old.transactionCount, v.storeIDAndTxCount.transactionCount)}
 		}
-		v.storeIDAndTxCount.transactionCount += repairTxCountStep
+		v.storeIDAndTxCount.transactionCount += sharedStoreRepairTxCountStep
 		if err := v.dropBucket(cacheBucket); err != nil { // it may contain approvals that were already used
 			return err
 		}
 		if err := v.put(limitsBucket, limitRecordKey, newExhaustedLimitRecord(v.clock).encode()); err != nil {
 			return err
 		}
-		if done, err := v.commit(); err != nil {
+		if done, err := v.commitUnlessConflict(); err != nil {
 			return err
 		} else if !done {
-			return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("another machine wrote to the store at the same time; try again")}
+			return &Error{Kind: ErrSharedStoreUnreachable, Path: r.address, Err: errors.New("another machine wrote to the store at the same time; try again")}
 		}
 	}
-	return r.lastSeenStoreFile.write(v.storeIDAndTxCount, true)
+	return r.lastSeenIDAndTxCountFile.write(v.storeIDAndTxCount, true)
 }

@@ -40,14 +40,14 @@ func TestRepair(t *testing.T) {
 			if _, err := s.ChargeEvaluation(t.Context(), 1_000_000); !errors.Is(err, ErrBudgetExhausted) {
 				t.Errorf("budget: %v", err)
 			}
-			if err := s.TakeRateToken(t.Context(), 1_000_000); !errors.Is(err, ErrRateExceeded) {
+			if err := s.TakeRateToken(t.Context(), 1_000_000); !errors.Is(err, ErrEvaluatorRateExceeded) {
 				t.Errorf("rate: %v", err)
 			}
 			if err := s.ChargeApprovalRequest(t.Context(), 10); !errors.Is(err, ErrApprovalLimit) {
 				t.Errorf("approvals: %v", err)
 			}
 			st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 100, MaxApprovalRequestsPerHour: 10})
-			if err != nil || st.BudgetUsed != 100 || st.AvailableEvaluatorCalls != 0 || st.ApprovalsLeft != 0 || st.AuditEntries != 12 || st.AuditHeadHash != "head" {
+			if err != nil || st.BudgetUsed != 100 || st.AvailableEvaluatorCalls != 0 || st.ApprovalsLeft != 0 || st.AuditEntryCount != 12 || st.AuditHeadHash != "head" {
 				t.Errorf("%+v, %v", st, err)
 			}
 			w.pass(time.Hour)

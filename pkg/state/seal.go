@@ -10,14 +10,14 @@ import (
 	"errors"
 )
 
-// KeySize is the length in bytes of the key that machines with a shared store have in common.
-const KeySize = 32
+// EncryptionMasterKeySize is the length in bytes of the key that machines with a shared store have in common.
+const EncryptionMasterKeySize = 32
 
 // A sealer encrypts data for a shared store: opaque names, and values that only the key's owner can
 // read, write, or move to another name.
 type sealer struct{ nameKey, valueKey []byte }
 
-func newSealer(key [KeySize]byte) sealer {
+func newSealer(key [EncryptionMasterKeySize]byte) sealer {
 	return sealer{deriveKey(key[:], "names"), deriveKey(key[:], "values")}
 }
 
@@ -30,15 +30,15 @@ func deriveKey(key []byte, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// namePrefixOfKey returns the prefix of all names under the key.
-func (s sealer) namePrefixOfKey() string {
+// redisNamePrefix returns the prefix of all names under the key.
+func (s sealer) redisNamePrefix() string {
 	return hex.EncodeToString(deriveKey(s.nameKey, "tenant")[:8])
 }
 
 // hashName returns the name of the Redis hash for a bucket. The braces in the name make a cluster
 // store all hashes of a tenant on one node.
 func (s sealer) hashName(at bucketPath) string {
-	return "shield:{" + s.namePrefixOfKey() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespaceName, at.groupName)[:12])
+	return "shield:{" + s.redisNamePrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespaceName, at.groupName)[:12])
 }
 
 // fieldName returns the field name of a key in the Redis hash of a bucket.

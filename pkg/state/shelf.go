@@ -66,8 +66,8 @@ func (sh *NamespaceTx) Put(group, key, value []byte) error {
 	return sh.tx.put(sh.bucketPath(group), key, value)
 }
 
-// Drop removes a group, if there is one.
-func (sh *NamespaceTx) Drop(group []byte) error {
+// DropGroup removes a group, if there is one.
+func (sh *NamespaceTx) DropGroup(group []byte) error {
 	sh.tx.hasWrites, sh.hasWrites = true, true
 	return sh.tx.dropBucket(sh.bucketPath(group))
 }

@@ -14,7 +14,7 @@ func TestShelfKeepsGroups(t *testing.T) {
 	s := openStore(t, dir, newWorld().options(true))
 	g, h := []byte("g"), []byte("h")
 	err := s.UpdateNamespace(t.Context(), "things", func(sh *NamespaceTx) error {
-		if sh.Get(g, []byte("a")) != nil || sh.Drop(g) != nil {
+		if sh.Get(g, []byte("a")) != nil || sh.DropGroup(g) != nil {
 			t.Error("an empty shelf holds something")
 		}
 		return errors.Join(sh.Put(g, []byte("a"), []byte("1")), sh.Put(g, []byte("b"), []byte("2")), sh.Put(h, []byte("a"), []byte("3")), sh.Put(g, []byte("b"), nil))
@@ -35,7 +35,7 @@ func TestShelfKeepsGroups(t *testing.T) {
 	if err != nil || len(groups) != 2 || len(keys) != 1 || keys[0] != "a1" {
 		t.Errorf("groups %q, keys %q, %v", groups, keys, err)
 	}
-	err = again.UpdateNamespace(t.Context(), "things", func(sh *NamespaceTx) error { return sh.Drop(g) })
+	err = again.UpdateNamespace(t.Context(), "things", func(sh *NamespaceTx) error { return sh.DropGroup(g) })
 	if err != nil {
 		t.Fatal(err)
 	}

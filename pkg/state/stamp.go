@@ -14,7 +14,8 @@ import (
 // namespace changes its ID.
 type NamespaceRevisionID [16]byte
 
-// namespaceRevisionFiles are the open stamp files of a folder, by namespace. Goroutines share them.
+// namespaceRevisionFiles are the open revision files of a state folder, by namespace. A revision
+// file holds the [NamespaceRevisionID] of its namespace. Goroutines share the files.
 type namespaceRevisionFiles struct {
 	mu                  sync.Mutex
 	openFileByNamespace map[string]namespaceRevisionFile
@@ -101,7 +102,8 @@ func (b *boltFile) renewNamespaceRevision(namespace string) error {
 	return nil
 }
 
-// renewAllNamespaceRevisions changes the stamps of all namespaces that have one.
+// renewAllNamespaceRevisions changes the [NamespaceRevisionID] of each namespace that has a
+// revision file.
 func (b *boltFile) renewAllNamespaceRevisions() error {
 	entries, err := os.ReadDir(filepath.Dir(b.path))
 	if err != nil {

@@ -44,16 +44,16 @@ type Options struct {
 	// false if they are unknown. nil means that only the wall clock is used.
 	BootIDAndUptime func() (boot string, up time.Duration, ok bool)
 
-	// EvidenceOfEarlierUse returns evidence that this installation was used before, such as "the audit log has
+	// EvidenceOfEarlierStateFile returns evidence that this installation was used before, such as "the audit log has
 	// entries", or "". It is called only if the state file is missing: deleting the file must not free
 	// used limits. nil treats a missing file as a first start.
-	EvidenceOfEarlierUse func() (string, error)
+	EvidenceOfEarlierStateFile func() (string, error)
 
 	// Remote is a store that machines share; the file then holds only the head of the audit log. nil
 	// stores everything in the file.
 	Remote *SharedStoreServer
 
-	// LockWait is how long a transaction waits for other processes; 0 means the constant [LockWait].
+	// LockWait is how long a transaction waits for other processes; 0 means [DefaultLockWait].
 	LockWait time.Duration
 }
 
@@ -66,7 +66,7 @@ const DefaultLockWait = 10 * time.Second
 type Store struct {
 	opts                     Options
 	localStateFileQueue      *transactionQueue // data of this machine only: the head of its audit log
-	head                     auditHeadFile
+	auditHeadFile            auditHeadFile
 	limitsAndNamespacesQueue *transactionQueue // all other data
 }
 
@@ -85,8 +85,8 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	bolt := newBoltFile(dir, opts)
 	file := &transactionQueue{backend: bolt, budgetZone: opts.BudgetResetLocation}
-	s := &Store{opts: opts, localStateFileQueue: file, head: auditHeadFile{path: filepath.Join(dir, auditHeadFileName), stateFile: bolt}, limitsAndNamespacesQueue: file}
-	file.beforeCommit = s.head.recordHead
+	s := &Store{opts: opts, localStateFileQueue: file, auditHeadFile: auditHeadFile{path: filepath.Join(dir, auditHeadFileName), stateFile: bolt}, limitsAndNamespacesQueue: file}
+	file.beforeCommit = s.auditHeadFile.recordHead
 	if opts.Remote != nil {
 		shared, err := newRemoteBackend(dir, opts.Remote, opts.Clock)
 		if err != nil {
@@ -100,7 +100,7 @@ func Open(dir string, opts Options) (*Store, error) {
 // Close closes the files. It does not wait: what a running transaction uses stays open, and the kernel
 // closes it when the process ends.
 func (s *Store) Close() error {
-	err := errors.Join(s.head.close(), s.localStateFileQueue.close())
+	err := errors.Join(s.auditHeadFile.close(), s.localStateFileQueue.close())
 	if s.limitsAndNamespacesQueue != s.localStateFileQueue {
 		err = errors.Join(err, s.limitsAndNamespacesQueue.close())
 	}

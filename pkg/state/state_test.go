@@ -100,7 +100,7 @@ func TestDamage(t *testing.T) {
 		{"garbage pages", garbage(8192), ErrCorrupt, RepairCommand},
 		{"cut to a page", func(t *testing.T, p string) { truncate(t, p, 4096) }, ErrCorrupt, RepairCommand},
 		{"cut to two pages", func(t *testing.T, p string) { truncate(t, p, 8192) }, ErrCorrupt, RepairCommand},
-		{"removed", remove, ErrVanished, RepairCommand},
+		{"removed", remove, ErrStateFileMissing, RepairCommand},
 		{"folder", func(t *testing.T, p string) { remove(t, p); mkdir(t, p) }, ErrCorrupt, RepairCommand},
 		{"symbolic link", func(t *testing.T, p string) {
 			if err := os.Rename(p, p+".real"); err != nil {
@@ -137,9 +137,9 @@ func TestDamage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
-			o.EvidenceOfEarlierUse = func() (string, error) { return "the audit log has entries", nil }
+			o.EvidenceOfEarlierStateFile = func() (string, error) { return "the audit log has entries", nil }
 			first := o
-			first.EvidenceOfEarlierUse = nil
+			first.EvidenceOfEarlierStateFile = nil
 			s := openStore(t, dir, first)
 			if used, err := s.ChargeEvaluation(t.Context(), 5); used != 1 || err != nil {
 				t.Fatal(used, err)
@@ -343,17 +343,17 @@ func TestVanishedWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	remove(t, filepath.Join(dir, stateFileName))
-	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrVanished) {
-		t.Errorf("error %v, want %v", err, ErrVanished)
+	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrStateFileMissing) {
+		t.Errorf("error %v, want %v", err, ErrStateFileMissing)
 	}
 }
 
 // Whether the log has entries may be unknowable; that is no fresh start either.
 func TestUnreadableLog(t *testing.T) {
 	o := newWorld().options(true)
-	o.EvidenceOfEarlierUse = func() (string, error) { return "", os.ErrPermission }
+	o.EvidenceOfEarlierStateFile = func() (string, error) { return "", os.ErrPermission }
 	s := openStore(t, t.TempDir(), o)
-	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrVanished) || !errors.Is(err, os.ErrPermission) {
+	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrStateFileMissing) || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
 	}
 }

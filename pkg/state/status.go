@@ -21,10 +21,10 @@ type Status struct {
 	MaxEvaluatorCallsPerMinute int       `json:"rate_limit"`
 	ApprovalsLeft              int       `json:"approvals_left"`
 	MaxApprovalRequestsPerHour int       `json:"approvals_per_hour"`
-	CachedEntries              int       `json:"cached_verdicts"`
-	AuditEntries               uint64    `json:"audit_entries"`
+	CachedEntryCount           int       `json:"cached_verdicts"`
+	AuditEntryCount            uint64    `json:"audit_entries"`
 	AuditHeadHash              string    `json:"audit_head,omitempty"`
-	Hours                      []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
+	HourlyEvaluations          []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
 }
 
 // Status returns how much of the given limits is used and how much is left. The call itself does
@@ -42,8 +42,8 @@ func (s *Store) Status(ctx context.Context, l EvaluationAndApprovalLimits) (Stat
 			MaxEvaluatorCallsPerMinute: l.MaxEvaluatorCallsPerMinute,
 			ApprovalsLeft:              r.approvalsLeft(l.MaxApprovalRequestsPerHour),
 			MaxApprovalRequestsPerHour: l.MaxApprovalRequestsPerHour,
-			CachedEntries:              r.CachedEntries,
-			Hours:                      r.hourlyUsage(),
+			CachedEntryCount:           r.CachedEntryCount,
+			HourlyEvaluations:          r.hourlyUsage(),
 		}
 		if r.StoreClockUnixNano < r.RateBlockedUntil {
 			st.AvailableEvaluatorCalls = 0
@@ -51,7 +51,7 @@ func (s *Store) Status(ctx context.Context, l EvaluationAndApprovalLimits) (Stat
 		return nil
 	})
 	if err == nil {
-		st.AuditEntries, st.AuditHeadHash, err = s.AuditHead(ctx)
+		st.AuditEntryCount, st.AuditHeadHash, err = s.AuditHead(ctx)
 	}
 	return st, err
 }

@@ -60,11 +60,11 @@ func TestRise(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := 0
-	for _, h := range st.Hours {
+	for _, h := range st.HourlyEvaluations {
 		sum += h.Evaluations
 	}
-	if sum != minSpikeEvaluations || len(st.Hours) != usageWindowHours {
-		t.Errorf("%d in %d hours", sum, len(st.Hours))
+	if sum != minSpikeEvaluations || len(st.HourlyEvaluations) != usageWindowHours {
+		t.Errorf("%d in %d hours", sum, len(st.HourlyEvaluations))
 	}
 	// In the first day there is nothing to compare with.
 	first := openStore(t, t.TempDir(), newWorld().options(true))

@@ -17,7 +17,7 @@ func ExampleExporter() {
 		}
 	}))
 	defer collector.Close()
-	e, err := telemetry.New(telemetry.Options{URL: collector.URL, ShieldVersion: "v0.1.0", Clock: time.Now})
+	e, err := telemetry.New(telemetry.Options{CollectorURL: collector.URL, ShieldVersion: "v0.1.0", Clock: time.Now})
 	if err != nil {
 		fmt.Println(err)
 		return

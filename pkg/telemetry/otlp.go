@@ -87,9 +87,9 @@ func stringAttributes(pairs ...string) (out []otlpMessage) {
 	return out
 }
 
-// toolNameAttribute returns an action's type as an attribute value; "other" if it is not a plain name, since the
+// toolNameAttributeValue returns an action's type as an attribute value; "other" if it is not a plain name, since the
 // agent can put any text there.
-func toolNameAttribute(actionType string) string {
+func toolNameAttributeValue(actionType string) string {
 	odd := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
 	}
@@ -120,7 +120,7 @@ func (e *Exporter) traceRequest(batch []Action) otlpMessage {
 // together; the next tier starts after the last of them.
 func actionSpans(a *Action) []otlpMessage {
 	trace, root := randomBytes(16), randomBytes(8)
-	name := toolNameAttribute(a.Type)
+	name := toolNameAttributeValue(a.Type)
 	top := newSpan(trace, root, nil, "execute_tool "+name, a.Start, a.Latency, a.ErrorCode)
 	spans := []otlpMessage{top.appendMessages(9, append(stringAttributes("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name,
 		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.ErrorCode), intAttribute("shield.tier", a.Tier))...)}
@@ -154,8 +154,8 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// histogramBounds are the upper bounds of the histogram's buckets, in seconds.
-var histogramBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
+// latencyHistogramBoundsSeconds are the upper bounds of the histogram's buckets, in seconds.
+var latencyHistogramBoundsSeconds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
 
 // metricCounts are the totals since the start.
 type metricCounts struct {
@@ -183,11 +183,11 @@ func (c *metricCounts) countAction(a *Action, spansDropped bool) {
 	k := metricKey{a.Decision, a.Tier}
 	h := c.latencyByDecisionAndTier[k]
 	if h == nil {
-		h = &histogram{buckets: make([]uint64, len(histogramBounds)+1)}
+		h = &histogram{buckets: make([]uint64, len(latencyHistogramBoundsSeconds)+1)}
 		c.latencyByDecisionAndTier[k] = h
 	}
 	seconds := a.Latency.Seconds()
-	at, _ := slices.BinarySearch(histogramBounds, seconds)
+	at, _ := slices.BinarySearch(latencyHistogramBoundsSeconds, seconds)
 	h.buckets[at]++
 	h.count++
 	h.sum += seconds
@@ -203,7 +203,7 @@ func (e *Exporter) metricsRequest() otlpMessage {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var limits []uint64
-	for _, bound := range histogramBounds {
+	for _, bound := range latencyHistogramBoundsSeconds {
 		limits = append(limits, math.Float64bits(bound))
 	}
 	kinds := slices.SortedFunc(maps.Keys(e.counts.latencyByDecisionAndTier), func(a, b metricKey) int {

@@ -57,7 +57,7 @@ type Step struct {
 
 // Options configure an [Exporter].
 type Options struct {
-	URL                   string         // URL of the collector, without the paths /v1/traces and /v1/metrics
+	CollectorURL          string         // URL of the collector, without the paths /v1/traces and /v1/metrics
 	ShieldVersion         string         // of shield
 	Roots                 *x509.CertPool // trusted instead of the system's certificates; may be nil
 	Clock                 func() time.Time
@@ -76,13 +76,14 @@ type Exporter struct {
 
 	collectorFailing bool // used only by the sending goroutine
 
-	// Time limits for one request, and for the rest at shutdown.
+	// requestTimeout limits one request to the collector, and shutdownTimeout the sending of unsent
+	// data at shutdown.
 	requestTimeout, shutdownTimeout time.Duration
 }
 
-// CheckURL returns an error unless a URL is https, or http on this machine.
-func CheckURL(text string) error {
-	u, err := url.Parse(text)
+// CheckCollectorURL returns an error unless a URL is https, or http on this machine.
+func CheckCollectorURL(collectorURL string) error {
+	u, err := url.Parse(collectorURL)
 	switch {
 	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("the address is not a URL; write the address of an OpenTelemetry collector, such as http://localhost:4318")
@@ -100,10 +101,10 @@ func CheckURL(text string) error {
 
 // New returns an exporter. Nothing is sent until [Exporter.Run].
 func New(opts Options) (*Exporter, error) {
-	if err := CheckURL(opts.URL); err != nil {
+	if err := CheckCollectorURL(opts.CollectorURL); err != nil {
 		return nil, err
 	}
-	opts.URL = strings.TrimSuffix(opts.URL, "/")
+	opts.CollectorURL = strings.TrimSuffix(opts.CollectorURL, "/")
 	return &Exporter{
 		opts: opts, queue: make(chan Action, maxQueuedActions), startedAt: opts.Clock(), counts: newMetricCounts(),
 		requestTimeout: 3 * time.Second, shutdownTimeout: 2 * time.Second,
@@ -189,7 +190,7 @@ func (e *Exporter) post(ctx context.Context, path string, m otlpMessage) error {
 func (e *Exporter) tryPost(ctx context.Context, path string, m otlpMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, e.requestTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.URL+path, bytes.NewReader(m))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.CollectorURL+path, bytes.NewReader(m))
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (c *collector) exporter(told *[]string) *Exporter {
 	c.t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(c.server.Certificate())
-	e, err := New(Options{URL: c.server.URL + "/", ShieldVersion: "v1", Roots: roots, Clock: func() time.Time { return start.Add(time.Hour) },
+	e, err := New(Options{CollectorURL: c.server.URL + "/", ShieldVersion: "v1", Roots: roots, Clock: func() time.Time { return start.Add(time.Hour) },
 		NotifyCollectorStatus: func(text string) { *told = append(*told, text) }})
 	if err != nil {
 		c.t.Fatal(err)
@@ -246,7 +246,7 @@ func TestSlowCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	e, err := New(Options{URL: "http://" + l.Addr().String(), Clock: func() time.Time { return start }})
+	e, err := New(Options{CollectorURL: "http://" + l.Addr().String(), Clock: func() time.Time { return start }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestCheckURL(t *testing.T) {
 		"https://otel.example.com": true, "https://otel.example.com:4318/base": true, "http://127.0.0.1:4318": true, "http://[::1]:4318": true,
 		"http://otel.example.com": false, "http://localhost:4318": true, "http://localhost.a.test": false, "ftp://a": false, "": false, "otel:4318": false, "https://me:x@a.test": false, "https://a.test?x=1": false,
 	} {
-		if err := CheckURL(url); (err == nil) != good {
+		if err := CheckCollectorURL(url); (err == nil) != good {
 			t.Errorf("%s: error %v", url, err)
 		}
 	}

@@ -115,7 +115,7 @@ func (s *Store) postActionStampByEntryIndex(setID string) map[int]fileStamp {
 func (a *backupSetRestorer) planForEntry(entryIndex int) (p entryRestorePlan, currentStamp fileStamp, err error) {
 	e := &a.set.Entries[entryIndex]
 	path := e.rawOrUTF8Path()
-	dir, err := openFolder(filepath.Dir(path))
+	dir, err := openFolderForTraversal(filepath.Dir(path))
 	if isNotExist(err) {
 		return restorePlanCreateEntry, fileStamp{}, nil
 	}
@@ -152,9 +152,9 @@ func (a *backupSetRestorer) planForEntryInFolder(folderFD, entryIndex int) (p en
 	return restorePlanReplaceFile, currentStamp, nil
 }
 
-// isHardLinkedInSet reports whether a file is one that the set keeps by a hard link, so that the action
-// only moved it to its current path. Each further hard link changes the file's change time, so that
-// time does not show a change of the content.
+// isHardLinkedInSet reports whether a file is one that the set keeps by a hard link. If so, the
+// action only moved the file to its current path. The file's change time is not compared: each new
+// hard link changes it, even if the content stays the same.
 func (a *backupSetRestorer) isHardLinkedInSet(stamp fileStamp) bool {
 	return slices.ContainsFunc(a.set.Entries, func(e BackupEntry) bool {
 		return e.BackupMethod == "link" && e.StoredStamp.Ino == stamp.Ino && e.StoredStamp.Dev == stamp.Dev
@@ -168,18 +168,18 @@ func (a *backupSetRestorer) isSameAsBackup(e *BackupEntry, dir int, name string,
 	case "dir":
 		return kind == unix.S_IFDIR
 	case "link":
-		buf := make([]byte, len(e.LinkTargetOrText)+1)
+		buf := make([]byte, len(e.SymlinkTargetOrFileText)+1)
 		n, err := unix.Readlinkat(dir, name, buf)
-		return kind == unix.S_IFLNK && err == nil && string(buf[:n]) == e.LinkTargetOrText
+		return kind == unix.S_IFLNK && err == nil && string(buf[:n]) == e.SymlinkTargetOrFileText
 	case "text":
 		f, _, err := openRegular(dir, name)
 		if err != nil {
 			return false
 		}
 		defer f.Close()
-		buf := make([]byte, len(e.LinkTargetOrText)+1)
+		buf := make([]byte, len(e.SymlinkTargetOrFileText)+1)
 		n, _ := f.ReadAt(buf, 0)
-		return string(buf[:n]) == e.LinkTargetOrText
+		return string(buf[:n]) == e.SymlinkTargetOrFileText
 	default:
 		if kind != unix.S_IFREG || now.Size != e.Size {
 			return false
@@ -234,7 +234,7 @@ func (a *backupSetRestorer) openBackedUpContent(e *BackupEntry) (*os.File, error
 func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath string, err error) {
 	e := &a.set.Entries[entryIndex]
 	path := e.rawOrUTF8Path()
-	dir, err := makeFolder(filepath.Dir(path))
+	dir, err := openOrCreateFolderForTraversal(filepath.Dir(path))
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", filepath.Dir(path), err)
 	}
@@ -246,7 +246,7 @@ func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath str
 	}
 	switch p {
 	case restorePlanNothing:
-		return OutcomeUnchanged, "", nil
+		return OutcomeSameAsBackup, "", nil
 	case restorePlanCreateEntry:
 		err := a.createEntry(dir, name, entryIndex)
 		if err == nil {
@@ -288,13 +288,13 @@ func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath str
 	return "", "", errors.New("a newer file exists, and the names for a copy beside it are taken; remove old copies, or use --force")
 }
 
-// makeFolder opens a folder, and creates the missing parts of its path.
-func makeFolder(path string) (int, error) {
-	fd, err := openFolder(path)
+// openOrCreateFolderForTraversal opens a folder, and creates the missing parts of its path.
+func openOrCreateFolderForTraversal(path string) (int, error) {
+	fd, err := openFolderForTraversal(path)
 	if !errors.Is(err, unix.ENOENT) || path == "/" {
 		return fd, err
 	}
-	above, err := makeFolder(filepath.Dir(path))
+	above, err := openOrCreateFolderForTraversal(filepath.Dir(path))
 	if err != nil {
 		return -1, err
 	}
@@ -302,7 +302,7 @@ func makeFolder(path string) (int, error) {
 	if err := unix.Mkdirat(above, filepath.Base(path), 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
 		return -1, err
 	}
-	return openFolder(path)
+	return openFolderForTraversal(path)
 }
 
 // createEntry creates a file that must not exist.
@@ -312,7 +312,7 @@ func (a *backupSetRestorer) createEntry(dir int, name string, i int) error {
 	case "dir":
 		return unix.Mkdirat(dir, name, e.Mode&0o777|0o700)
 	case "link":
-		return unix.Symlinkat(e.LinkTargetOrText, dir, name)
+		return unix.Symlinkat(e.SymlinkTargetOrFileText, dir, name)
 	}
 	return a.stageEntryFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
@@ -333,7 +333,7 @@ func (a *backupSetRestorer) replaceFile(dir int, name string, i int, found fileS
 	}
 	staged := a.temporaryEntryName(i)
 	_ = unix.Unlinkat(dir, staged, 0)
-	if err := unix.Symlinkat(e.LinkTargetOrText, dir, staged); err != nil {
+	if err := unix.Symlinkat(e.SymlinkTargetOrFileText, dir, staged); err != nil {
 		return err
 	}
 	defer unix.Unlinkat(dir, staged, 0)
@@ -393,7 +393,7 @@ func (a *backupSetRestorer) writeContent(dir int, name string, e *BackupEntry) e
 		if err := to.Chmod(0o644); err != nil {
 			return err
 		}
-		_, err := to.WriteString(e.LinkTargetOrText)
+		_, err := to.WriteString(e.SymlinkTargetOrFileText)
 		return err
 	}
 	from, err := a.openBackedUpContent(e)
@@ -476,9 +476,9 @@ func (a *backupSetRestorer) restoreFolderModes(entries []int) {
 	}
 }
 
-// openFolderForReading opens a folder for reading, unlike openFolder, which opens it only as a path.
+// openFolderForReading opens a folder for reading, unlike openFolderForTraversal, which opens it only as a path.
 func openFolderForReading(path string) (int, error) {
-	fd, err := openFolder(path)
+	fd, err := openFolderForTraversal(path)
 	if err != nil {
 		return -1, err
 	}
@@ -486,9 +486,10 @@ func openFolderForReading(path string) (int, error) {
 	return unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// RecordFilesAfterAction records the state of the set's files after the action, so that Apply can tell it from newer
-// content, and drops files that the action did not delete. It returns the set; nil if nothing was kept
-// for the action.
+// RecordFilesAfterAction records the state of the set's files after the action, so that
+// RestoreBackupSet can distinguish this state from newer content. It drops files from the set that
+// the action did not delete or change. It returns the set; nil if no file is left in it or nothing
+// was kept.
 func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHash string) (*BackupSet, error) {
 	mark := s.unfinishedActionFilePath(sessionID, actionHash)
 	id, err := os.ReadFile(mark)
@@ -512,7 +513,7 @@ func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHas
 	for i := range set.Entries {
 		e := &set.Entries[i]
 		var st unix.Stat_t
-		fd, err := openFolder(filepath.Dir(e.rawOrUTF8Path()))
+		fd, err := openFolderForTraversal(filepath.Dir(e.rawOrUTF8Path()))
 		if err == nil {
 			err = unix.Fstatat(fd, filepath.Base(e.rawOrUTF8Path()), &st, unix.AT_SYMLINK_NOFOLLOW)
 			unix.Close(fd)
@@ -533,16 +534,16 @@ func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHas
 			remain++
 		}
 	}
-	if err := writeFile(dir, stampsAfterActionFileName, left); err != nil {
+	if err := writeJSONFileAtomically(dir, stampsAfterActionFileName, left); err != nil {
 		return nil, err
 	}
-	if err := writeFile(dir, entriesName, set.Entries); err != nil {
+	if err := writeJSONFileAtomically(dir, entriesName, set.Entries); err != nil {
 		return nil, err
 	}
 	set.BackedUpContentBytes -= freed
 	head := *set
 	head.Entries, head.LastRestoredAtRFC3339 = nil, ""
-	if err := writeFile(dir, setInfoFileName, head); err != nil {
+	if err := writeJSONFileAtomically(dir, setInfoFileName, head); err != nil {
 		return nil, err
 	}
 	err = s.withLockedTotals(ctx, func(c *storeTotals) error {

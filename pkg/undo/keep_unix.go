@@ -26,18 +26,18 @@ const (
 
 // A backupSetBuilder makes one set.
 type backupSetBuilder struct {
-	store               *Store
-	ctx                 context.Context
-	set                 *BackupSet
-	backupFolderFD      int // descriptor of the set's folder
-	startedAt           time.Time
-	remainingStoreBytes int64
-	copiedBytes         int64
-	scannedNames        int
-	secretScans         int
-	entryIndexes        map[string]int // index of the entry in the set, by path
-	openFolderPath      string         // the folder that dir refers to
-	openFolderFD        int
+	store                *Store
+	ctx                  context.Context
+	set                  *BackupSet
+	backupFolderFD       int // descriptor of the set's folder
+	startedAt            time.Time
+	remainingStoreBytes  int64
+	copiedBytes          int64
+	scannedFileNameCount int
+	secretScans          int
+	entryIndexes         map[string]int // index of the entry in the set, by path
+	openFolderPath       string         // the folder that dir refers to
+	openFolderFD         int
 }
 
 // BackUpFiles stores the files that an action is about to delete or change, and returns the set;
@@ -96,10 +96,10 @@ func (k *backupSetBuilder) backUpFileLoss(l *FileLoss) error {
 	path := filepath.Clean(l.Path)
 	switch {
 	case l.Text != "":
-		k.addEntry(path, BackupEntry{Kind: "text", LinkTargetOrText: l.Text})
+		k.addEntry(path, BackupEntry{Kind: "text", SymlinkTargetOrFileText: l.Text})
 		return nil
 	case l.Under:
-		fd, err := openFolder(path)
+		fd, err := openFolderForTraversal(path)
 		if isNotExist(err) {
 			return nil
 		}
@@ -116,7 +116,7 @@ func (k *backupSetBuilder) backUpFileLoss(l *FileLoss) error {
 	}
 	dir, name := k.openFolderFD, filepath.Base(path)
 	if l.Store {
-		return k.backUpDatabase(dir, name, path)
+		return k.backUpSQLiteDatabase(dir, name, path)
 	}
 	return k.backUpNameInFolder(dir, name, path, l, 0)
 }
@@ -127,7 +127,7 @@ func (k *backupSetBuilder) enterFolder(folder string) error {
 		return nil
 	}
 	k.closeFolder()
-	fd, err := openFolder(folder)
+	fd, err := openFolderForTraversal(folder)
 	if err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func (k *backupSetBuilder) closeFolder() {
 	k.openFolderFD = -1
 }
 
-// openFolder opens a folder without following a symbolic link.
-func openFolder(path string) (int, error) {
+// openFolderForTraversal opens a folder without following a symbolic link.
+func openFolderForTraversal(path string) (int, error) {
 	fd, err := unix.Open("/", folderTraversalOpenFlags|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -170,7 +170,7 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// isNotExist reports whether an error of openFolder means that the folder does not exist.
+// isNotExist reports whether an error of openFolderForTraversal means that the folder does not exist.
 func isNotExist(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
 // backUpMatchingFiles keeps the matching names in a folder, and closes its descriptor.
@@ -181,7 +181,7 @@ func (k *backupSetBuilder) backUpMatchingFiles(folderFD int, path string, l *Fil
 		return err
 	}
 	for _, name := range names {
-		if k.scannedNames++; k.scannedNames > maxScannedNames {
+		if k.scannedFileNameCount++; k.scannedFileNameCount > maxScannedNames {
 			return k.newBackupError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedNames)
 		}
 		if err := k.checkTimeLimit(); err != nil {
@@ -231,7 +231,7 @@ func (k *backupSetBuilder) readNames(fd int, path string) ([]string, error) {
 }
 
 func (k *backupSetBuilder) checkTimeLimit() error {
-	if k.scannedNames%64 != 0 && len(k.set.Entries)%64 != 0 {
+	if k.scannedFileNameCount%64 != 0 && len(k.set.Entries)%64 != 0 {
 		return nil
 	}
 	if err := k.ctx.Err(); err != nil {
@@ -294,8 +294,8 @@ func (k *backupSetBuilder) backUpNameInFolder(folderFD int, name, path string, l
 		if err != nil || n == len(buf) {
 			return k.newBackupError(path, "the target of the symbolic link cannot be read; check its permissions")
 		}
-		e.Kind, e.LinkTargetOrText = "link", string(buf[:n])
-		if !utf8.ValidString(e.LinkTargetOrText) {
+		e.Kind, e.SymlinkTargetOrFileText = "link", string(buf[:n])
+		if !utf8.ValidString(e.SymlinkTargetOrFileText) {
 			return k.newBackupError(path, "the target of the symbolic link is not UTF-8")
 		}
 		k.addEntry(path, e)
@@ -435,8 +435,8 @@ func (k *backupSetBuilder) backUpByCopy(dir int, name, path string, e *BackupEnt
 	return nil
 }
 
-// backUpDatabase keeps an SQLite database with its log files, unless a process has it open.
-func (k *backupSetBuilder) backUpDatabase(dir int, name, path string) error {
+// backUpSQLiteDatabase keeps an SQLite database with its log files, unless a process has it open.
+func (k *backupSetBuilder) backUpSQLiteDatabase(dir int, name, path string) error {
 	for i, suffix := range [...]string{"", "-wal", "-journal", "-shm"} {
 		from, st, err := openRegular(dir, name+suffix)
 		if isNotExist(err) {

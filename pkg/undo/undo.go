@@ -2,10 +2,10 @@
 // folder of a [Store] is outside the workspace. [Store.BackUpFiles] runs before the action, and
 // [Store.RestoreBackupSet] afterwards, when the user asks for it.
 //
-// A deleted file is kept by a hard link, a file that is changed in place by a clone or copy. If a
-// file cannot be kept, BackUpFiles returns an error, and the action is judged as if there were no
-// store. Apply deletes nothing and, unless it is forced, does not overwrite files that are newer
-// than the action.
+// A file that is to be deleted is kept by a hard link, and a file that is to be changed in place by
+// a clone or copy. If a file cannot be kept, BackUpFiles returns an error, and the action is judged
+// as if there were no store. RestoreBackupSet deletes nothing and, unless it is forced, does not
+// overwrite files that are newer than the action.
 //
 // Every path is walked from the root of the file system by descriptors, without following symbolic
 // links.
@@ -31,18 +31,18 @@ import (
 
 // Limits bound one set, and the store.
 type Limits struct {
-	MentionInVerdictAboveEntries, MaxEntriesPerSet   int           // names in a set; above the first number, the answer to the agent mentions the set
-	MentionInVerdictAboveBytes, MaxCopiedBytesPerSet int64         // bytes that are copied
-	MentionInVerdictAboveTime, MaxBackupTimePerSet   time.Duration // time limit of keeping a set
-	MaxAge                                           time.Duration // age after which a set is deleted
+	MentionInVerdictAboveEntries, MaxEntriesPerSet   int           // numbers of entries in a set: above the first, the verdict mentions the set; above the second, the backup fails
+	MentionInVerdictAboveBytes, MaxCopiedBytesPerSet int64         // copied bytes of a set: above the first, the verdict mentions the set; above the second, the backup fails
+	MentionInVerdictAboveTime, MaxBackupTimePerSet   time.Duration // durations of a backup: above the first, the verdict mentions the set; above the second, the backup fails
+	MaxSetAge                                        time.Duration // age after which a set is deleted
 	MinSetPruneAge                                   time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
-	MaxTotalBytes                                    int64         // bytes of the store; in addition, at most a twentieth of the disk
+	MaxTotalBytes                                    int64         // maximum bytes of the store; a second limit is a twentieth of the file system
 }
 
 // DefaultLimits are the documented limits.
 var DefaultLimits = Limits{
 	MentionInVerdictAboveEntries: 5_000, MaxEntriesPerSet: 20_000, MentionInVerdictAboveBytes: 500 << 20, MaxCopiedBytesPerSet: 2 << 30, MentionInVerdictAboveTime: 200 * time.Millisecond, MaxBackupTimePerSet: 3 * time.Second,
-	MaxAge: 7 * 24 * time.Hour, MinSetPruneAge: 24 * time.Hour, MaxTotalBytes: 5 << 30,
+	MaxSetAge: 7 * 24 * time.Hour, MinSetPruneAge: 24 * time.Hour, MaxTotalBytes: 5 << 30,
 }
 
 // Options describe a store.
@@ -118,19 +118,19 @@ func (s *BackupSet) costBytes() int64 {
 
 // A BackupEntry is one kept name: a file, folder, symbolic link or text.
 type BackupEntry struct {
-	Path                   string    `json:"path"`
-	RawPath                []byte    `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
-	Kind                   string    `json:"kind"`          // kind: file, dir, link or text
-	Mode                   uint32    `json:"mode,omitempty"`
-	Size                   int64     `json:"size,omitempty"`
-	OriginalStamp          fileStamp `json:"was,omitzero"`
-	StoredName             string    `json:"kept,omitempty"` // name of the content in the set's folder
-	BackupMethod           string    `json:"by,omitempty"`   // how the content is kept: link, clone or copy
-	StoredStamp            fileStamp `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
-	Hash                   string    `json:"hash,omitempty"` // see hashFile
-	LinkTargetOrText       string    `json:"target,omitempty"`
-	HasHardLinks           bool      `json:"links,omitempty"` // the file had other names (hard links)
-	IsDiscardedAsUnchanged bool      `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
+	Path                    string    `json:"path"`
+	RawPath                 []byte    `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
+	Kind                    string    `json:"kind"`          // kind: file, dir, link or text
+	Mode                    uint32    `json:"mode,omitempty"`
+	Size                    int64     `json:"size,omitempty"`
+	OriginalStamp           fileStamp `json:"was,omitzero"`
+	StoredName              string    `json:"kept,omitempty"` // name of the content in the set's folder
+	BackupMethod            string    `json:"by,omitempty"`   // how the content is kept: link, clone or copy
+	StoredStamp             fileStamp `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
+	Hash                    string    `json:"hash,omitempty"` // see hashFile
+	SymlinkTargetOrFileText string    `json:"target,omitempty"`
+	HasHardLinks            bool      `json:"links,omitempty"` // the file had other names (hard links)
+	IsDiscardedAsUnchanged  bool      `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
 }
 
 // rawOrUTF8Path returns the original path of an entry.
@@ -168,7 +168,7 @@ func (s fileStamp) isSameIgnoringCTime(o fileStamp) bool {
 // Outcomes of restoring an entry.
 const (
 	OutcomeRestored               = "restored" // the file is as it was before the action
-	OutcomeUnchanged              = "same"     // unchanged: the file is the kept one
+	OutcomeSameAsBackup           = "same"     // unchanged: the file is the kept one
 	OutcomeRestoredUnderOtherName = "beside"   // restored under another name, because a newer file exists
 	OutcomeFailed                 = "failed"
 )
@@ -193,16 +193,16 @@ func (e *BackupError) Error() string {
 
 // The names of files in the store and in a set.
 const (
-	storeTotalsFileName         = "store.json"
-	storeLockFileName           = "lock"
-	setInfoFileName             = "set.json"
-	entriesName                 = "entries.json"
-	stampsAfterActionFileName   = "left.json"
-	lastRestoreTimeFileName     = "applied"
-	overwriteInProgressFileName = "writing"
-	unfinishedActionsFolderName = "pending"
-	reportedSetsFolderName      = "told"
-	deletedSetFolderSuffix      = ".gone"
+	storeTotalsFileName             = "store.json"
+	storeLockFileName               = "lock"
+	setInfoFileName                 = "set.json"
+	entriesName                     = "entries.json"
+	stampsAfterActionFileName       = "left.json"
+	lastRestoreTimeFileName         = "applied"
+	overwriteInProgressFileName     = "writing"
+	unfinishedActionsFolderName     = "pending"
+	lastSetReportedToUserFolderName = "told"
+	deletedSetFolderSuffix          = ".gone"
 )
 
 // lockWait limits the wait for the lock of the store.
@@ -239,16 +239,16 @@ func (s *Store) withLockedTotals(ctx context.Context, f func(c *storeTotals) err
 	var c storeTotals
 	data, err := os.ReadFile(filepath.Join(s.options.Dir, storeTotalsFileName))
 	if err != nil || json.Unmarshal(data, &c) != nil || c.NextSetNumber < 1 || c.UsedBytes < 0 {
-		c = s.recount()
+		c = s.computeTotalsFromSets()
 	}
 	if err := f(&c); err != nil {
 		return err
 	}
-	return writeFile(s.options.Dir, storeTotalsFileName, c)
+	return writeJSONFileAtomically(s.options.Dir, storeTotalsFileName, c)
 }
 
-// recount computes the store's totals from the sets.
-func (s *Store) recount() (c storeTotals) {
+// computeTotalsFromSets computes the store's totals from the sets.
+func (s *Store) computeTotalsFromSets() (c storeTotals) {
 	c.NextSetNumber = 1
 	names, _ := os.ReadDir(s.options.Dir)
 	for _, n := range names {
@@ -273,8 +273,8 @@ func parseSetNumberOrZero(setID string) int {
 	return n
 }
 
-// writeFile writes a value as JSON, atomically.
-func writeFile(dir, name string, v any) error {
+// writeJSONFileAtomically writes a value as JSON, atomically.
+func writeJSONFileAtomically(dir, name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -341,7 +341,7 @@ func (s *Store) List() ([]BackupSet, error) {
 			out = append(out, *set)
 		}
 	}
-	sorted.By(out, func(a, b BackupSet) int { return parseSetNumberOrZero(b.ID) - parseSetNumberOrZero(a.ID) })
+	sorted.SortStableBy(out, func(a, b BackupSet) int { return parseSetNumberOrZero(b.ID) - parseSetNumberOrZero(a.ID) })
 	return out, err
 }
 
@@ -364,7 +364,8 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 const maxUnfinishedSetAge = time.Hour
 
 // prune deletes the sets that are older than maxAge. If maxBytes is not negative, it then deletes
-// the oldest sets that are not protected until the store holds at most that many bytes.
+// the oldest sets until the store holds at most maxBytes bytes. It keeps each set that is younger
+// than MinSetPruneAge and the other sets of the same session, unless maxAge is 0.
 func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dropped int, bytes int64) {
 	now := s.options.Clock()
 	names, _ := os.ReadDir(s.options.Dir)
@@ -388,15 +389,15 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 			live[set.Session] = true
 		}
 	}
-	for _, folder := range [...]string{unfinishedActionsFolderName, reportedSetsFolderName} {
+	for _, folder := range [...]string{unfinishedActionsFolderName, lastSetReportedToUserFolderName} {
 		marks, _ := os.ReadDir(filepath.Join(s.options.Dir, folder))
 		for _, m := range marks {
-			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(maxAge, s.options.Limits.MaxAge) {
+			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(maxAge, s.options.Limits.MaxSetAge) {
 				_ = os.Remove(filepath.Join(s.options.Dir, folder, m.Name()))
 			}
 		}
 	}
-	sorted.By(sets, func(a, b BackupSet) int { return parseSetNumberOrZero(a.ID) - parseSetNumberOrZero(b.ID) })
+	sorted.SortStableBy(sets, func(a, b BackupSet) int { return parseSetNumberOrZero(a.ID) - parseSetNumberOrZero(b.ID) })
 	for i := range sets {
 		set := &sets[i]
 		age := now.Sub(set.At)
@@ -424,7 +425,7 @@ func (s *Store) createSetFolder(ctx context.Context) (setID string, remainingByt
 	err = s.withLockedTotals(ctx, func(c *storeTotals) error {
 		most := min(s.options.Limits.MaxTotalBytes, fileSystemSizeBytes(s.options.Dir)/20)
 		if now := s.options.Clock(); now.Unix()-c.PrunedAtUnixSeconds >= 3600 || c.UsedBytes > most-most/10 {
-			s.prune(c, s.options.Limits.MaxAge, most-most/10)
+			s.prune(c, s.options.Limits.MaxSetAge, most-most/10)
 		}
 		if remainingBytes = most - c.UsedBytes; remainingBytes <= 0 {
 			return &BackupError{Why: "the undo store is full; run 'shield undo prune'"}
@@ -449,13 +450,13 @@ func (s *Store) createSetFolder(ctx context.Context) (setID string, remainingByt
 // commit adds a completed set to the store.
 func (s *Store) commit(ctx context.Context, set *BackupSet) error {
 	dir := filepath.Join(s.options.Dir, set.ID)
-	if err := writeFile(dir, entriesName, set.Entries); err != nil {
+	if err := writeJSONFileAtomically(dir, entriesName, set.Entries); err != nil {
 		return err
 	}
 	testCrashPoint()
 	head := *set
 	head.Entries, head.LastRestoredAtRFC3339 = nil, ""
-	if err := writeFile(dir, setInfoFileName, head); err != nil {
+	if err := writeJSONFileAtomically(dir, setInfoFileName, head); err != nil {
 		return err
 	}
 	testCrashPoint()
@@ -470,9 +471,9 @@ func (s *Store) commit(ctx context.Context, set *BackupSet) error {
 	return s.withLockedTotals(ctx, func(c *storeTotals) error { c.UsedBytes += set.costBytes(); return nil })
 }
 
-// ClaimUnreportedSets returns the sets of a session that it has not returned before, without their entries, newest
+// ClaimSetsUnreportedToUser returns the sets of a session that it has not returned before, without their entries, newest
 // first.
-func (s *Store) ClaimUnreportedSets(sessionID string) ([]BackupSet, error) {
+func (s *Store) ClaimSetsUnreportedToUser(sessionID string) ([]BackupSet, error) {
 	names, err := os.ReadDir(s.options.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -481,7 +482,7 @@ func (s *Store) ClaimUnreportedSets(sessionID string) ([]BackupSet, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(sessionID))
-	mark := filepath.Join(s.options.Dir, reportedSetsFolderName, hex.EncodeToString(sum[:12]))
+	mark := filepath.Join(s.options.Dir, lastSetReportedToUserFolderName, hex.EncodeToString(sum[:12]))
 	told := 0
 	if text, err := os.ReadFile(mark); err == nil {
 		told = parseSetNumberOrZero(string(text))
@@ -498,7 +499,7 @@ func (s *Store) ClaimUnreportedSets(sessionID string) ([]BackupSet, error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
-	sorted.By(out, func(a, b BackupSet) int { return parseSetNumberOrZero(b.ID) - parseSetNumberOrZero(a.ID) })
+	sorted.SortStableBy(out, func(a, b BackupSet) int { return parseSetNumberOrZero(b.ID) - parseSetNumberOrZero(a.ID) })
 	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
 		return nil, err
 	}

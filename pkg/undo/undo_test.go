@@ -548,7 +548,7 @@ func TestUntold(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
 	untold := func(session string) string {
-		sets, err := s.ClaimUnreportedSets(session)
+		sets, err := s.ClaimSetsUnreportedToUser(session)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 		dst = append(f.appendString(append(dst, `"id":`...), v.ActionID), ',')
 	}
 	dst = strconv.AppendInt(append(dst, `"line":`...), int64(v.Line), 10)
-	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), v.Decision.jsonOutputName()...), '"')
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
 	dst = appendConfidence(append(dst, `,"confidence":`...), v.Confidence)
 	dst = f.appendString(append(dst, `,"reasoning":`...), v.Reasoning)
@@ -54,7 +54,7 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 	dst = f.appendStringUnlessEmpty(dst, `,"error":`, v.ErrorCode)
 	dst = f.appendStringListUnlessEmpty(dst, `,"conditions":`, v.AllowConditions)
 	dst = f.appendStringUnlessEmpty(dst, `,"undo":`, v.BackupSetID)
-	dst = f.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = f.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.EvaluatorPromptHash)
 	dst = f.appendStringUnlessEmpty(dst, `,"action_hash":`, v.ActionHash)
 	dst = appendTime(append(dst, `,"evaluated_at":`...), v.JudgedAt)
 	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
@@ -76,10 +76,10 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 func (s *Step) append(dst []byte, f jsonStyle) []byte {
 	dst = strconv.AppendInt(append(dst, `{"tier":`...), int64(s.Tier), 10)
 	dst = f.appendString(append(dst, `,"source":`...), s.JudgeName)
-	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), s.Decision.jsonOutputName()...), '"')
 	dst = appendConfidence(append(dst, `,"confidence":`...), s.Confidence)
 	dst = f.appendStringUnlessEmpty(dst, `,"rule":`, s.Rule)
-	if s.TierWouldAllow {
+	if s.AllowedPendingHigherTier {
 		dst = append(dst, `,"allows":true`...)
 	}
 	dst = f.appendStringUnlessEmpty(dst, `,"reasoning":`, s.Reasoning)
@@ -122,8 +122,8 @@ func (f jsonStyle) appendRawJSONUnlessEmpty(dst []byte, name string, raw []byte)
 	return f.appendRawJSON(append(dst, name...), raw)
 }
 
-// outputName returns the decision's name in the output.
-func (d Decision) outputName() string {
+// jsonOutputName returns the decision's name in the output.
+func (d Decision) jsonOutputName() string {
 	if d == Allow || d == Escalate {
 		return d.String()
 	}

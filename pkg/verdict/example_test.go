@@ -22,7 +22,7 @@ func Example() {
 	}
 	v := &verdict.Verdict{
 		Line: 1, Decision: verdict.Escalate, Confidence: 1, NextTier: 2,
-		ActionHash: a.Hash, Action: a.Raw, JudgedAt: now, Expires: now.Add(5 * time.Minute),
+		ActionHash: a.TypeAndPayloadHash, Action: a.Raw, JudgedAt: now, Expires: now.Add(5 * time.Minute),
 	}
 	sealer.Seal(v, verdict.TierBitPolicy)
 	var pipe bytes.Buffer

@@ -12,7 +12,7 @@ import (
 )
 
 func newReader(in []byte) *verdict.Reader {
-	return verdict.NewReader(bytes.NewReader(in), verdict.ReaderOptions{Sealer: verdict.NewSealer(hostile.TestSealKey, hostile.Fingerprints), Now: hostile.FixedTestTime})
+	return verdict.NewReader(bytes.NewReader(in), verdict.ReaderOptions{Sealer: verdict.NewSealer(hostile.TestSealKey, hostile.TestVerdictFingerprints), Now: hostile.FixedTestTime})
 }
 
 // check demands that raw is one record with an error, or an action if want is

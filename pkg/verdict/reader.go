@@ -41,9 +41,9 @@ type ActionOrVerdictRecord struct {
 	Err error // a [*action.LineError] that wraps an [*action.Error]
 }
 
-// A Reader reads actions and sealed verdicts, as the later stages of a pipe do.
-// A record with a top-level key decision or seal, in any case, is a verdict or
-// an error, never an action. It must not be used by several goroutines at once.
+// A Reader reads actions and sealed verdicts, as the later stages of a pipe do. A record with a
+// top-level key "decision" or "seal", in upper or lower case, is a verdict or an error, never an
+// action. Only one goroutine at a time can use a Reader.
 type Reader struct {
 	r    *action.Reader
 	opts ReaderOptions
@@ -107,8 +107,8 @@ func (r *Reader) parseRecord(rec *ActionOrVerdictRecord) error {
 			return &action.Error{Code: action.MissingField, Field: "action", Err: errors.New("the verdict contains no action; use --no-action only in the last stage of a pipe")}
 		}
 		rec.Action, err = action.Parse(v.Action)
-		if err == nil && rec.Action.Hash != v.ActionHash {
-			err = unsealedError("action_hash", "of another action")
+		if err == nil && rec.Action.TypeAndPayloadHash != v.ActionHash {
+			err = newUnsealedVerdictError("action_hash", "of another action")
 		}
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 		case "undo":
 			v.BackupSetID, ok = m.Value.(string)
 		case "prompt_hash":
-			v.PromptHash, ok = m.Value.(string)
+			v.EvaluatorPromptHash, ok = m.Value.(string)
 		case "action_hash":
 			v.ActionHash, ok = m.Value.(string)
 		case "evaluated_at":
@@ -202,11 +202,11 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 			ok = false
 		}
 		if !ok {
-			return unsealedError(canonjson.Quote(m.Name), "this version of shield cannot read this field of the verdict; judge the action again with 'shield run'")
+			return newUnsealedVerdictError(canonjson.Quote(m.Name), "this version of shield cannot read this field of the verdict; judge the action again with 'shield run'")
 		}
 	}
 	if v.Decision == NoDecision {
-		return unsealedError("decision", "missing")
+		return newUnsealedVerdictError("decision", "missing")
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (s *Step) setFields(members []canonjson.Member) bool {
 		case "rule":
 			s.Rule, ok = m.Value.(string)
 		case "allows":
-			s.TierWouldAllow, ok = m.Value.(bool)
+			s.AllowedPendingHigherTier, ok = m.Value.(bool)
 		case "reasoning":
 			s.Reasoning, ok = m.Value.(string)
 		case "error":
@@ -317,6 +317,6 @@ func parseTime(v any) (time.Time, bool) {
 	return t, err == nil
 }
 
-func unsealedError(field, why string) error {
-	return &action.Error{Code: ErrorCodeUnsealed, Field: field, Err: errors.New(why)}
+func newUnsealedVerdictError(fieldName, why string) error {
+	return &action.Error{Code: ErrorCodeUnsealed, Field: fieldName, Err: errors.New(why)}
 }

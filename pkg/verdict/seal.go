@@ -19,7 +19,7 @@ import (
 // TierSet is a set of tiers that have judged an action.
 type TierSet uint8
 
-// The stages. A seal contains their union.
+// The tiers as bits of a [TierSet]. A seal contains the set of tiers that have judged the action.
 const (
 	TierBitPolicy TierSet = 1 << iota
 	TierBitClassify
@@ -35,7 +35,7 @@ type Fingerprints struct {
 
 // digest returns the first 16 bytes of a SHA-256 over the fingerprints. The lengths before the texts make the
 // encoding unambiguous, so different Fingerprints have the same digest only by a hash collision.
-func (f Fingerprints) digest() (d [digestSize]byte) {
+func (f Fingerprints) digest() (d [fingerprintsDigestBytes]byte) {
 	h := sha256.New()
 	for _, s := range [...]string{f.Policy, f.ClassifierRules, f.ClassifierModel, f.Config} {
 		var n [8]byte
@@ -55,10 +55,10 @@ func (f Fingerprints) digest() (d [digestSize]byte) {
 // seal. The digest is readable, so that a verdict from another configuration can be distinguished from one of
 // another installation.
 const (
-	sealVersion     = 1
-	digestSize      = 16
-	sealHeaderBytes = 2 + digestSize
-	sealSize        = sealHeaderBytes + sha256.Size
+	sealVersion             = 1
+	fingerprintsDigestBytes = 16
+	sealHeaderBytes         = 2 + fingerprintsDigestBytes
+	sealSize                = sealHeaderBytes + sha256.Size
 )
 
 // Errors of a seal.
@@ -93,10 +93,12 @@ func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
 // Seal sets v.Seal. The seal covers every other field, as written by [Verdict.AppendJSON], and the stages
 // that have judged the action. An Action that is not valid JSON is removed, because it would make the whole
 // line invalid.
-func (s *Sealer) Seal(v *Verdict, stages TierSet) { s.SealWithCanonicalAction(v, stages, nil) }
+func (s *Sealer) Seal(v *Verdict, judgedTiers TierSet) {
+	s.SealWithCanonicalAction(v, judgedTiers, nil)
+}
 
 // SealWithCanonicalAction is like [Sealer.Seal] with the canonical JSON of v.Action given; nil computes it.
-func (s *Sealer) SealWithCanonicalAction(v *Verdict, stages TierSet, canonicalAction []byte) {
+func (s *Sealer) SealWithCanonicalAction(v *Verdict, judgedTiers TierSet, canonicalAction []byte) {
 	m := s.macs.Get().(*mac)
 	defer s.returnMACToPool(m)
 	if m.buf = v.appendCanonical(m.buf[:0], canonicalAction); m.buf == nil {
@@ -105,7 +107,7 @@ func (s *Sealer) SealWithCanonicalAction(v *Verdict, stages TierSet, canonicalAc
 	}
 	var seal [sealSize]byte
 	copy(seal[:], s.sealHeader[:])
-	seal[1] = byte(stages)
+	seal[1] = byte(judgedTiers)
 	m.appendMAC(seal[:])
 	var text [(sealSize*8 + 5) / 6]byte
 	sealEncoding.Encode(text[:], seal[:])
@@ -176,7 +178,7 @@ func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 		dst = append(canonicalStyle.appendStringListUnlessEmpty(dst, `"conditions":`, v.AllowConditions), ',')
 	}
 	dst = appendConfidence(append(dst, `"confidence":`...), v.Confidence)
-	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), v.Decision.jsonOutputName()...), '"')
 	if v.IsAllowedDespiteFailure {
 		dst = append(dst, `,"degraded":true`...)
 	}
@@ -188,7 +190,7 @@ func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 	if v.NextTier != 0 {
 		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
 	}
-	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.EvaluatorPromptHash)
 	dst = canonicalStyle.appendString(append(dst, `,"reasoning":`...), v.Reasoning)
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"ref":`, v.RefusalRef)
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"rule":`, v.Rule)
@@ -209,11 +211,11 @@ func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 
 func (s *Step) appendCanonical(dst []byte) []byte {
 	dst = append(dst, '{')
-	if s.TierWouldAllow {
+	if s.AllowedPendingHigherTier {
 		dst = append(dst, `"allows":true,`...)
 	}
 	dst = appendConfidence(append(dst, `"confidence":`...), s.Confidence)
-	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
+	dst = append(append(append(dst, `,"decision":"`...), s.Decision.jsonOutputName()...), '"')
 	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"effects":`, s.Effects)
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, s.ErrorCode)
 	if s.LatencyMicroseconds != 0 {

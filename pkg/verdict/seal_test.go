@@ -33,7 +33,7 @@ func sealed(d Decision, key [KeySize]byte, f Fingerprints) *Verdict {
 		panic(err)
 	}
 	v := &Verdict{ActionID: a.ID, Line: 3, Decision: d, Tier: 1, Confidence: 0.85, Reasoning: "because\u200b", JudgedAt: testTime,
-		Expires: testTime.Add(5 * time.Minute), ActionHash: a.Hash, Action: a.Raw}
+		Expires: testTime.Add(5 * time.Minute), ActionHash: a.TypeAndPayloadHash, Action: a.Raw}
 	if d == Escalate {
 		v.NextTier = 2
 		v.Trail = []Step{{JudgeName: "policy", Decision: d, Confidence: 1, LatencyMicroseconds: 5, Effects: jsontext.Value(`[{"z":1,"a":1.50}]`)}}
@@ -78,7 +78,7 @@ func TestReaderReturnsWhatWasSealed(t *testing.T) {
 		if (rec.Action != nil) != (d == Escalate) {
 			t.Errorf("%v: action %v", d, rec.Action)
 		}
-		if d == Escalate && rec.Action.Hash != v.ActionHash {
+		if d == Escalate && rec.Action.TypeAndPayloadHash != v.ActionHash {
 			t.Errorf("another action: %+v", rec.Action)
 		}
 		if again := rec.Verdict.AppendJSON(nil); string(again) != line {
@@ -240,7 +240,7 @@ func TestLargestActionInAVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &Verdict{Decision: Escalate, ActionHash: a.Hash, Action: a.Raw}
+		v := &Verdict{Decision: Escalate, ActionHash: a.TypeAndPayloadHash, Action: a.Raw}
 		NewSealer(testKey, testPrint).Seal(v, TierBitPolicy)
 		if rec := read(t, string(v.AppendJSON(nil)), later); rec.Err != nil {
 			t.Errorf("%q: %v", unit, rec.Err)
@@ -259,7 +259,7 @@ func TestSealRemovesWhatIsNotJSON(t *testing.T) {
 }
 
 func TestFingerprintsDoNotRunTogether(t *testing.T) {
-	seen := map[[digestSize]byte]Fingerprints{}
+	seen := map[[fingerprintsDigestBytes]byte]Fingerprints{}
 	for _, f := range []Fingerprints{{}, {Policy: "ab"}, {Policy: "a", ClassifierRules: "b"}, {ClassifierRules: "ab"}, {ClassifierRules: "a", ClassifierModel: "b"}, {ClassifierModel: "ab"}, {Config: "ab"}} {
 		if other, taken := seen[f.digest()]; taken {
 			t.Errorf("%+v and %+v have one digest", f, other)

@@ -12,13 +12,13 @@ import (
 // Explanation holds the parts of the text about a verdict for the agent and its user. An ALLOW has no text. Hosts
 // truncate long texts, so the parts that identify the action come first.
 type Explanation struct {
-	ActionText           string // the judged words: a command, or a verb and a path
-	EffectAndHarm        string // what the action does, and the harm; without a full stop
-	Alternative          string // an alternative, or ""
-	EscalatingRule       string // the rule that asked, if it is not the verdict's rule
-	ShieldOwnProblemText string // only for the user: a problem of shield or its settings, or ""
-	UserAllowCommand     string // a command with which the user lets the agent continue, or ""
-	FurtherAdvice        string // what the user can do in addition to avoid the question in future, or ""
+	ActionText             string // the judged words: a command, or a verb and a path
+	EffectAndHarm          string // what the action does, and the harm; without a full stop
+	AlternativeToAction    string // an alternative, or ""
+	EscalatingRule         string // the rule that asked, if it is not the verdict's rule
+	ShieldOwnProblemText   string // only for the user: a problem of shield or its settings, or ""
+	UserAllowCommand       string // a command with which the user lets the agent continue, or ""
+	HintToAllowMoreActions string // what the user can do in addition to avoid the question in future, or ""
 }
 
 // Limits of a text for an agent, in characters: hosts show no more. maxAgentVerdictTextRunes includes the text after the
@@ -34,15 +34,15 @@ const (
 // Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
 // too long, first the action is shortened, then the harm, then the advice.
 func (t *Explanation) Summary() string {
-	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), toSentence(t.Alternative)
+	why, instead := endWithPunctuation(collapseWhitespace(t.EffectAndHarm)), toSentence(t.AlternativeToAction)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
-	what := clipAtWord(oneLine(t.ActionText), maxActionTextRunes)
+	what := clipAtWord(collapseWhitespace(t.ActionText), maxActionTextRunes)
 	if what = brief.TruncateWithEllipsis(what, max(minShortenedActionTextRunes, maxExplanationSummaryRunes-rest)); what != "" {
 		what += ": "
 	}
 	room := maxExplanationSummaryRunes - utf8.RuneCountInString(what)
 	if instead != "" {
-		brief := utf8.RuneCountInString(trimHarmAfterColon(why))
+		brief := utf8.RuneCountInString(reasonWithoutHarm(why))
 		instead = " " + shortenReason(instead, max(reservedAlternativeRunes, room-brief-1))
 	}
 	why = shortenReason(why, room-utf8.RuneCountInString(instead))
@@ -75,7 +75,7 @@ func (v *Verdict) ForUser() string {
 	t := &v.Explanation
 	text := toSentence(t.EffectAndHarm)
 	if t.ActionText != "" {
-		text = clipAtWord(oneLine(t.ActionText), maxExplanationSummaryRunes) + ": " + endWithPunctuation(oneLine(t.EffectAndHarm))
+		text = clipAtWord(collapseWhitespace(t.ActionText), maxExplanationSummaryRunes) + ": " + endWithPunctuation(collapseWhitespace(t.EffectAndHarm))
 	}
 	if rule := cmp.Or(v.Rule, t.EscalatingRule); rule != "" {
 		text += " [" + rule + "]"
@@ -85,15 +85,15 @@ func (v *Verdict) ForUser() string {
 	}
 	if t.UserAllowCommand != "" {
 		text += " To allow it: " + t.UserAllowCommand
-		if t.FurtherAdvice != "" {
-			text += "; " + t.FurtherAdvice
+		if t.HintToAllowMoreActions != "" {
+			text += "; " + t.HintToAllowMoreActions
 		}
 	}
 	return text
 }
 
-// trimHarmAfterColon returns a reason of the form "what it does: harm" without the harm.
-func trimHarmAfterColon(why string) string {
+// reasonWithoutHarm returns a reason of the form "what it does: harm" without the harm.
+func reasonWithoutHarm(why string) string {
 	does, _, found := strings.Cut(why, ": ")
 	if !found || strings.HasPrefix(does, "unknown ") { // the text after the colon names the object, not the harm
 		return why
@@ -116,7 +116,7 @@ func shortenReason(s string, n int) string {
 	if fits(s) {
 		return s
 	}
-	if s = trimHarmAfterColon(s); fits(s) {
+	if s = reasonWithoutHarm(s); fits(s) {
 		return s
 	}
 	for _, mark := range []string{"; ", ", or ", ", and ", ", "} {
@@ -127,11 +127,11 @@ func shortenReason(s string, n int) string {
 	return clipAtWord(s, n)
 }
 
-// oneLine returns a text with all white space replaced by single spaces.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// collapseWhitespace returns a text with all white space replaced by single spaces.
+func collapseWhitespace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // toSentence returns a text with a capital letter and a full stop.
-func toSentence(s string) string { return endWithPunctuation(capitalize(oneLine(s))) }
+func toSentence(s string) string { return endWithPunctuation(capitalize(collapseWhitespace(s))) }
 
 func capitalize(s string) string {
 	if s == "" {

@@ -60,7 +60,7 @@ type Verdict struct {
 	ErrorCode               string         `json:"error,omitempty"`      // a short code
 	AllowConditions         []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [AllowConditionFilesBackedUp]
 	BackupSetID             string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
-	PromptHash              string         `json:"prompt_hash,omitempty"`
+	EvaluatorPromptHash     string         `json:"prompt_hash,omitempty"`
 	ActionHash              string         `json:"action_hash,omitempty"`
 	JudgedAt                time.Time      `json:"evaluated_at"`
 	Expires                 time.Time      `json:"expires_at"`
@@ -87,7 +87,7 @@ type Step struct {
 	Decision                 Decision       `json:"decision"`
 	Confidence               float64        `json:"confidence"`
 	Rule                     string         `json:"rule,omitempty"`
-	TierWouldAllow           bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
+	AllowedPendingHigherTier bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
 	Reasoning                string         `json:"reasoning,omitempty"`
 	ErrorCode                string         `json:"error,omitempty"`
 	LatencyMicroseconds      int64          `json:"latency_us,omitempty"` // with --trace, in microseconds

@@ -25,10 +25,10 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 36
 func full() *Verdict {
 	return &Verdict{
 		ActionID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
-		Rule: "XP-011", RefusalRef: "3f2", NextTier: 2, IsAllowedDespiteFailure: true, ErrorCode: "none", AllowConditions: []string{AllowConditionFilesBackedUp, "x\n"}, BackupSetID: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
+		Rule: "XP-011", RefusalRef: "3f2", NextTier: 2, IsAllowedDespiteFailure: true, ErrorCode: "none", AllowConditions: []string{AllowConditionFilesBackedUp, "x\n"}, BackupSetID: "u17", EvaluatorPromptHash: "sha256:p", ActionHash: "sha256:a",
 		JudgedAt: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
-			{JudgeName: "policy", Decision: Escalate, Confidence: 1, Rule: "r", TierWouldAllow: true, Reasoning: "no rule", ErrorCode: "e", LatencyMicroseconds: 12,
+			{JudgeName: "policy", Decision: Escalate, Confidence: 1, Rule: "r", AllowedPendingHigherTier: true, Reasoning: "no rule", ErrorCode: "e", LatencyMicroseconds: 12,
 				Effects: jsontext.Value(`[{"kind":"read_file"}]`), JudgedActionTextVariants: jsontext.Value(`[ ]`), PipeStageSessionData: jsontext.Value(`{"/x":["network"]}`)},
 			{Tier: 1, JudgeName: "model", Decision: Allow},
 		},
@@ -190,7 +190,7 @@ func random(r *rand.Rand) *Verdict {
 	}
 	v := &Verdict{
 		ActionID: str(), Line: r.IntN(1 << 30), Decision: Decision(1 + r.IntN(3)), Tier: r.IntN(4), Confidence: r.Float64(), Reasoning: str(), Rule: str(),
-		RefusalRef: str(), NextTier: r.IntN(4), IsAllowedDespiteFailure: r.IntN(2) == 0, ErrorCode: str(), PromptHash: str(), ActionHash: str(),
+		RefusalRef: str(), NextTier: r.IntN(4), IsAllowedDespiteFailure: r.IntN(2) == 0, ErrorCode: str(), EvaluatorPromptHash: str(), ActionHash: str(),
 		JudgedAt: testTime.Add(time.Duration(r.Int64N(1e18))), Expires: testTime.Add(time.Duration(r.Int64N(1e18))), Action: raw(),
 	}
 	for range r.IntN(3) {

@@ -41,10 +41,10 @@ type Finding struct {
 	ReasoningCannotLeakActionText bool   // as in [Verdict]
 }
 
-// DecidingIndex returns the index of the finding that decides: the one that requires the highest
+// DecidingFindingIndex returns the index of the finding that decides: the one that requires the highest
 // authority. If several do, the one with the highest confidence decides, then the first. It returns
 // -1 if there are no findings.
-func DecidingIndex(findings ...Finding) int {
+func DecidingFindingIndex(findings ...Finding) int {
 	at := -1
 	for i := range findings {
 		if f := &findings[i]; at < 0 || f.RequiredAuthority > findings[at].RequiredAuthority || f.RequiredAuthority == findings[at].RequiredAuthority && f.Confidence > findings[at].Confidence {
@@ -54,7 +54,7 @@ func DecidingIndex(findings ...Finding) int {
 	return at
 }
 
-// Verdict returns the decision of a tier, 0–3, on a finding.
+// Verdict returns a tier's verdict on a finding; tier is 0 to 3.
 func (f Finding) Verdict(tier int) Verdict {
 	v := Verdict{Decision: f.RequiredAuthority.DecisionIfRequiredAtTier(tier), Tier: tier, Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, ErrorCode: f.ErrorCode, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
 	if v.Decision == Escalate {

@@ -10,7 +10,7 @@ import (
 // first, in whatever order they come.
 func TestWeigh(t *testing.T) {
 	t.Parallel()
-	if at := verdict.DecidingIndex(); at != -1 {
+	if at := verdict.DecidingFindingIndex(); at != -1 {
 		t.Errorf("nothing: %d", at)
 	}
 	of := func(who verdict.ApprovalAuthority, confidence float64) verdict.Finding {
@@ -24,10 +24,10 @@ func TestWeigh(t *testing.T) {
 				if b > a || b == a && c > 0.7 {
 					want = 1
 				}
-				if got := verdict.DecidingIndex(of(a, 0.7), of(b, c)); got != want {
+				if got := verdict.DecidingFindingIndex(of(a, 0.7), of(b, c)); got != want {
 					t.Errorf("%d 0.7, %d %v: %d", a, b, c, got)
 				}
-				if got := verdict.DecidingIndex(of(b, c), of(a, 0.7)); got == want && (a != b || c != 0.7) {
+				if got := verdict.DecidingFindingIndex(of(b, c), of(a, 0.7)); got == want && (a != b || c != 0.7) {
 					t.Errorf("%d %v, %d 0.7: %d", b, c, a, got)
 				}
 			}

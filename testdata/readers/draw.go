@@ -224,7 +224,7 @@ var developers = regexp.MustCompile(`^cmd/(examples|hookorigin)\.go|/gen/|^inter
 	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go|^pkg/approve/sentence\.go`)
 
 // dynamic are the calls that record an unknown effect with its cause.
-var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect)$`)
+var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect|reportUnknown)$`)
 
 // notTexts are calls whose strings are patterns, headers or lists of words.
 var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^(panic|deriveKey)$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
@@ -239,7 +239,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/analysis/(outgoing|tells)`), regexp.MustCompile(`^assign (e\.Reason|out\.Kind)$`), "What this would do (shield explain): send_data (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/(published|sends)`), regexp.MustCompile(`^$|addCredentialSend$`), "What this would do (shield explain): send_data (%s holds a credential)", regexp.MustCompile(`^the (text|file|query)`), false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordDialectDifference$`), "unknown effect: shells parse this differently: %s; use a simpler command in plain text", nil, false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect)$`), "unknown effect: %s; write the value in full", nil, true},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect|reportUnknown)$`), "unknown effect: %s; write the value in full", nil, true},
 	{regexp.MustCompile(`^pkg/shell/internal/parse/`), regexp.MustCompile(`^$`), "unknown effect: %s; split the command into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/internal/script/`), regexp.MustCompile(`\.recordPossibleMisparse$`), "unknown effect: the perl code cannot be read: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/shell/flow\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): send_data (%s)", nil, false},
@@ -249,7 +249,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split the command into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordShieldTampering`), "What this would do (shield explain): change_guard (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseDeletion$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|scriptRunsTextOrShell|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|scriptEvaluatesTextOrStartsShell|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
 	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)", nil, false},
 	{regexp.MustCompile(`^pkg/state/head`), regexp.MustCompile(`errors.New`), "state file is missing: /home/me/.local/state/shield/log.head: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^the state file refers`), true},
 	{regexp.MustCompile(`^pkg/state/remoteview`), regexp.MustCompile(`fmt.Errorf`), "the shared store does not answer: rediss://10.0.0.5:6379/0: %s; check store and the network, then run 'shield doctor'", regexp.MustCompile(`^the store sent`), true},
@@ -278,7 +278,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/undo/keep`), regexp.MustCompile(`fmt.Errorf|errors.New`), "shield cannot keep a copy of src/a.go: %s", regexp.MustCompile(`^(copying|the path)`), true},
 	{regexp.MustCompile(`^pkg/undo/none`), regexp.MustCompile(`^key Why$`), "shield cannot keep a copy: %s", nil, true},
 	{regexp.MustCompile(`^pkg/verdict/key`), regexp.MustCompile(`fmt.Errorf|errors.New`), "seal key /home/me/.local/state/shield/seal.key: %s", regexp.MustCompile(`^the (key|file)`), true},
-	{regexp.MustCompile(`^pkg/verdict/reader`), regexp.MustCompile(`unsealedError$`), "trail: %s", nil, true},
+	{regexp.MustCompile(`^pkg/verdict/reader`), regexp.MustCompile(`newUnsealedVerdictError$`), "trail: %s", nil, true},
 	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.CannotApproveReason$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
 	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\"", regexp.MustCompile(`^(it |%q has)`), true},
 	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "shield: Discord: %s failed: the chat service limits the rate; wait 2s", regexp.MustCompile(`^(reading|opening|sending)`), false},
@@ -380,7 +380,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/gateway/tool\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld a tool of the server: %s; update the server", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/list\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld all tools of the server: %s", regexp.MustCompile(`^(the server|there is no state)`), true},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.(text|appendJSONString)$`), "Description of a metric: %s", nil, false},
-	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`setWhyUnknown$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`setLossesUnknownReason$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
 	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'", nil, false},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp", nil, false},
 	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr", nil, false},
@@ -458,13 +458,13 @@ func stateError(path, text string) string {
 		{"pkg/state/errors.go", db, "the checksum is wrong", state.ErrCorrupt},
 		{"pkg/state/errors.go", db, "the record of rate limit and budget has version 9, and this shield reads up to version 3", state.ErrNewerStateFile},
 		{"pkg/state/errors.go", db, "permission denied", state.ErrUnwritable},
-		{"pkg/state/errors.go", db, "the file was removed while shield read it", state.ErrVanished},
+		{"pkg/state/errors.go", db, "the file was removed while shield read it", state.ErrStateFileMissing},
 		{"pkg/state/errors.go", db, mode, state.ErrStateAccessibleToOtherUsers},
 		{"pkg/state/errors.go", db, busy, state.ErrStateFileLocked},
-		{"pkg/state/errors.go", store, "connection refused", state.ErrUnreachable},
+		{"pkg/state/errors.go", store, "connection refused", state.ErrSharedStoreUnreachable},
 		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrSharedStoreRefusedCommand},
 		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrStoreReset},
-		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrForeignValue},
+		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrSharedStoreValueAltered},
 		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrTruncated},
 		{"pkg/audit/audit.go", log, "its last line is longer than 65536 bytes", audit.ErrChanged},
 		{"pkg/audit/audit.go", log, "no space left on device", audit.ErrUnwritable},

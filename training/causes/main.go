@@ -80,7 +80,7 @@ func open(p *shield.Pipeline, a *action.Action) []string {
 	var causes []string
 	for _, d := range e.Doubts {
 		switch {
-		case d.NeedsMoreThanModel():
+		case d.NeedsAuthorityAboveClassifier():
 			return nil
 		case !seen[d.DangerName]:
 			seen[d.DangerName] = true

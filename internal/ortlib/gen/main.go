@@ -28,20 +28,20 @@ import (
 )
 
 const (
-	npmPackage            = "onnxruntime-node@1.24.1"
-	npmSum                = "57181cf6e6e711b155c5b942d591fd63ded0b5de5c4922d51fd994e7f6ac2772"
-	npmTarballLibraryPath = "package/bin/napi-v6/linux/x64/libonnxruntime.so.1"
-	goModule              = "github.com/yalue/onnxruntime_go"
+	npmPackage              = "onnxruntime-node@1.24.1"
+	npmSum                  = "57181cf6e6e711b155c5b942d591fd63ded0b5de5c4922d51fd994e7f6ac2772"
+	npmTarballLibraryPath   = "package/bin/napi-v6/linux/x64/libonnxruntime.so.1"
+	onnxRuntimeGoModulePath = "github.com/yalue/onnxruntime_go"
 )
 
 const maxZstdWindowBytes = 1 << 27 // largest zstd window in bytes, as in the option --long=27 of [compress]
 
 // A target is one system and where its library comes from.
 type target struct {
-	os, arch         string
-	libraryFileName  string // file name of the library
-	testDataFileName string // name of the file in the Go module's folder test_data; "" if the npm package contains the library
-	librarySHA256Hex string // SHA-256 of the library
+	os, arch                string
+	libraryFileName         string // file name of the library
+	goModuleLibraryFileName string // name of the file in the Go module's folder test_data; "" if the npm package contains the library
+	librarySHA256Hex        string // SHA-256 of the library
 }
 
 var targets = [...]target{
@@ -73,11 +73,11 @@ func buildLibraries(targets []target, checkOnly bool, tarballPath string) error 
 // needsAbsoluteOperands reports whether the library is rewritten before it is compressed.
 func (t *target) needsAbsoluteOperands() bool { return t.arch == "amd64" }
 
-func (t *target) outputPath() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }
+func (t *target) compressedLibraryPath() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }
 
 func (t *target) buildLibrary(checkOnly bool, tarballPath string) error {
 	if checkOnly {
-		packed, err := os.ReadFile(t.outputPath())
+		packed, err := os.ReadFile(t.compressedLibraryPath())
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (t *target) buildLibrary(checkOnly bool, tarballPath string) error {
 	if err := os.MkdirAll("lib", 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(t.outputPath(), packed, 0o644); err != nil {
+	if err := os.WriteFile(t.compressedLibraryPath(), packed, 0o644); err != nil {
 		return err
 	}
 	return t.writeEmbedFile(packed)
@@ -152,12 +152,12 @@ var embeddedLibrary = &library{name: %[3]q, size: %[4]d, sha256: %[5]q, hasAbsol
 }
 
 func (t *target) fetchLibrary(tarball string) ([]byte, error) {
-	if t.testDataFileName != "" {
-		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", goModule).Output()
+	if t.goModuleLibraryFileName != "" {
+		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", onnxRuntimeGoModulePath).Output()
 		if err != nil {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
-		return os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "test_data", t.testDataFileName))
+		return os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "test_data", t.goModuleLibraryFileName))
 	}
 	if tarball == "" {
 		tmp, err := os.MkdirTemp("", "ortlib")

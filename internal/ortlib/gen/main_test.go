@@ -138,12 +138,12 @@ func programs(t *testing.T, scripts map[string]string) {
 // one of another sum is not even kept.
 func TestFromModule(t *testing.T) {
 	module := gentest.WriteFolder(t, map[string]string{"test_data/l.so": "library"})
-	programs(t, map[string]string{"go": "[ \"$*\" = 'list -m -f {{.Dir}} " + goModule + "' ] && echo '" + module + "'"})
+	programs(t, map[string]string{"go": "[ \"$*\" = 'list -m -f {{.Dir}} " + onnxRuntimeGoModulePath + "' ] && echo '" + module + "'"})
 	t.Chdir(t.TempDir())
-	good := target{os: "beos", arch: "mips", libraryFileName: "lib.so", testDataFileName: "l.so", librarySHA256Hex: sumOf("library")}
+	good := target{os: "beos", arch: "mips", libraryFileName: "lib.so", goModuleLibraryFileName: "l.so", librarySHA256Hex: sumOf("library")}
 	for says, change := range map[string]func(*target){
 		"SHA-256 is": func(t *target) { t.librarySHA256Hex = sumOf("other") },
-		"m.so":       func(t *target) { t.testDataFileName = "m.so" },
+		"m.so":       func(t *target) { t.goModuleLibraryFileName = "m.so" },
 	} {
 		bad := good
 		change(&bad)

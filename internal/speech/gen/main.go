@@ -113,13 +113,13 @@ func writeRuleTableEntry(b *bytes.Buffer, macros map[string]string, r phraseRule
 	if _, err := regexp.Compile(pattern); err != nil {
 		return err
 	}
-	literals, err := prefilter.RequiredLiterals(pattern)
+	literals, err := prefilter.RequiredLiteralAlternatives(pattern)
 	if err != nil {
 		return err
 	}
 	begins := ""
 	if r.Kind != "" {
-		prefixes, word, err := prefilter.Prefixes(pattern)
+		prefixes, word, err := prefilter.LiteralPrefixesOfMatches(pattern)
 		if err != nil {
 			return err
 		}

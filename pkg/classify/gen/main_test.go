@@ -115,7 +115,7 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 	r := []rule{{Effects: []clause{{Path: yamlStringList{"/x", "@wallets"}, Host: yamlStringList{"@tunnels"}}}}}
-	if held := string(referencedKnowledgeListContents(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
+	if held := string(referencedKnowledgeGlobsAndHosts(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
 		t.Errorf("lists: %s", held)
 	}
 }
@@ -133,7 +133,7 @@ func TestAlternatives(t *testing.T) {
 		`(?i)abc|xyz`:          2,
 		`(?m)^abc$|^xyz$`:      2,
 	} {
-		got := alternatives(expr)
+		got := splitRegexpAlternatives(expr)
 		if len(got) != want {
 			t.Errorf("%s: %q, want %d", expr, got, want)
 		}
@@ -156,7 +156,7 @@ func TestWordsOnly(t *testing.T) {
 		" frobnicate": false, " [$]x": false,
 	} {
 		c := clause{Program: yamlStringList{"git"}, Args: args}
-		if got := c.exampleCommandIfTableSuffices(); (got != "") != want {
+		if got := c.exampleReplaceableByCommandTable(); (got != "") != want {
 			t.Errorf("%s: %q, want %t", args, got, want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestWordsOnly(t *testing.T) {
 		{Program: yamlStringList{"git"}, Args: " push -f", Path: yamlStringList{"/x"}},
 		{Program: yamlStringList{"git"}, Harm: yamlStringList{"discards"}},
 	} {
-		if got := c.exampleCommandIfTableSuffices(); got != "" {
+		if got := c.exampleReplaceableByCommandTable(); got != "" {
 			t.Errorf("%v: %q", c, got)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A list is a YAML list, or one string.
+// A yamlStringList is a YAML list of strings, or one string.
 type yamlStringList []string
 
 func (l *yamlStringList) UnmarshalYAML(unmarshal func(any) error) error {
@@ -168,7 +168,7 @@ func (r *rule) validateFields() error {
 	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
 	demand(len(r.PayloadFields) == 0 || len(r.ActionTypes) > 0, "fields are only allowed together with types")
 	for _, p := range r.Patterns {
-		lits, err := prefilter.RequiredLiterals(p)
+		lits, err := prefilter.RequiredLiteralAlternatives(p)
 		demand(err == nil, "pattern %q: %v", p, err)
 		demand(lits != nil || r.MatchCondition != "" || len(r.PayloadFields) > 0,
 			"pattern %q has no literal of at least three bytes that every match contains; add needs or fields", p)
@@ -201,7 +201,7 @@ func (c *clause) validateClause(mustBeSelective bool) error {
 			return fmt.Errorf("program %q must be in lower case, without .exe", p)
 		}
 	}
-	if form := c.exampleCommandIfTableSuffices(); form != "" && mustBeSelective {
+	if form := c.exampleReplaceableByCommandTable(); form != "" && mustBeSelective {
 		return fmt.Errorf("%q is only words and options: name the harm in the program's entry, and match {harm: NAME}", form)
 	}
 	for _, glob := range slices.Concat(c.Path, c.NotPath) {
@@ -232,7 +232,7 @@ func (c *clause) validateClause(mustBeSelective bool) error {
 		}
 	}
 	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, yamlStringList{"execute"})
-	if lits, _ := prefilter.RequiredLiterals(c.Args); mustBeSelective && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
+	if lits, _ := prefilter.RequiredLiteralAlternatives(c.Args); mustBeSelective && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
 		return errors.New("has neither a program, a harm nor arguments with a literal of at least three bytes")
 	}
 	if !execute && (len(c.Program)+len(c.Harm) > 0 || c.Args != "" || c.ExcludedArgsPattern != "" || len(c.ProgramClasses) > 0) {

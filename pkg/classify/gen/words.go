@@ -18,11 +18,11 @@ const (
 // maxEnumeratedMatches is the maximum number of texts that [enumerateRegexpMatches] returns for an expression.
 const maxEnumeratedMatches = 4096
 
-// exampleCommandIfTableSuffices returns a program and arguments that a clause matches, if the clause tests only
+// exampleReplaceableByCommandTable returns a program and arguments that a clause matches, if the clause tests only
 // subcommands and options of programs that the command table describes; otherwise "". Such a clause
 // should be a harm in the program's table entry: the table parses the arguments, while the clause's
 // regular expression only guesses them.
-func (c *clause) exampleCommandIfTableSuffices() (matchedCommand string) {
+func (c *clause) exampleReplaceableByCommandTable() (matchedCommand string) {
 	if len(c.Path)+len(c.NotPath)+len(c.Host)+len(c.ProgramClasses)+len(c.EffectCauses)+len(c.Harm) > 0 {
 		return ""
 	}

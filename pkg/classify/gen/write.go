@@ -33,7 +33,7 @@ func writeRuleTableSource(b *bytes.Buffer, rules []rule) error {
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
 			for _, p := range r.Patterns {
-				for _, one := range alternatives(p) {
+				for _, one := range splitRegexpAlternatives(p) {
 					fmt.Fprintf(b, "%s,\n", patternGoSource(one, true))
 				}
 			}
@@ -120,12 +120,12 @@ func dropLettersAndSpaces(r rune) rune {
 	return r
 }
 
-// alternatives splits an expression that consists of alternatives, so that each is selected by its own
+// splitRegexpAlternatives splits an expression that consists of alternatives, so that each is selected by its own
 // literals. It does not split if an alternative without literals would be tried on every text.
-func alternatives(expr string) []string {
+func splitRegexpAlternatives(expr string) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		panic(err) // cannot fail: check has compiled it
+		panic(err) // cannot fail: the expression was compiled when the rule was validated
 	}
 	var before string // common prefix of all alternatives
 	if re.Op == syntax.OpConcat && len(re.Sub) == 2 {
@@ -137,7 +137,7 @@ func alternatives(expr string) []string {
 	var out []string
 	for _, sub := range re.Sub {
 		one := before + "(?:" + sub.String() + ")"
-		if lits, err := prefilter.RequiredLiterals(one); err != nil || lits == nil {
+		if lits, err := prefilter.RequiredLiteralAlternatives(one); err != nil || lits == nil {
 			return []string{expr}
 		}
 		out = append(out, one)
@@ -145,12 +145,13 @@ func alternatives(expr string) []string {
 	return out
 }
 
-// patternGoSource returns a pattern as Go source. withFurtherLiterals adds the literals required
-// besides the first, for patterns whose additional literals the engine checks.
+// patternGoSource returns a pattern as Go source. If withSecondaryLiteralSets is true, the source
+// includes the literals required besides the first, for patterns whose additional literals the
+// engine checks.
 func patternGoSource(expr string, withSecondaryLiteralSets bool) string {
-	lits, err := prefilter.RequiredLiterals(expr)
+	lits, err := prefilter.RequiredLiteralAlternatives(expr)
 	if err != nil {
-		panic(err) // cannot fail: check has compiled it
+		panic(err) // cannot fail: the expression was compiled when the rule was validated
 	}
 	also, err := prefilter.SecondaryRequiredLiteralSets(expr)
 	if err != nil {
@@ -167,7 +168,7 @@ func patternGoSource(expr string, withSecondaryLiteralSets bool) string {
 	if withSecondaryLiteralSets && len(also) > 0 {
 		out += fmt.Sprintf(", furtherRequiredLiterals: %#v", also)
 	}
-	if marks := strings.Map(dropLettersAndSpaces, needs.RequiredBytes); marks != "" {
+	if marks := strings.Map(dropLettersAndSpaces, needs.ASCIIBytesInEveryMatch); marks != "" {
 		out += fmt.Sprintf(", requiredByteSet: %q", marks)
 	}
 	return out + "}"

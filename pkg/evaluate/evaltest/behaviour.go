@@ -79,7 +79,7 @@ func Verdict(decision, confidence string) Behaviour {
 	}
 }
 
-// Say replies with a text of the model, whatever it is.
+// Say replies with a chat completion that contains the given text.
 func Say(text string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		w.Header().Set("Content-Type", "application/json")

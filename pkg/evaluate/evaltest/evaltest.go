@@ -30,7 +30,7 @@ type Request struct {
 	Sequence            int // counted from 1, over all models
 	SequenceWithinModel int // counted from 1, of this model
 
-	onStall func() // see [Server.OnStall]
+	onResponseStall func() // see [Server.OnResponseStall]
 }
 
 // A Behaviour answers a request.
@@ -70,8 +70,8 @@ func (s *Server) SetModelBehaviour(model string, b Behaviour) {
 	s.behavioursByModel[model] = b
 }
 
-// OnStall registers f, which [StallAfterText] calls when it begins to wait.
-func (s *Server) OnStall(f func()) {
+// OnResponseStall registers f, which [StallAfterText] calls when it begins to wait.
+func (s *Server) OnResponseStall(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onResponseStall = f
@@ -123,7 +123,7 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 	r.SequenceWithinModel = s.requestCountByModel[r.Model]
 	r.Sequence = len(s.requests) + 1
 	s.requests = append(s.requests, r)
-	r.onStall = s.onResponseStall
+	r.onResponseStall = s.onResponseStall
 	b := s.behavioursByModel[r.Model]
 	foreign := s.previousCanary
 	s.previousCanary = r.Canary

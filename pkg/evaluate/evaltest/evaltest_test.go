@@ -73,7 +73,7 @@ func TestRoles(t *testing.T) {
 		names[role.Name] = true
 		wants[role.Want]++
 		ctx, cancel := context.WithCancel(t.Context())
-		s.OnStall(cancel)
+		s.OnResponseStall(cancel)
 		s.SetModelBehaviour(role.Name, role.Do)
 		got := ask(ctx, t, s, role.Name, "")
 		cancel()
@@ -174,7 +174,7 @@ func TestRequests(t *testing.T) {
 	}
 	resp.Body.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	s.OnStall(cancel)
+	s.OnResponseStall(cancel)
 	s.SetModelBehaviour("stall", StallAfterText("{"))
 	if got := ask(ctx, t, s, "stall", ""); !strings.Contains(got, context.Canceled.Error()) || errors.Is(t.Context().Err(), context.Canceled) {
 		t.Errorf("a stalled server answers %s", got)

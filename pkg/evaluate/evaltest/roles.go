@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An Outcome is the required result of an evaluation with a [Scenario].
+// An EvaluationOutcome is the required result of an evaluation with a [Scenario].
 type EvaluationOutcome uint8
 
 // The outcomes, from most to least trusted.
@@ -34,7 +34,8 @@ func Scenarios() []Scenario {
 	return slices.Concat(badStatusScenarios(), badEnvelopeScenarios(), badAnswerScenarios(), badTransportScenarios(), goodAnswerScenarios())
 }
 
-// goodReply returns an answer that allows the action, which a careless parser would accept.
+// goodReply returns a valid reply that allows the action. Scenarios also damage this reply, or send
+// it in a bad response, to test that the evaluator rejects it.
 func goodReply(canary string) string { return reply("ALLOW", "0.97", canary) }
 
 // completion is a response around an answer; %s is the answer as a JSON value.
@@ -72,7 +73,8 @@ func replacedPartScenario(name string, want EvaluationOutcome, part, by string) 
 	}), want}
 }
 
-// badStatusScenarios send a good response with every other status.
+// badStatusScenarios returns one scenario for each known HTTP status from 201 to 599: a response
+// with this status and a valid reply in the body.
 func badStatusScenarios() []Scenario {
 	var list []Scenario
 	for status := 201; status <= 599; status++ {
@@ -206,7 +208,7 @@ func badTransportScenarios() []Scenario {
 	return list
 }
 
-// StallAfterText sends the beginning of a response, calls the function of [Server.OnStall], and waits until the client
+// StallAfterText sends the beginning of a response, calls the function of [Server.OnResponseStall], and waits until the client
 // disconnects.
 func StallAfterText(text string) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
@@ -215,8 +217,8 @@ func StallAfterText(text string) Behaviour {
 		if f, ok := w.(http.Flusher); ok {
 			f.Flush()
 		}
-		if r.onStall != nil {
-			r.onStall()
+		if r.onResponseStall != nil {
+			r.onResponseStall()
 		}
 		<-hr.Context().Done()
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-type textRule struct {
+type serverTextRule struct {
 	ID                  string   `yaml:"id"`
 	Name                string   `yaml:"name"`
 	Pattern             string   `yaml:"pattern"`
@@ -56,13 +56,13 @@ type packageToolClasses struct {
 	RemoteChangingToolNamesText    string   `yaml:"elsewhere"`
 }
 
-type ruleTables struct {
-	ToolPoisoningRules     []textRule           `yaml:"poison"`
+type gatewayTables struct {
+	ToolPoisoningRules     []serverTextRule     `yaml:"poison"`
 	LauncherPrograms       []string             `yaml:"starters"`
 	Servers                yaml.MapSlice        `yaml:"servers"`
 	ToolParameterShapes    []toolParameterShape `yaml:"shapes"`
 	MethodsByHandlingClass yaml.MapSlice        `yaml:"methods"`
-	SecretRequestRules     []textRule           `yaml:"asked"`
+	SecretRequestRules     []serverTextRule     `yaml:"asked"`
 	Clients                yaml.MapSlice        `yaml:"clients"`
 	PackageToolClasses     []packageToolClasses `yaml:"classes"`
 }
@@ -88,7 +88,7 @@ func main() {
 
 // generateTablesFromYAML returns the source of the tables for the given YAML texts.
 func generateTablesFromYAML(yamlTexts ...string) ([]byte, error) {
-	var t ruleTables
+	var t gatewayTables
 	for _, text := range yamlTexts {
 		if err := yaml.UnmarshalWithOptions([]byte(text), &t, yaml.Strict()); err != nil {
 			return nil, errors.New(yaml.FormatError(err, false, true))
@@ -114,7 +114,7 @@ func generateTablesFromYAML(yamlTexts ...string) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-func writeRules(out *bytes.Buffer, name string, rules []textRule) error {
+func writeRules(out *bytes.Buffer, name string, rules []serverTextRule) error {
 	fmt.Fprintf(out, "var %s = [...]forbiddenTextRule{\n", name)
 	for _, r := range rules {
 		if _, err := regexp.Compile(r.Pattern); err != nil {

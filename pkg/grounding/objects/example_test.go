@@ -12,14 +12,14 @@ import (
 )
 
 func ExampleForbiddenObjectName() {
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}}
+	an := analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}}}
 	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"git push --delete origin release-2"}}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	named, _ := grounding.ExtractObjectsAndNames("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
-	fmt.Printf("%q\n", objects.ForbiddenObjectName(an.Case(a), named, func(name string) string { return name }))
+	fmt.Printf("%q\n", objects.ForbiddenObjectName(an.AnalyzeAction(a), named, func(name string) string { return name }))
 	// Output:
 	// "release-2"
 }

@@ -17,10 +17,10 @@ import (
 
 // An ObjectUserMustName is an object of an action that the user must have named.
 type ObjectUserMustName struct {
-	Operations             grounding.ObjectOperationSet
-	AlternativeNames       []string // canonical names, one of which must be named
-	Nouns                  []string // nouns that the user may have used for it; "" for none
-	IsMentionAsPlaceEnough bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
+	Operations                grounding.ObjectOperationSet
+	AlternativeNames          []string // canonical names, one of which must be named
+	Nouns                     []string // nouns that the user may have used for it; "" for none
+	IsPlaceNeedingOnlyMention bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
 // Limits of the comparison of an action's objects with the names in the user's prompt.
@@ -64,8 +64,8 @@ func writesBelowOperandFolder(c *analysis.ActionCase, effectIndex int) bool {
 		})
 }
 
-// NamedObjectsUserMustName returns the objects of an action that have a name, at most maxObjectsUserMustName.
-func NamedObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustName) {
+// NameableObjectsUserMustName returns the objects of an action that have a name, at most maxObjectsUserMustName.
+func NameableObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustName) {
 	for i := range c.Effects {
 		more, _ := effectObjectsUserMustName(c, i) // effects without a name are skipped
 		for _, n := range more {
@@ -78,7 +78,7 @@ func NamedObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustNam
 }
 
 func (n *ObjectUserMustName) equal(o ObjectUserMustName) bool {
-	return n.Operations == o.Operations && n.IsMentionAsPlaceEnough == o.IsMentionAsPlaceEnough && slices.Equal(n.AlternativeNames, o.AlternativeNames) && slices.Equal(n.Nouns, o.Nouns)
+	return n.Operations == o.Operations && n.IsPlaceNeedingOnlyMention == o.IsPlaceNeedingOnlyMention && slices.Equal(n.AlternativeNames, o.AlternativeNames) && slices.Equal(n.Nouns, o.Nouns)
 }
 
 var (
@@ -156,7 +156,8 @@ func canonicalNames(names ...string) (out []string) {
 	return out
 }
 
-// pathUserMustName returns the need for a file or folder.
+// pathUserMustName returns the file or folder of an effect as an object that the user must have
+// named.
 func pathUserMustName(c *analysis.ActionCase, e *effect.Effect, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
 	if e.PathIsPattern || !strings.HasPrefix(e.Path, "/") {
 		return nil, errUnnamed
@@ -181,7 +182,8 @@ func pathUserMustName(c *analysis.ActionCase, e *effect.Effect, does grounding.O
 	return []ObjectUserMustName{{Operations: does, AlternativeNames: names, Nouns: pathNouns}}, nil
 }
 
-// hostUserMustName returns the need for a machine.
+// hostUserMustName returns the host of an effect as an object that the user must have named; nil
+// for a trusted or loopback host.
 func hostUserMustName(e *effect.Effect, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
 	if e.IsTargetTrusted || e.Host != "" && effect.Loopback(e.Host) {
 		return nil, nil
@@ -193,7 +195,8 @@ func hostUserMustName(e *effect.Effect, does grounding.ObjectOperationSet) ([]Ob
 	return []ObjectUserMustName{{Operations: does, AlternativeNames: names, Nouns: hostNouns}}, nil
 }
 
-// sentFilesUserMustName returns the needs for files that a program sends to its usual destination.
+// sentFilesUserMustName returns the files that a program sends to its default destination, as
+// objects that the user must have named.
 func sentFilesUserMustName(c *analysis.ActionCase, effectIndex int) (needs []ObjectUserMustName, err error) {
 	e := &c.Effects[effectIndex]
 	for k := range c.Effects {
@@ -350,11 +353,11 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 			return nil, errUnnamed
 		}
 		object = object || !where
-		add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns, IsMentionAsPlaceEnough: where})
+		add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns, IsPlaceNeedingOnlyMention: where})
 	}
 	if !object { // no object: the operation affects everything at the place
 		for k := range needs {
-			needs[k].IsMentionAsPlaceEnough = false
+			needs[k].IsPlaceNeedingOnlyMention = false
 		}
 	}
 	if len(needs) == 0 {
@@ -397,8 +400,8 @@ func readsWorkspaceFile(c *analysis.ActionCase, run *effect.Effect, name string)
 	})
 }
 
-// MatchedName returns the name by which the user has named the needed object; "" if none. key converts names to the
-// form in which they are stored.
+// MatchedName returns the name of n that the user has used in a prompt; "" if there is none.
+// toStoredName converts a name to the form in which names of the prompt are stored.
 func (n *ObjectUserMustName) MatchedName(named []grounding.PromptNamedObject, toStoredName func(string) string) string {
 	for i := range named {
 		x := &named[i]

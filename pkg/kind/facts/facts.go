@@ -1,4 +1,5 @@
-// Package facts defines the stored form of a kind of action, for answers that also cover later actions.
+// Package facts defines the stored form of a kind of action. A person's answer that is bound to a
+// kind also applies to later actions of this kind.
 package facts
 
 import (

@@ -14,9 +14,9 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// credentialTables returns the source of the tables of credentials.yaml, later.yaml
+// pathListAndSecretVariableTables returns the source of the tables of credentials.yaml, later.yaml
 // and output.yaml.
-func credentialTables(dir string) ([]byte, error) {
+func pathListAndSecretVariableTables(dir string) ([]byte, error) {
 	later, err := readLaterExecutedFiles(dir)
 	if err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func generateTableSource[Items ~[]Item, Item, Entry any](dir, file, docComment, 
 	return format.Source(b.Bytes())
 }
 
-// servicesTable returns the source of the table of services.yaml.
-func servicesTable(dir string) ([]byte, error) {
+// serviceHostListsTable returns the source of the table of services.yaml.
+func serviceHostListsTable(dir string) ([]byte, error) {
 	return generateTableSource[yaml.MapSlice](dir, "services.yaml", "HostLists are the lists of hosts.", "HostLists", parseHostList)
 }
 
@@ -191,7 +191,7 @@ func credentialOwnersTable(dir string) ([]byte, error) {
 			return o, fmt.Errorf("%v are not words in capitals", o.VariableNameParts)
 		}
 		plain := slices.Clone(o.Hosts)
-		for i, host := range plain { // "*" matches one label and needs four fixed labels beside it
+		for i, host := range plain { // "*" is allowed for a label of a host name only if the name has at least four labels without "*"
 			if parts := strings.Split(host, "."); len(parts)-strings.Count(host, "*") >= 4 {
 				plain[i] = strings.ReplaceAll(host, "*", "any")
 			}
@@ -278,12 +278,12 @@ func (g *codeLoadingVariableGroup) tableEntry() (knowledge.CodeLoadingVariableGr
 		return out, fmt.Errorf("match is missing")
 	}
 	for _, value := range g.CodeRunningValueExamples {
-		if out.HarmlessValueCheckName == "" && !out.RunsValue(value) {
+		if out.HarmlessValueCheckName == "" && !out.IsCodeRunningValue(value) {
 			return out, fmt.Errorf("%q is listed under match, but runs nothing", value)
 		}
 	}
 	for _, value := range g.HarmlessValueExamples {
-		if out.HarmlessValueCheckName == "" && out.RunsValue(value) {
+		if out.HarmlessValueCheckName == "" && out.IsCodeRunningValue(value) {
 			return out, fmt.Errorf("%q is listed under pass, but runs something", value)
 		}
 	}
@@ -378,7 +378,7 @@ type permissionChangeEntry struct {
 	PermissionChangeKind       string        `yaml:"kind"`
 	OnlyExistingFiles          bool          `yaml:"old"`
 	HarmName                   string        `yaml:"harm"`
-	ObjectPathPattern          string        `yaml:"at"`
+	ObjectKeyPathPattern       string        `yaml:"at"`
 	MatchConditions            yaml.MapSlice `yaml:"if"`
 	ExceptConditions           yaml.MapSlice `yaml:"unless"`
 	ObjectConditions           yaml.MapSlice `yaml:"of"`
@@ -388,11 +388,11 @@ type permissionChangeEntry struct {
 }
 
 func (g permissionChangeEntry) tableEntry() (out knowledge.PermissionChangeRule, err error) {
-	out = knowledge.PermissionChangeRule{Files: strings.Fields(g.Files), PermissionChangeKind: g.PermissionChangeKind, OnlyExistingFiles: g.OnlyExistingFiles, HarmName: g.HarmName, ObjectPathPattern: g.ObjectPathPattern, PipeSeparatedScopeKeys: g.PipeSeparatedScopeKeys, RequiredFileContentPattern: g.RequiredFileContentPattern, Description: g.Description}
+	out = knowledge.PermissionChangeRule{Files: strings.Fields(g.Files), PermissionChangeKind: g.PermissionChangeKind, OnlyExistingFiles: g.OnlyExistingFiles, HarmName: g.HarmName, ObjectPathPattern: g.ObjectKeyPathPattern, PipeSeparatedScopeKeys: g.PipeSeparatedScopeKeys, RequiredFileContentPattern: g.RequiredFileContentPattern, Description: g.Description}
 	if len(out.Files) == 0 || g.Description == "" || g.HarmName == "" || !slices.Contains([]string{"grant", "guard", "gone", "check"}, g.PermissionChangeKind) || len(g.MatchConditions) == 0 && g.PermissionChangeKind != "check" && g.PermissionChangeKind != "gone" {
 		return out, fmt.Errorf("%q: files, kind, harm, if or says is missing", g.Description)
 	}
-	for _, text := range [...]string{g.ObjectPathPattern, g.RequiredFileContentPattern} {
+	for _, text := range [...]string{g.ObjectKeyPathPattern, g.RequiredFileContentPattern} {
 		if _, err := regexp.Compile(text); err != nil {
 			return out, fmt.Errorf("%s: %w", g.Description, err)
 		}

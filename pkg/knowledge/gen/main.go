@@ -28,12 +28,12 @@ func main() {
 // generatedFiles maps each generated file to the function that returns its content.
 var generatedFiles = map[string]func(dir string) ([]byte, error){
 	"secrets_gen.go":     secretTables,
-	"credentials_gen.go": credentialTables,
+	"credentials_gen.go": pathListAndSecretVariableTables,
 	"keeps_gen.go":       cachesAndCredentialFilesTable,
 	"grants_gen.go":      permissionGrantsTable,
 	"owners_gen.go":      credentialOwnersTable,
 	"running_gen.go":     codeRunningVariablesTable,
-	"services_gen.go":    servicesTable,
+	"services_gen.go":    serviceHostListsTable,
 	"settings_gen.go":    codeRunningSettingsTable,
 	"sources_gen.go":     packageSourcesTable,
 	"verbs_gen.go":       verbsTable,
@@ -172,7 +172,7 @@ func newSecretForm(id, pattern string, keywords []string, entropy float64) (know
 	if _, err := regexp.Compile(pattern); err != nil {
 		return knowledge.SecretForm{}, err
 	}
-	literals, err := prefilter.RequiredLiterals(pattern)
+	literals, err := prefilter.RequiredLiteralAlternatives(pattern)
 	if err != nil {
 		return knowledge.SecretForm{}, err
 	}
@@ -193,7 +193,7 @@ func newSecretForm(id, pattern string, keywords []string, entropy float64) (know
 	}
 	return knowledge.SecretForm{
 		ID: id, Literals: literals, Pattern: pattern,
-		MinWordRunLength: needs.MinWordRunLength, MinTokenRunLength: needs.MinWordOrSymbolRunLength, RequiredASCIIChars: needs.RequiredBytes, IsWithinLine: needs.MatchesWithinOneLine, Entropy: entropy,
+		MinWordRunLength: needs.MinWordRunLength, MinTokenRunLength: needs.MinWordOrSymbolRunLength, RequiredASCIIChars: needs.ASCIIBytesInEveryMatch, IsWithinLine: needs.MatchesWithinOneLine, Entropy: entropy,
 	}, nil
 }
 
@@ -232,8 +232,8 @@ var (
 	secretEndPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 
-// importGitleaksSecretForms returns the patterns of secrets in the rules file of gitleaks, except those whose
-// IDs are in leaveOut, which maps an ID to the reason.
+// importGitleaksSecretForms returns the patterns of secrets in the rules file of gitleaks, except
+// those whose IDs are in omissionReasonByID, which maps an ID to the reason for leaving it out.
 func importGitleaksSecretForms(tomlFile string, omissionReasonByID map[string]string) ([]knowledge.SecretForm, error) {
 	var up gitleaksRules
 	if _, err := toml.DecodeFile(tomlFile, &up); err != nil {

@@ -121,7 +121,7 @@ func load(files fs.FS, name string) (*rulefile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rulefile.Parse(name+".yaml", data, rulefile.ValueChecks{})
+	return rulefile.Parse(name+".yaml", data, rulefile.CriterionSyntaxChecks{})
 }
 
 // ruleIndexesLiteral returns the indices of rules as a Go literal.

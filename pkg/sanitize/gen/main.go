@@ -50,7 +50,7 @@ func generateHiddenTextRules(yamlPath string) ([]byte, error) {
 				return nil, fmt.Errorf("%s: %s: %w", yamlPath, s.Name, err)
 			}
 		}
-		literals, err := prefilter.RequiredLiterals(s.Pattern)
+		literals, err := prefilter.RequiredLiteralAlternatives(s.Pattern)
 		if err != nil || len(literals) == 0 {
 			return nil, fmt.Errorf("%s: %s: every match has to contain a text that can be looked for: %w", yamlPath, s.Name, err)
 		}

@@ -11,7 +11,7 @@ import "github.com/shieldcli/shield/pkg/effect"
 type Word struct {
 	Text                     string                 // resolved text; a pattern as in effect.PatternsOverlap if IsGlobPattern
 	IsGlobPattern            bool                   // part of Text is unknown or a glob
-	DoubleStarExcludesDotDot bool                   // ** in the pattern represents folders that were searched
+	DoubleStarExcludesDotDot bool                   // ** in Text stands for folders that a program searches, so it cannot match ".."
 	IsJobID                  bool                   // ID of a background job of the shell
 	Span                     effect.CommandTextSpan // position in the command line
 }
@@ -20,7 +20,7 @@ type Word struct {
 type Interpretation struct {
 	Understood                     bool                  // the program is listed and its arguments were understood
 	DataLossesBesideOperandEffects effect.FileLossSet    // losses besides the effects in OperandEffects
-	LossFolder                     Word                  // if DataLossesBesideOperandEffects is set: the folder that the program works in
+	DataLossWorkingFolder          Word                  // if DataLossesBesideOperandEffects is set: the folder that the program works in
 	Class                          effect.ProgramClass   // class without the effects of NestedCommandsAndCode; UnknownClass if the program is not listed or runs unknown code
 	OperandEffects                 []OperandEffect       // operands with an effect
 	NestedCommandsAndCode          []NestedCommandOrCode // operands that are commands or code
@@ -30,7 +30,7 @@ type Interpretation struct {
 	FreeTexts                      []Word                // option values that are free text for the program, such as a commit message
 	Env                            []Word                // NAME=VALUE settings made for the nested command, as by env
 	Stdin                          StreamContentKind     // how standard input is used
-	StdinKnown                     bool                  // an entry says how standard input is used; otherwise that is unknown
+	IsStdinUseKnown                bool                  // an entry says how standard input is used; otherwise that is unknown
 	RunsStdinRemotely              bool                  // standard input is run as commands on another machine or in a container
 	Stdout                         StreamContentKind     // kind of data on standard output
 	WhyNotUnderstood               string                // why Understood is false
@@ -38,13 +38,13 @@ type Interpretation struct {
 	EffectsDescription                string        // description of Effects, after the program's name; may be empty
 	StdinCodeLanguage                 string        // language of code on standard input, as in NestedCommandOrCode.Language; "" if only the program itself reads it
 	IsWindowsProgram                  bool          // a Windows program: paths may contain globs and backslashes
-	WritesDecoded                     bool          // written files contain decoded input
+	WritesDecodedInputToFiles         bool          // written files contain decoded input
 	RegistryKeys                      []RegistryKey // registry keys
 	SendsArguments                    bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
 	ShellVariableArgIsDatabaseAddress bool          // database client: an argument that consists of one variable is the address of the database
 	GitRemotes                        []GitRemote
 	Packages                          []Package // packages that are installed, or whose programs run
-	InstallsByName                    bool      // packages are installed or upgraded by name only
+	InstallsPackagesByNameOnly        bool      // packages are installed or upgraded by name only
 	ProxiesAndReplacementServers      []Word    // proxies, and servers that replace the named hosts
 	Signals                           []Signal
 	BuiltSources                      []Word // source packages or folders that are built, and run or installed
@@ -74,7 +74,7 @@ type Words map[string]bool
 
 // A RemoteChange is a change on another machine.
 type RemoteChange struct {
-	Service      string // kubernetes, aws, database, …; the program's name for other services
+	Service      string // remote service, such as kubernetes, aws or database; the program's name if its entry names no service
 	Verb         string // delete, grant, expose, weaken, redirect, run, or change for all others
 	Target       string // the named host, cluster or database, if any
 	IsTestTarget bool   // the target's name says that it is for development or tests
@@ -87,7 +87,7 @@ type OperandEffect struct {
 	Word                           Word // the path, URL or host, without the option in forms like --file=PATH
 	Recursive                      bool
 	IsFileContentSent              bool // for ReadFile: the content is sent to another machine
-	KeepsContent                   bool // for WriteFile: the content is changed only by a repair, or by the program in a container, if at all
+	IsFileContentKept              bool // for WriteFile: the file changes only if a file system needs a repair, or if a program in a container writes to it
 	IsBackupCopy                   bool // for WriteFile: a backup copy of another file that is written
 	RefusesDeletingUnversionedData bool // for DeleteFile: the program refuses if data is not in version control
 }
@@ -133,7 +133,7 @@ type RegistryKey struct {
 type NestedCommandOrCode struct {
 	Language            string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
 	ScriptFileLanguage  string // for "file": its language, named as above; "" if the file's name or first line says it
-	VariableHoldingCode string // environment variable with the code, "-" for an option; Language then has more values, see [CodeRunByEnvVariable]
+	VariableHoldingCode string // environment variable whose value is Words[0]; "-" for an option's value, "" for neither. If set, Language can also be a kind that [CodeRunByEnvVariable] lists
 	Words               []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
 	Remote              bool   // runs on another machine or in a container
 	ArgsFromStdin       bool   // arguments are added from standard input, as by xargs

@@ -126,8 +126,8 @@ func (r *argParser) startFoldersOfFindCommand() []Word {
 	return ws
 }
 
-// deleteFoundFiles records that find deletes the files that it finds.
-func (r *argParser) deleteFoundFiles() {
+// addFindDeleteEffects records that find deletes the files that it finds.
+func (r *argParser) addFindDeleteEffects() {
 	var places []int
 	for i, w := range r.args {
 		if w.Text == "-delete" {

@@ -23,9 +23,9 @@ func (r *argParser) recordRemoteChangeVerb(verb string) {
 	}
 }
 
-// addRemoteChange records an effect of kind [effect.ChangeRemoteSystem] with a verb, such as delete or
+// addChangeRemoteSystemEffect records an effect of kind [effect.ChangeRemoteSystem] with a verb, such as delete or
 // weaken. The verb redirect means that data now comes from, or goes to, another host.
-func (r *argParser) addRemoteChange(verb string) {
+func (r *argParser) addChangeRemoteSystemEffect(verb string) {
 	r.addEffect(effect.ChangeRemoteSystem)
 	r.recordRemoteChangeVerb(verb)
 }
@@ -39,8 +39,8 @@ func (r *argParser) programName() string {
 // localOnlySubcommandMarker marks subcommands that change only this machine.
 const localOnlySubcommandMarker = "here"
 
-// remoteService returns the remote service that the program changes, according to its innermost subcommand with one; ""
-// for none.
+// remoteService returns the remote service that the program changes, as its innermost subcommand
+// with a service entry says; "" if there is none, or if that subcommand changes only this machine.
 func (r *argParser) remoteService() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		switch s := r.levels[d].service; s {
@@ -57,10 +57,10 @@ func (r *argParser) remoteService() string {
 // maxWordsSearchedForVerb is the number of words that are searched for a verb.
 const maxWordsSearchedForVerb = 6
 
-// setRemoteChange records the kind of a remote change: from the table, or from the verbs and texts that all services
-// share.
-func (r *argParser) setRemoteChange() {
-	r.addHTTPRequestChanges()
+// deriveRemoteServiceChange records how the program changes a remote system. It uses the program's YAML
+// entry, and the verbs and text patterns that apply to all services.
+func (r *argParser) deriveRemoteServiceChange() {
+	r.addChangesByHTTPRequests()
 	service := r.remoteService()
 	if service != "" && r.class != readOnlyClassRank && (r.activeActionFlags&actionFlagHTTPReadByDefault == 0 || slices.Contains(r.result.Effects, effect.ChangeRemoteSystem)) {
 		lexicon := findEntry(programs[:], sharedServiceVerbsProgramName)
@@ -100,12 +100,12 @@ func (r *argParser) addEffectsOfServiceVerbs() {
 	if len(r.result.Effects) > 0 {
 		return
 	}
-	gone, shown := destroysOrShowsSecret(r.programName(), r.args[1:])
+	gone, shown := hasDestroyOrShowSecretVerbs(r.programName(), r.args[1:])
 	if shown {
 		r.applyAction(&optionOrCommandAction{effects: []effect.Kind{effect.ReadSecret}})
 	}
 	if gone {
-		r.addRemoteChange("delete")
+		r.addChangeRemoteSystemEffect("delete")
 	}
 }
 
@@ -136,7 +136,7 @@ func (u *Interpretation) setRemoteChangeTarget(isServiceListed bool) {
 // options tell.
 func interpretUnlisted(name string, args []Word) Interpretation {
 	use := Interpretation{WhyNotUnderstood: shortenForMessage(name) + " is not listed"}
-	gone, shown := destroysOrShowsSecret(name, args[1:])
+	gone, shown := hasDestroyOrShowSecretVerbs(name, args[1:])
 	if shown {
 		use.Effects = append(use.Effects, effect.ReadSecret)
 	}
@@ -147,28 +147,28 @@ func interpretUnlisted(name string, args []Word) Interpretation {
 	return use
 }
 
-// destroysOrShowsSecret reports whether the name of a program, its first words or an option contain a destructive verb, and
+// hasDestroyOrShowSecretVerbs reports whether the name of a program, its first words or an option contain a destructive verb, and
 // whether they say that a secret is shown.
-func destroysOrShowsSecret(name string, words []Word) (gone, shown bool) {
-	gone = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
+func hasDestroyOrShowSecretVerbs(name string, words []Word) (hasDestroyVerb, hasShowSecretVerb bool) {
+	hasDestroyVerb = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
 	before := ""
 	for i, w := range words[:min(len(words), maxWordsSearchedForVerb)] {
 		if w.IsGlobPattern || w.Text == "" {
 			break
 		}
 		if hasPrefix(w.Text, "-") {
-			gone = gone || isDestroyOption(w.Text)
+			hasDestroyVerb = hasDestroyVerb || isDestroyOption(w.Text)
 			continue
 		}
 		if strings.ContainsAny(w.Text, " \t\n/.=") {
 			break
 		}
 		word := strings.ToLower(w.Text)
-		gone = gone || i+1 < len(words) && isDestroyVerb(word)
-		shown = shown || SecretWords[before] && ShowingVerbs[word] || ShowingVerbs[before] && SecretWords[word]
+		hasDestroyVerb = hasDestroyVerb || i+1 < len(words) && isDestroyVerb(word)
+		hasShowSecretVerb = hasShowSecretVerb || SecretWords[before] && ShowingVerbs[word] || ShowingVerbs[before] && SecretWords[word]
 		before = word
 	}
-	return gone, shown
+	return hasDestroyVerb, hasShowSecretVerb
 }
 
 // isDestroyOption reports whether an option consists of a destructive verb, alone or followed by
@@ -211,7 +211,7 @@ func firstVerbAction(words []Word, lexicon *syntax) *optionOrCommandAction {
 
 // environmentAssignmentPattern matches the assignment of a value to a variable, NAME=VALUE, also inside an object:
 // Variables={NAME=VALUE}.
-var environmentAssignmentPattern = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
+var environmentAssignmentPattern = prefilter.LazyRegexp(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
 
 // joinWordsExceptFreeText joins the words that are not prose: titles and messages may contain any word.
 func joinWordsExceptFreeText(words []Word) Word {
@@ -228,7 +228,8 @@ func joinWordsExceptFreeText(words []Word) Word {
 	return joinWords(plain)
 }
 
-// addTargetsNamedByOptions adds the places in options that all programs share.
+// addTargetsNamedByOptions adds to targetHostsAndDatabases the values of options that name a host,
+// database, cluster or account in every program [PlaceOptions].
 func (r *argParser) addTargetsNamedByOptions() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}
@@ -237,15 +238,15 @@ func (r *argParser) addTargetsNamedByOptions() {
 		} else if i+2 < len(r.args) {
 			value = r.args[i+2]
 		}
-		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // settings, as in aws lambda, name no place
+		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // a value such as {NAME=VALUE}, as aws lambda takes, is a setting and no target
 			r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, value)
 		}
 	}
 }
 
-// areTestTargets reports whether remote targets, such as hosts, are for development or tests,
-// judged by their names: at least one name says so, no name says production, and all names are
-// known. target is one of the names.
+// areTestTargets reports whether remote targets, such as hosts, are for development or tests: at
+// least one name says so, no name says production, and all names are known. target is the name that
+// decided this, or else the first name.
 func areTestTargets(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {
@@ -265,7 +266,8 @@ func areTestTargets(places []Word) (target string, is bool) {
 	return shortenForMessage(target), is
 }
 
-// A targetKind is the kind of a place, by its name.
+// A targetKind says whether the name of a host, database or other remote target is that of a test
+// or production system.
 type targetKind int
 
 const (
@@ -274,7 +276,8 @@ const (
 	productionTarget
 )
 
-// targetKindOf returns the kind of a place by its name, or by host and path of its URL.
+// targetKindOf returns the kind of a remote target, such as a host or database, according to the
+// words in its name or URL.
 func targetKindOf(s string) targetKind {
 	s = strings.ToLower(s)
 	if i := strings.Index(s, "://"); i >= 0 {

@@ -5,10 +5,10 @@ import "strings"
 // resolveInBaseFolder returns a path joined to the base folder that options such as tar -C have
 // set. Absolute and partly unknown paths are returned unchanged.
 func (r *argParser) resolveInBaseFolder(w Word) Word {
-	if r.baseFolder == "" || w.IsGlobPattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
+	if r.baseFolderFromChdirOptions == "" || w.IsGlobPattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
 		return w
 	}
-	w.Text = strings.TrimSuffix(r.baseFolder, "/") + "/" + w.Text
+	w.Text = strings.TrimSuffix(r.baseFolderFromChdirOptions, "/") + "/" + w.Text
 	return w
 }
 
@@ -23,7 +23,7 @@ func (r *argParser) applyChdirOptionsBefore(operandIndex int) {
 		case v.word.IsGlobPattern:
 			r.applyRole(argRoleReadTree, v.word, false)
 		default:
-			r.baseFolder = r.resolveInBaseFolder(v.word).Text
+			r.baseFolderFromChdirOptions = r.resolveInBaseFolder(v.word).Text
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// CodeRunByEnvVariable returns the command or code that programs run because an
-// environment variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND.
-// Four languages occur only here: "place" is files or folders, separated by ":", from which programs load settings
-// or code; "output" is a file that they write; "source" is URLs of package sources; "check" disables a check.
-// setting has the form NAME=VALUE.
+// CodeRunByEnvVariable returns the command or code that programs run because an environment
+// variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND. setting has the form NAME=VALUE.
+// Besides code languages, Language can be one of four kinds of values: "place" (files or folders,
+// separated by ":", from which programs load settings or code), "output" (a file that they write),
+// "source" (URLs of package sources) and "check" (a setting that disables a check).
 func CodeRunByEnvVariable(setting Word) (n NestedCommandOrCode, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
 	if i <= 0 || i == len(setting.Text)-1 {
@@ -20,7 +20,7 @@ func CodeRunByEnvVariable(setting Word) (n NestedCommandOrCode, ok bool) {
 	}
 	value := skipBytes(setting, i+1)
 	for _, r := range knowledge.CodeLoadingGroupsOfVariable(setting.Text[:i]) {
-		if !value.IsGlobPattern && (!r.RunsValue(value.Text) || r.HarmlessValueCheckName == "pager" && isPager(value)) {
+		if !value.IsGlobPattern && (!r.IsCodeRunningValue(value.Text) || r.HarmlessValueCheckName == "pager" && isPager(value)) {
 			continue
 		}
 		if r.Prefix != "" {
@@ -78,9 +78,9 @@ func VariableMayRunCode(name string) bool {
 	return false
 }
 
-// addVariableCode records the code that NAME=VALUE makes programs run.
-func (r *argParser) addVariableCode(w Word) {
-	if n, ok := CodeRunByEnvVariable(w); ok {
+// addCodeRunByEnvVariable records the code that NAME=VALUE makes programs run.
+func (r *argParser) addCodeRunByEnvVariable(envSetting Word) {
+	if n, ok := CodeRunByEnvVariable(envSetting); ok {
 		r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 	}
 }

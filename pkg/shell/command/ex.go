@@ -6,7 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// applyExEditorCommands records the effects of a command line of vi, vim or ex, as far as common commands go.
+// applyExEditorCommands records the effects of a command line of vi, vim or ex. It knows only
+// common editor commands.
 func (r *argParser) applyExEditorCommands(w Word) {
 	if w.IsGlobPattern || len(w.Text) > maxSedExOrSQLTextBytes {
 		r.setNotUnderstood("unknown editor command %s", w.Text)

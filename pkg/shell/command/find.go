@@ -26,7 +26,7 @@ func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string
 		}
 		out = append(out, names...)
 	}
-	sorted.Strings(out)
+	sorted.SortStrings(out)
 	return slices.Compact(out)
 }
 
@@ -148,7 +148,7 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 			x.parseTerm(given, depth+1)
 		}
 	case "-name":
-		if x.next >= len(x.args) || x.args[x.next].IsGlobPattern || beginsFindExpression(x.args[x.next].Text) { // the value may be missing
+		if x.next >= len(x.args) || x.args[x.next].IsGlobPattern || beginsFindExpression(x.args[x.next].Text) { // -name has no value, or its value is unknown or looks like the next test
 			x.failed = true
 			return nil
 		}

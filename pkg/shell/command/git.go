@@ -88,8 +88,9 @@ func (l GitLine) Pushes() (to string, ok bool) {
 	return to, true
 }
 
-// HasOption reports whether the subcommand has an option: a short one of letters, alone or bundled before -m's value, or
-// a long one of names.
+// HasOption reports whether the subcommand has one of the given options. A short option, one of
+// letters, can be alone or in a bundle such as -am, where the text after m is the value of -m. A
+// long option is one of names.
 func (l GitLine) HasOption(letters string, names ...string) bool {
 	return slices.ContainsFunc(l.Args, func(arg string) bool {
 		if name, _, _ := strings.Cut(arg, "="); slices.Contains(names, name) {

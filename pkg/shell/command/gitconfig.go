@@ -17,7 +17,8 @@ const (
 	riskyGitKeys    = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
 )
 
-// applyGitRole handles the key and value of a git setting.
+// applyGitRole processes a word that is a git setting, its key or its value. It records the effects
+// of the setting once it has both the key and the value.
 func (r *argParser) applyGitRole(role argRole, w Word) {
 	switch role {
 	case argRoleGitConfigSetting:
@@ -83,22 +84,22 @@ func (r *argParser) applyGitSetting(key, value Word) {
 		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Name: name, Address: value})
 	case k == "remote.pushdefault", section == "branch" && (last == "pushremote" || last == "remote"):
 		if strings.Contains(value.Text, ":") || strings.Contains(value.Text, "/") || value.IsGlobPattern {
-			r.addRemoteChange("redirect") // a URL replaces the remote's name
+			r.addChangeRemoteSystemEffect("redirect") // the value is a URL or a path, so pushes or pulls go to it and not to a named remote
 		}
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
 		to := urlOfGitKey(key)
 		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Address: to})
 		if gitHost(to.Text) != gitHost(value.Text) || value.IsGlobPattern {
-			r.addRemoteChange("redirect")
+			r.addChangeRemoteSystemEffect("redirect")
 		}
 	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.IsGlobPattern),
 		section == "protocol" && last == "allow" && value.Text == "always", k == "safe.directory" && value.Text == "*":
-		r.addRemoteChange("weaken")
+		r.addChangeRemoteSystemEffect("weaken")
 	case k == "init.templatedir", last == "update" && section == "submodule" && hasPrefix(value.Text, "!"), last == "proxy":
-		r.addRemoteChange("redirect")
+		r.addChangeRemoteSystemEffect("redirect")
 	case section == "include", section == "includeif":
 		if value.IsGlobPattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
-			r.addRemoteChange("redirect") // a relative path names a file in the repository itself
+			r.addChangeRemoteSystemEffect("redirect") // an included file outside the .git folder can set other remotes; a relative path is in the repository
 		}
 		r.addOperandEffect(effect.ReadFile, value, false)
 		r.setNotUnderstood("git setting %s reads other settings", key.Text)

@@ -14,9 +14,9 @@ func (r *argParser) addHarm(h effect.Harm) {
 	}
 }
 
-// addPossibleHarms records the harms of all subcommands and options in arguments that were not understood: a word after an
+// addHarmsOfAllListedArgs records the harms of all subcommands and options in arguments that were not understood: a word after an
 // unknown option may be its value or not.
-func (r *argParser) addPossibleHarms() {
+func (r *argParser) addHarmsOfAllListedArgs() {
 	r.levelCount, r.innermostLevel = 1, r.levels[0]
 	for _, w := range r.args[1:] {
 		if w.IsGlobPattern || w.Text == "" {

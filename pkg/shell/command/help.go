@@ -1,8 +1,9 @@
 package command
 
-// onlyPrintsHelp reports whether a command only prints help: a program, its subcommands, and --help or --version at the
-// end. After any other word the option may belong to a nested command: "docker run web --help". Words for a server
-// are sent unchanged, and programs that run project files may pass the option on: "yarn test --help".
+// onlyPrintsHelp reports whether a command only prints help: a program, its subcommands, and --help
+// or --version at the end. After any other word, --help may belong to a nested command: "docker run
+// web --help". After a subcommand it does not count either if the program can pass it on, to a
+// server or to a project file that it runs: "yarn test --help".
 func onlyPrintsHelp(g *syntax, args []Word) bool {
 	last := len(args) - 1
 	word := last > 0 && g.argStyle&argStyleTrailingHelpWord != 0 && args[last].Text == "help"

@@ -104,7 +104,8 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// valueOptionListStartingAt returns the option list that contains an option with a value, from that option on.
+// valueOptionListStartingAt finds the list that contains an option with a value, and returns the
+// rest of this list from the option on; nil if no list contains it.
 func (l *Installer) valueOptionListStartingAt(optionName string) []string {
 	for _, list := range [...][]string{l.binFolderOptions, l.installPrefixOptions, l.packageSourceOptions, l.programNameOptions, l.optionsWithIgnoredValue} {
 		if i := slices.Index(list, optionName); i >= 0 {

@@ -12,10 +12,10 @@ import (
 // maxSubcommandDepth is the maximum nesting of subcommands.
 const maxSubcommandDepth = 8
 
-// Interpret returns the effect of running args[0] with the other args. It takes time linear in the
-// size of args and never panics. listed are further operands: those read from the files in
-// Interpretation.OperandListFiles of an earlier call, or from its standard input if that is a
-// StreamOperandList; nil if they are unknown.
+// Interpret returns the effect of running the program args[0] with the other args. It takes time
+// linear in the size of args and never panics. operandsFromFileOrStdin are further operands, which
+// the caller read from the files in Interpretation.OperandListFiles of an earlier call, or from
+// standard input if Interpretation.Stdin is StreamOperandList; nil if they are unknown.
 func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	if len(args) == 0 {
 		return Interpretation{WhyNotUnderstood: "no program"}
@@ -44,7 +44,7 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	}
 	r.applyRoles()
 	r.addFreeTextOptionValues()
-	r.setRemoteChange()
+	r.deriveRemoteServiceChange()
 	r.result.RemoteDatabaseHostOrURL = r.remoteDatabaseHost()
 	switch at {
 	case inOtherFolder:
@@ -55,24 +55,24 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	case inSearchPath, inSystemFolder:
 	}
 	r.result.Understood = r.result.WhyNotUnderstood == ""
-	r.result.StdinKnown = r.result.StdinKnown || r.result.Stdin != StreamPlainData || r.result.Stdout == StreamFilteredStdin || r.result.Stdout == StreamDecodedStdin || r.activeActionFlags&actionFlagDryRun != 0
+	r.result.IsStdinUseKnown = r.result.IsStdinUseKnown || r.result.Stdin != StreamPlainData || r.result.Stdout == StreamFilteredStdin || r.result.Stdout == StreamDecodedStdin || r.activeActionFlags&actionFlagDryRun != 0
 	r.result.StdinCodeLanguage = g.language
 	if g.stdinRole != 0 {
 		r.result.StdinCodeLanguage = queryLanguagePrefix + name
 	}
 	r.result.IsWindowsProgram = g.argStyle&argStyleWindowsSlashOptions != 0
-	r.result.WritesDecoded = r.activeActionFlags&actionFlagWritesDecoded != 0
+	r.result.WritesDecodedInputToFiles = r.activeActionFlags&actionFlagWritesDecoded != 0
 	r.result.SendsArguments, r.result.ShellVariableArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagShellVariableIsDatabaseAddress != 0
 	if r.activeActionFlags&actionFlagDestinationIsRemote == 0 || r.activeActionFlags&(actionFlagColonPrefixNamesContainer|actionFlagDryRun) != 0 {
-		r.markCopiesNotSent()
+		r.markCopiedFilesKeptLocal()
 	}
-	r.result.InstallsByName = r.result.Understood && r.operandRoles.middleRole == argRolePackage && len(r.result.OperandEffects) == 0
+	r.result.InstallsPackagesByNameOnly = r.result.Understood && r.operandRoles.middleRole == argRolePackage && len(r.result.OperandEffects) == 0
 	r.result.Class = r.class.class()
 	if r.result.DataLossesBesideOperandEffects != 0 {
-		r.result.LossFolder = r.resolveInBaseFolder(r.workingFolder())
+		r.result.DataLossWorkingFolder = r.resolveInBaseFolder(r.workingFolder())
 	}
 	if !r.result.Understood {
-		r.addPossibleHarms()
+		r.addHarmsOfAllListedArgs()
 	}
 	return r.result
 }
@@ -117,17 +117,17 @@ type argParser struct {
 	workingFolderRole, noOperandsRole argRole
 	activeActionFlags                 actionFlags
 
-	values                  []valueWithRole
-	chdirCheckedValueCount  int    // number of entries of values that were already checked for folder options such as tar -C
-	operandArgIndexes       []int  // indices in args
-	operandsFromFileOrStdin []Word // further operands from files or standard input
-	baseFolder              string // base folder of relative paths, "" for the working folder
-	gitRemoteName           string // git: the remote that gets a URL
-	copyEffectIndexes       []int  // indices in OperandEffects of files that are sent if the destination is another machine
-	gitSettingKey           Word   // key of a git setting, until its value is read
-	databaseFile            Word   // a database in a file
-	backupSuffix            string // suffix of backup copies of edited files
-	databaseInMemory        bool   // the database is not in a file
+	values                     []valueWithRole
+	chdirCheckedValueCount     int    // number of entries of values that were already checked for folder options such as tar -C
+	operandArgIndexes          []int  // indices in args
+	operandsFromFileOrStdin    []Word // further operands from files or standard input
+	baseFolderFromChdirOptions string // base folder of relative paths, "" for the working folder
+	gitRemoteName              string // git remote add and set-url: name of the remote whose URL is set
+	copyEffectIndexes          []int  // indices in OperandEffects of files that are sent if the destination is another machine
+	gitSettingKey              Word   // key of a git setting, until its value is read
+	databaseFile               Word   // a database in a file
+	backupSuffix               string // suffix of backup copies of edited files
+	databaseInMemory           bool   // the database is not in a file
 
 	remoteVerb              string // verb of a remote change: the most severe one, see verbsBySeverity
 	targetHostsAndDatabases []Word // hosts, databases, clusters and accounts that the command works on
@@ -144,9 +144,9 @@ type valueWithRole struct {
 	runsBeforeMainScript bool // its code runs before the main program, which is given by other arguments: perl -MFILE, bash --rcfile FILE
 }
 
-// valueRunsBeforeMainScript reports whether the code in an option's value runs before the main program, as in
-// perl -MFILE, and is not the main program itself. An option that gives the main program also
-// changes the meaning of the operands.
+// valueRunsBeforeMainScript reports whether the value of an option is code that runs before the
+// main script, as in perl -MFILE. It returns false for an option whose value is the main script
+// itself, as in perl -e CODE: such an option ends the options or changes the roles of the operands.
 func (a *optionOrCommandAction) valueRunsBeforeMainScript() bool {
 	return a.operandRoles == nil && a.actionFlags&actionFlagEndsOptions == 0
 }
@@ -169,7 +169,7 @@ func (r *argParser) enterSyntax(g *syntax) {
 	}
 }
 
-// applyAction applies an action except its values.
+// applyAction applies an action, except the roles of the words after an option (valueRoles).
 func (r *argParser) applyAction(a *optionOrCommandAction) {
 	r.raiseClass(a.class)
 	for _, k := range a.effects {
@@ -179,7 +179,7 @@ func (r *argParser) applyAction(a *optionOrCommandAction) {
 	r.addHarm(a.harm)
 	r.result.DataLossesBesideOperandEffects |= a.dataLossesBesideOperandEffects
 	if a.streams.setsStdin {
-		r.result.Stdin, r.result.StdinKnown = a.streams.stdin, true
+		r.result.Stdin, r.result.IsStdinUseKnown = a.streams.stdin, true
 		r.stdinIsCode = a == r.innermostLevel.unconditionalAction && a.streams.stdin == StreamExecutedCode
 	}
 	if a.streams.setsStdout {
@@ -254,7 +254,7 @@ func (r *argParser) parseOperand(i int) int {
 	r.sawOperand = true
 	if r.operandRoles.middleRole.coversRemainingArgs() && len(r.operandArgIndexes) == len(r.operandRoles.firstRoles) {
 		r.values = append(r.values, valueWithRole{role: r.operandRoles.middleRole})
-		r.addNestedWords(r.operandRoles.middleRole, r.args[i:])
+		r.addNestedCommand(r.operandRoles.middleRole, r.args[i:])
 		return len(r.args)
 	}
 	r.operandArgIndexes = append(r.operandArgIndexes, i)
@@ -336,7 +336,7 @@ func skipBytes(w Word, n int) Word {
 	return w
 }
 
-// minClassRank returns the lowest class of a program with an effect.
+// minClassRank returns the lowest class that a program can have if it has the effect k.
 func minClassRank(k effect.Kind) classRank {
 	switch k {
 	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:
@@ -353,8 +353,8 @@ func minClassRank(k effect.Kind) classRank {
 	return readOnlyClassRank
 }
 
-// applyDash handles "-", which means standard input or output in place of a file.
-func (r *argParser) applyDash(role argRole) {
+// applyStdioDashOperand handles "-", which means standard input or output in place of a file.
+func (r *argParser) applyStdioDashOperand(role argRole) {
 	if role >= argRoleScriptFile || role >= argRoleShellCode && role <= argRoleOtherLanguageCode || role == argRoleQueryLanguageFile || role == argRoleReadFileRunStdin || role == argRoleTextOrScriptFile {
 		r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 	}

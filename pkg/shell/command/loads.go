@@ -11,10 +11,10 @@ import (
 type CodeFileLoader struct {
 	FileNameGlobs                 []string // globs of the file names
 	RequiredArgGlobs              []string // globs of arguments, one of which must be present; empty for none
-	AnalyzedFilePaths             []string // files that are read from disk
+	AnalyzedFilePaths             []string // files that shield reads from disk and analyzes
 	RecipeFormat                  string   // format of the file that names the code to run; "" for none
 	OperandEqualsRecipeGoalsPairs []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
-	FolderOptions                 []string // options for the folder
+	FolderOptions                 []string // options whose value is the program's working folder
 	RecipePathOptions             []string // options for the recipe's path
 	RecipeTextOptions             []string // options whose value is a part of the recipe
 	OptionsWithIgnoredValue       []string // other options with a value
@@ -51,7 +51,7 @@ func (l *CodeFileLoader) LoadsFileNotInArgs(file string) bool {
 // matchesAnyGlob reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		if !matchesLiteralGlobSuffix(name, glob) {
+		if !hasLiteralSuffixOfGlob(name, glob) {
 			return false
 		}
 		ok, _ := path.Match(glob, name)
@@ -67,13 +67,13 @@ type recipeFileFormat struct {
 	runsRemotely bool // runs in a container or on another machine
 }
 
-// RecipeFormat returns the format of a recipe file by its path: a format of package recipe, or a language; "" if it is
-// not a recipe.
+// RecipeFormat returns the format of the recipe file at a path, such as "make", or the language of
+// a script file; "" for other files.
 func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	for i := range recipes {
 		r := &recipes[i]
 		for _, glob := range r.pathGlobs {
-			if !matchesLiteralGlobSuffix(recipePath, glob) {
+			if !hasLiteralSuffixOfGlob(recipePath, glob) {
 				continue
 			}
 			if ok, _ := path.Match(glob, lastPathElements(recipePath, strings.Count(glob, "/")+1)); ok {
@@ -84,9 +84,9 @@ func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	return FileLanguage(recipePath), false
 }
 
-// matchesLiteralGlobSuffix reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
+// hasLiteralSuffixOfGlob reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
 // its last wildcard, class or escape.
-func matchesLiteralGlobSuffix(file, glob string) bool {
+func hasLiteralSuffixOfGlob(file, glob string) bool {
 	for i, j := len(file)-1, len(glob)-1; j >= 0 && strings.IndexByte(`*?]\`, glob[j]) < 0; i, j = i-1, j-1 {
 		if i < 0 || file[i] != glob[j] {
 			return false

@@ -60,11 +60,11 @@ func lookupProgram(name string) *syntax {
 			return g
 		}
 	}
-	return findLongestPrefix(programsByPrefix(), name, len("x-"))
+	return findLongestPrefix(programsListedByNamePrefix(), name, len("x-"))
 }
 
-// programsByPrefix are the programs that are listed by the prefix of their names.
-var programsByPrefix = sync.OnceValue(func() []program {
+// programsListedByNamePrefix are the programs that are listed by the prefix of their names.
+var programsListedByNamePrefix = sync.OnceValue(func() []program {
 	var list []program
 	for _, p := range programs {
 		if strings.HasSuffix(p.name, "*") {

@@ -24,7 +24,7 @@ func (r *argParser) parseOption(i int) (next int, ok bool) {
 		return i + 1, true
 	}
 	if len(w) > 1 && w[0] == '@' {
-		return r.parsePrefixedOption(i) // @FILE: a file with more arguments
+		return r.parseOptionMatchedByPrefix(i) // @FILE: a file with more arguments
 	}
 	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&argStylePlusOptions == 0) {
 		return i, false
@@ -60,16 +60,16 @@ func (r *argParser) lookupOption(name string) *optionOrCommandAction {
 		if a := findEntry(r.levels[d].options, name); a != nil {
 			return a
 		}
-		if r.excludesParentOptions(d) {
+		if r.levelExcludesParentOptions(d) {
 			break
 		}
 	}
 	return nil
 }
 
-// excludesParentOptions reports whether the options of parent levels are invalid at level d.
-func (r *argParser) excludesParentOptions(d int) bool {
-	return d > 0 && r.levels[d-1].argStyle&argStyleExcludesParentOptions != 0
+// levelExcludesParentOptions reports whether the options of parent levels are invalid at level d.
+func (r *argParser) levelExcludesParentOptions(subcommandLevel int) bool {
+	return subcommandLevel > 0 && r.levels[subcommandLevel-1].argStyle&argStyleExcludesParentOptions != 0
 }
 
 // parseLongOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
@@ -87,7 +87,7 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 		a = r.lookupAbbreviated(name)
 	}
 	if a == nil {
-		return r.parsePrefixedOption(i)
+		return r.parseOptionMatchedByPrefix(i)
 	}
 	if eq < 0 {
 		return r.parseOptionValues(a, name, i+1), true
@@ -98,15 +98,15 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 	}
 	if len(a.valueRoles) > 0 && a.valueRoles[0].coversRemainingArgs() {
 		r.values = r.values[:len(r.values)-1]
-		r.addNestedWords(a.valueRoles[0], []Word{skipBytes(w, eq+1)})
+		r.addNestedCommand(a.valueRoles[0], []Word{skipBytes(w, eq+1)})
 	}
 	return i + 1, true
 }
 
 // Actions of options that nearly every program has, and of negated options.
 var (
-	helpOption             = optionOrCommandAction{streams: streamChanges{setsStdin: true}}
-	noPrefixedOptionAction = optionOrCommandAction{}
+	helpOption          = optionOrCommandAction{streams: streamChanges{setsStdin: true}}
+	negatedOptionAction = optionOrCommandAction{}
 )
 
 // lookupAbbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
@@ -119,7 +119,7 @@ func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
 				return a
 			}
 		}
-		if r.excludesParentOptions(d) {
+		if r.levelExcludesParentOptions(d) {
 			break
 		}
 	}
@@ -128,14 +128,14 @@ func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
 	}
 	if hasPrefix(name, "--no-") {
 		if a := r.lookupOption("--" + name[len("--no-"):]); a != nil && a.actionFlags&actionFlagUnjudgeable == 0 {
-			return &noPrefixedOptionAction
+			return &negatedOptionAction
 		}
 	}
 	return nil
 }
 
-// parsePrefixedOption handles a word that starts with the name of an option, as -Wall does with -W*.
-func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
+// parseOptionMatchedByPrefix handles a word that starts with the name of an option, as -Wall does with -W*.
+func (r *argParser) parseOptionMatchedByPrefix(i int) (next int, ok bool) {
 	w := r.args[i]
 	for d := r.levelCount - 1; d >= 0; d-- {
 		for k := range r.levels[d].optionsMatchedByPrefix {
@@ -151,7 +151,7 @@ func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
 				return i + 1, true
 			}
 		}
-		if r.excludesParentOptions(d) {
+		if r.levelExcludesParentOptions(d) {
 			break
 		}
 	}
@@ -173,7 +173,7 @@ func (r *argParser) parseBundledOptions(i int, letters string) int {
 		a := r.lookupOption(string(name[:]))
 		if a == nil {
 			if k == 0 {
-				if next, ok := r.parsePrefixedOption(i); ok {
+				if next, ok := r.parseOptionMatchedByPrefix(i); ok {
 					return next
 				}
 			}
@@ -205,7 +205,7 @@ func (r *argParser) parseBundledOptions(i int, letters string) int {
 			r.setNotUnderstoodIfUnjudgeable(a, name[:])
 			if a.valueRoles[0].coversRemainingArgs() {
 				r.applyAction(a)
-				r.addNestedWords(a.valueRoles[0], []Word{rest})
+				r.addNestedCommand(a.valueRoles[0], []Word{rest})
 				return i + 1
 			}
 			r.applyOption(a, rest)
@@ -238,7 +238,7 @@ func (r *argParser) parseOptionValues(a *optionOrCommandAction, name string, i i
 				end = r.findSemicolon(i)
 			}
 			if i < end {
-				r.addNestedWords(role, r.args[i:end])
+				r.addNestedCommand(role, r.args[i:end])
 			}
 			return min(end+1, len(r.args))
 		}
@@ -267,8 +267,10 @@ func (r *argParser) findSemicolon(i int) int {
 	return i
 }
 
-// addUnknownOption handles an unlisted option. If unlisted options are allowed, it only means that the program may do more
-// than read. The next word may be its value, and is also treated as an operand.
+// addUnknownOption handles an option that the entry of the program does not list. If the entry
+// allows unlisted options, the option raises the class of the command to local write; otherwise the
+// command is not understood. The next word can be the value of the option: it is recorded as
+// unrecognized, and it is also parsed as an operand.
 func (r *argParser) addUnknownOption(i int) int {
 	w := r.args[i]
 	r.addHarmsOfBundledOptions(w.Text)
@@ -286,8 +288,8 @@ func (r *argParser) addUnknownOption(i int) int {
 	return i + 1
 }
 
-// addPossibleOptionValue records the word after an unknown option, which may be its value. Devices are skipped: they are
-// operands.
+// addPossibleOptionValue records the word after an unknown option, because it can be the value of
+// the option. It does not record devices such as /dev/sda, because they are parsed as operands.
 func (r *argParser) addPossibleOptionValue(optionIndex int) {
 	if optionIndex+1 < len(r.args) && !hasPrefix(r.args[optionIndex+1].Text, "-") && !hasPrefix(r.args[optionIndex+1].Text, "/dev/") {
 		r.addUnrecognizedWord(r.args[optionIndex+1], true)
@@ -305,7 +307,7 @@ func (r *argParser) allowsUnlistedOptions() bool {
 		if r.levels[d].argStyle&argStyleAllowsUnlistedOptions != 0 {
 			return true
 		}
-		if r.excludesParentOptions(d) {
+		if r.levelExcludesParentOptions(d) {
 			break
 		}
 	}

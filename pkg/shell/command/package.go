@@ -13,8 +13,8 @@ import (
 func (r *argParser) addPackage(w Word) {
 	s := w.Text
 	if name, other, ok := splitNPMAlias(s); ok {
-		if AliasHidesPackage(name, other) {
-			r.addRemoteChange("redirect")
+		if AliasOmitsPackageName(name, other) {
+			r.addChangeRemoteSystemEffect("redirect")
 		}
 		w.Text = other
 		r.result.Packages = append(r.result.Packages, Package{w, "npm"})
@@ -84,7 +84,8 @@ func (r *argParser) addPrefixedPackage(w Word) bool {
 	return true
 }
 
-// packageRegistry returns the registry in which the program looks up package names, "" if no entry says it.
+// packageRegistry returns the registry in which the program looks up package names; "" if the
+// syntax of the program and of its subcommands names no registry.
 func (r *argParser) packageRegistry() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		if r.levels[d].registry != "" {
@@ -111,27 +112,27 @@ func (r *argParser) splitPackageList(w Word) (out []Word) {
 
 // splitNPMAlias splits an npm alias, which installs a package under another name: NAME@npm:OTHER, or the setting
 // dependencies.NAME=npm:OTHER.
-func splitNPMAlias(s string) (name, other string, ok bool) {
-	if name, other, ok = strings.Cut(s, "@npm:"); ok {
-		return name, other, name != ""
+func splitNPMAlias(s string) (aliasName, packageSpec string, ok bool) {
+	if aliasName, packageSpec, ok = strings.Cut(s, "@npm:"); ok {
+		return aliasName, packageSpec, aliasName != ""
 	}
-	if name, other, ok = strings.Cut(s, "=npm:"); ok {
-		_, name, ok = strings.Cut(name, ".")
+	if aliasName, packageSpec, ok = strings.Cut(s, "=npm:"); ok {
+		_, aliasName, ok = strings.Cut(aliasName, ".")
 	}
-	return name, other, ok
+	return aliasName, packageSpec, ok
 }
 
-// AliasHidesPackage reports whether the alias of an npm package hides which package it is.
-func AliasHidesPackage(name, other string) bool {
-	if i := strings.LastIndexByte(other, '@'); i > 0 {
-		other = other[:i]
+// AliasOmitsPackageName reports whether the alias of an npm package hides which package it is.
+func AliasOmitsPackageName(aliasName, packageSpec string) bool {
+	if i := strings.LastIndexByte(packageSpec, '@'); i > 0 {
+		packageSpec = packageSpec[:i]
 	}
-	last := other[strings.LastIndexByte(other, '/')+1:]
-	return other != "" && !strings.Contains(name, last) && !Aliases[name+"/"+other]
+	last := packageSpec[strings.LastIndexByte(packageSpec, '/')+1:]
+	return packageSpec != "" && !strings.Contains(aliasName, last) && !Aliases[aliasName+"/"+packageSpec]
 }
 
 // githubShorthand matches npm's short form of a GitHub repository, after an optional package name.
-var githubShorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
+var githubShorthand = prefilter.LazyRegexp(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
 
 // addNPMPackage records a package for a program that accepts npm's package names, in which
 // USER/REPO means a GitHub repository.

@@ -64,8 +64,9 @@ func (r *argParser) setControlPlaneService(service string, ok bool) {
 	}
 }
 
-// urlDatabaseName returns the path of a request's URL, which names an index or database for a local
-// service. ok reports whether the path is a single name, and this name says that it is for tests.
+// urlDatabaseName returns the path in the URL of a request to a local service; the path is the name
+// of an index or a database. isTestDatabase reports whether the path is a single name that marks a
+// test database.
 func urlDatabaseName(url Word) (name string, isTestDatabase bool) {
 	_, rest, found := strings.Cut(url.Text, "://")
 	if !found {
@@ -75,9 +76,9 @@ func urlDatabaseName(url Word) (name string, isTestDatabase bool) {
 	return name, !url.IsGlobPattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && targetKindOf(name) == testTarget
 }
 
-// addHTTPRequestChanges records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
+// addChangesByHTTPRequests records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
 // service.
-func (r *argParser) addHTTPRequestChanges() {
+func (r *argParser) addChangesByHTTPRequests() {
 	if r.requestMethod == "" {
 		r.controlPlaneService = ""
 		return

@@ -22,14 +22,15 @@ func queryLanguageStdinRole(language string) argRole {
 	return argRoleNone
 }
 
-// RunsCommands reports whether code of a one-program language contains shell commands, so that unknown code may
-// run anything.
+// RunsCommands reports whether code in a language that only one program reads, such as make rules,
+// can contain shell commands. Unknown code in such a language can run anything.
 func RunsCommands(language string) bool {
 	role := queryLanguageStdinRole(language)
 	return role == argRoleMakeRules || role == argRoleExEditorCommands
 }
 
-// HasOnlyFileWriteEffects reports whether code of a one-program language only changes the content of files, as a patch does.
+// HasOnlyFileWriteEffects reports whether code in a language that only one program reads only
+// changes files, as a patch does.
 func HasOnlyFileWriteEffects(language string) bool {
 	return queryLanguageStdinRole(language) == argRoleDiffText
 }
@@ -48,7 +49,7 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 	r.enterSyntax(g)
 	r.result.Stdin = StreamPlainData
 	r.applyRole(input, text, false)
-	r.setRemoteChange()
+	r.deriveRemoteServiceChange()
 	r.result.Understood = r.result.WhyNotUnderstood == ""
 	r.result.Class = r.class.class()
 	return r.result, true

@@ -57,7 +57,8 @@ func (r *argParser) addDownloadedFile(w Word) {
 	r.addOperandEffect(effect.WriteFile, w, false)
 }
 
-// addHost records a connection, without user and port.
+// addHost records a connection to the host in a word. It removes the URL scheme, the path, the user
+// and the port from the word.
 func (r *argParser) addHost(w Word) {
 	if urlScheme(w.Text) != "" {
 		_, w.Text, _ = strings.Cut(w.Text, "://")
@@ -381,7 +382,7 @@ func (r *argParser) addMountedFolder(w Word, src string, onlyRead bool) {
 // a file system needs a repair, or if the program in a container writes to it.
 func (r *argParser) addWriteKeepingFileContent(w Word, isRecursive bool) {
 	r.addOperandEffect(effect.WriteFile, w, isRecursive)
-	r.result.OperandEffects[len(r.result.OperandEffects)-1].KeepsContent = true
+	r.result.OperandEffects[len(r.result.OperandEffects)-1].IsFileContentKept = true
 }
 
 func listContainsAny(list string, names ...string) bool {

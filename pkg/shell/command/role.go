@@ -11,10 +11,12 @@ import (
 // coversRemainingArgs reports whether a role covers all remaining words.
 func (r argRole) coversRemainingArgs() bool { return r >= argRoleArgv }
 
-// codeRoleLanguages are the languages of the code roles, in their order.
+// codeRoleLanguages are the languages of the roles for code in an argument. The index of a role is
+// its distance from argRoleShellCode.
 var codeRoleLanguages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "ipython", "code"}
 
-// scriptFileRoleLanguages are the languages of the script roles, in their order.
+// scriptFileRoleLanguages are the languages of the roles for script files; "" is any language. The
+// index of a role is its distance from argRoleScriptFile.
 var scriptFileRoleLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
 // applyRoles applies the roles of values and operands after all arguments are parsed.
@@ -29,7 +31,7 @@ func (r *argParser) applyRoles() {
 	}
 	for _, v := range r.values {
 		if v.role == argRoleChdirForAllArgs && !v.word.IsGlobPattern {
-			r.baseFolder = r.resolveInBaseFolder(v.word).Text
+			r.baseFolderFromChdirOptions = r.resolveInBaseFolder(v.word).Text
 		}
 	}
 	for _, v := range r.values {
@@ -47,7 +49,7 @@ func (r *argParser) applyRoles() {
 		r.applyRole(r.workingFolderRole, r.workingFolder(), false)
 	}
 	if r.activeActionFlags&actionFlagDeletesFoundFiles != 0 {
-		r.deleteFoundFiles()
+		r.addFindDeleteEffects()
 	}
 	if r.class > readOnlyClassRank {
 		r.addOperandEffect(effect.WriteFile, r.databaseFile, false)
@@ -109,7 +111,7 @@ func (r *argParser) applyOperandRolesByPosition() {
 	if (s.middleRole == argRoleArgvOnRemote || s.middleRole == argRoleRemoteShellCodeWords) && middle <= 0 && head < 2 && n >= head && (r.result.Stdin == StreamPlainData || r.result.Stdin == StreamUpload) && !r.hasNestedCommand() {
 		r.result.Stdin, r.result.RunsStdinRemotely = StreamExecutedCode, true
 	}
-	entered := r.baseFolder
+	entered := r.baseFolderFromChdirOptions
 	for k, i := range r.operandArgIndexes {
 		role := s.middleRole
 		switch {
@@ -121,13 +123,14 @@ func (r *argParser) applyOperandRolesByPosition() {
 		r.applyChdirOptionsBefore(k)
 		r.applyRole(role, r.args[i], true)
 	}
-	r.baseFolder = entered
+	r.baseFolderFromChdirOptions = entered
 	if middle <= 0 && r.noOperandsRole != 0 && !s.middleRole.coversRemainingArgs() {
 		r.applyRole(r.noOperandsRole, r.workingFolder(), true)
 	}
 }
 
-// hasNestedCommand reports whether the arguments already hold a command or code for the other machine.
+// hasNestedCommand reports whether the arguments already contain a command or code that runs on the
+// remote machine.
 func (r *argParser) hasNestedCommand() bool {
 	return slices.ContainsFunc(r.result.NestedCommandsAndCode, func(n NestedCommandOrCode) bool { return n.Remote || n.Language == "argv" })
 }
@@ -172,8 +175,8 @@ func (r *argParser) addSentFile(w Word, isRecursive bool) {
 	}
 }
 
-// markCopiesNotSent records that copied files stay on this machine, because the destination is local.
-func (r *argParser) markCopiesNotSent() {
+// markCopiedFilesKeptLocal records that copied files stay on this machine, because the destination is local.
+func (r *argParser) markCopiedFilesKeptLocal() {
 	for _, i := range r.copyEffectIndexes {
 		r.result.OperandEffects[i].IsFileContentSent = false
 	}
@@ -189,7 +192,7 @@ func (r *argParser) addNestedCode(n NestedCommandOrCode) {
 	r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 }
 
-// applyRole applies a role to a word. operand is false for values of options.
+// applyRole applies a role to a word. isOperand is false for the value of an option.
 func (r *argParser) applyRole(role argRole, w Word, isOperand bool) {
 	role = r.roleAfterOptionChanges(role)
 	if isOperand && role == argRoleInertText && r.allowsUnlistedOptions() {
@@ -204,7 +207,7 @@ func (r *argParser) applyRole(role argRole, w Word, isOperand bool) {
 		return
 	}
 	if w.Text == "-" && role != argRoleImpliesLocalWriteClass {
-		r.applyDash(role)
+		r.applyStdioDashOperand(role)
 		return
 	}
 	tree := isOperand && r.activeActionFlags&actionFlagRecursive != 0
@@ -370,13 +373,14 @@ func (r *argParser) applyNonPathRole(role argRole, w Word) {
 		r.applyExEditorCommands(w)
 	case argRoleEnvironmentAssignment:
 		r.addEnvSetting(w)
-		r.addVariableCode(w)
+		r.addCodeRunByEnvVariable(w)
 	default:
 		r.applyEffectRole(role, w)
 	}
 }
 
-// applyEffectRole applies roles of words that only show that an effect happens.
+// applyEffectRole applies a role whose word causes one specific effect, such as the process to stop
+// or the user to switch to.
 func (r *argParser) applyEffectRole(role argRole, w Word) {
 	switch role {
 	case argRoleBackupSuffix:
@@ -386,7 +390,7 @@ func (r *argParser) applyEffectRole(role argRole, w Word) {
 			r.addEffect(effect.ChangeSystem)
 		}
 	case argRolePrintedVariable:
-		if knowledge.IsNameOfSecret(w.Text) || w.IsGlobPattern {
+		if knowledge.HasSecretNamePart(w.Text) || w.IsGlobPattern {
 			r.addEffect(effect.ReadSecret)
 			r.result.Stdout = StreamCredentials
 		}
@@ -448,7 +452,7 @@ func (r *argParser) containerEntryPointCommand() (words []Word) {
 			continue
 		}
 		words = words[:0]
-		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // compose splits it like a shell
+		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // docker compose splits the value into words as a shell does
 			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{v.word}, Remote: true})
 		}
 		for part := range strings.FieldsSeq(v.word.Text) {
@@ -460,8 +464,8 @@ func (r *argParser) containerEntryPointCommand() (words []Word) {
 	return words
 }
 
-// addNestedWords records the words of a nested command.
-func (r *argParser) addNestedWords(role argRole, words []Word) {
+// addNestedCommand records the words of a nested command.
+func (r *argParser) addNestedCommand(role argRole, words []Word) {
 	switch role {
 	case argRoleArgv, argRoleArgvUntilSemicolon, argRoleArgvOnRemote, argRoleArgvPlusStdinArgs:
 		if role == argRoleArgvOnRemote {
@@ -484,7 +488,7 @@ func (r *argParser) addNestedWords(role argRole, words []Word) {
 			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 		} else if strings.HasPrefix(words[0].Text, "/dev/fd/") {
 			r.addScript("", words[0])
-		} else if _, name := splitProgramPath(words[0].Text); !words[0].IsGlobPattern && lookupProgram(name) != nil && !packageScriptNameSet[name] {
+		} else if _, name := splitProgramPath(words[0].Text); !words[0].IsGlobPattern && lookupProgram(name) != nil && !programNamesCommonAsPackageScripts[name] {
 			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words})
 		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].IsGlobPattern {
 			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: language, Words: words[:1]})
@@ -531,8 +535,8 @@ func (r *argParser) addNestedWords(role argRole, words []Word) {
 	}
 }
 
-// packageScriptNameSet are names of listed programs that package scripts also often have.
-var packageScriptNameSet = map[string]bool{
+// programNamesCommonAsPackageScripts are names of listed programs that package scripts also often have.
+var programNamesCommonAsPackageScripts = map[string]bool{
 	"format": true, "watch": true, "start": true, "clean": true, "deploy": true, "make": true, "sync": true, "time": true, "sort": true, "which": true, "node-gyp": true,
 	"test": true, "compile": true, "docs": true, "release": true, "wait": true, "lint": true, "install": true, "clear": true, "reset": true, "move": true, "copy": true,
 	"set": true, "tree": true, "help": true, "history": true, "print": true, "replace": true, "dir": true, "type": true, "more": true, "go": true, "screen": true,

@@ -12,7 +12,7 @@ type argRole uint8
 const (
 	argRoleNone                  argRole = iota
 	argRoleInertText                     // text without effect
-	argRoleTextOrSensitivePath           // a number, name or pattern without effect unless it names a place
+	argRoleTextOrSensitivePath           // a number, name or pattern; it has an effect only if it is a sensitive path
 	argRoleReadFile                      // a file that is read
 	argRoleReadTree                      // a folder that is read recursively
 	argRoleSendFile                      // a file that is sent to another machine
@@ -28,11 +28,11 @@ const (
 	argRoleCompressFile                  // a file that is replaced by one with another suffix
 	argRoleReadFileWriteSuffixed         // a file that is read; a file of its name plus a suffix is written
 	argRoleOverwriteDisk                 // a disk or disk image that is overwritten
-	argRoleRepairDisk                    // a disk or disk image that is changed but keeps its content
+	argRoleRepairDisk                    // a disk or disk image that a program checks or repairs; its files are kept
 	argRoleDatabaseFile                  // a database file, written if a statement changes data
 	argRoleDeleteFile                    // a file that is deleted, or with the recursive flag a folder
 	argRoleDeleteTree
-	argRoleDeleteVersionedTree // a folder that is deleted, unless it holds data that is not in version control
+	argRoleDeleteVersionedTree // a folder that git deletes; git refuses if it holds data that is not in version control
 	argRoleDeleteEmptyFolder
 	argRoleMoveSource // a file or folder that is moved away
 	argRoleListFolder
@@ -72,7 +72,7 @@ const (
 	argRoleGitRemote               // a git remote: URL, host:path, path or name
 	argRoleGitPushRemote           // a git remote to which commits are sent
 	argRoleGitRemoteName           // the name of a git remote
-	argRoleGitRemoteURL            // the URL that the remote gets
+	argRoleGitRemoteURL            // the URL that git remote add or set-url assigns to a remote
 	argRolePushedImage             // a container image that is pushed to its registry
 	argRoleGitCloneRemote          // a git remote that is cloned
 	argRoleRemoteCopySource        // host:path or path, read
@@ -100,14 +100,14 @@ const (
 	argRoleTextToSearchForPatterns   // text that is searched for the texts in the program's entry (key "texts")
 	argRoleQueryLanguageFile         // a file with code in the language that the program also reads from standard input
 	argRoleExEditorCommands          // commands of vi
-	argRoleDateFormatOrTime          // +FORMAT, else the clock is set
+	argRoleDateFormatOrTime          // argument of date: +FORMAT for the output, or a new time for the system clock
 	argRoleBackupSuffix              // suffix of the backup copy of each edited file
 	argRolePrintedVariable           // the name of a variable to print
-	argRolePrintsAllVariables        // all variables are printed
+	argRolePrintsAllVariables        // used if an operand is missing: the program then prints all variables
 	argRoleEnvironmentAssignment     // NAME=VALUE for the nested command
-	argRoleImpliesLocalWriteClass    // a change on this machine
-	argRoleImpliesChangeSystemEffect // a change of the system
-	argRoleImpliesChangeRemoteEffect // a change of a remote resource
+	argRoleImpliesLocalWriteClass    // an argument with which the program makes a change on this machine
+	argRoleImpliesChangeSystemEffect // an argument with which the program changes the operating system or its settings
+	argRoleImpliesChangeRemoteEffect // an argument with which the program changes a remote resource
 	argRoleDestroyedResource         // a resource that is deleted
 	argRoleStoppedProcess            // a process to stop
 	argRoleCoreDumpOrPID             // a core dump, or the ID of a process
@@ -119,12 +119,12 @@ const (
 	argRoleProcessParent             // children of a process
 	argRoleProcessOpenFile           // processes that use a file
 	argRoleSwitchUser                // a user to switch to
-	argRoleUnjudgeable               // an operand with which the command is not understood
+	argRoleUnjudgeable               // an argument with unknown effects: with it, the command is not understood
 	argRoleReadRegistryKey           // a registry key that is read
 	argRoleChangeRegistryKey         // a registry key that is changed
 	argRoleTextOrScriptFile          // a code file if it has the extension of one, else text
 	argRoleArchiveReadOrWritten      // an archive; other options say whether it is read or written
-	argRoleWorkingFolder             // the working folder; with some other options, the folder to which the program writes
+	argRoleWorkingFolder             // the working folder of the program; options such as tar -x make it the folder that is written
 	argRoleChdirForAllArgs           // working folder for all arguments
 	argRoleChdirForLaterOperands     // working folder for the operands that follow
 	argRoleContainerEntryPoint       // the command that replaces a container's entry point

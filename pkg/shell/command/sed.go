@@ -95,7 +95,7 @@ func (s *sedScript) skipPastUnescapedDelimiter(delim byte, isRegexp bool) bool {
 			if end < len(s.text) && s.text[end] == ']' {
 				end++
 			}
-			// A bracket that is never closed is a plain character.
+			// A "[" without a "]" in the next 256 bytes is a plain character.
 			limit := min(len(s.text), end+256)
 			if end <= limit && strings.IndexByte(s.text[end:limit], ']') >= 0 {
 				bracket = true
@@ -230,7 +230,8 @@ func (s *sedScript) addFile(k effect.Kind) {
 	}
 }
 
-// addShellCommand records a command that the script runs; "" is one that comes from the input.
+// addShellCommand records a shell command that the sed script runs. "" means that sed runs text
+// from its input as a command.
 func (s *sedScript) addShellCommand(shellCommand string) {
 	if shellCommand == "" {
 		s.runsInputAsShell = true

@@ -101,7 +101,7 @@ func (r *argParser) consumeSlashOptionReturningNextIndex(argIndex, nameOffset in
 			words = append([]Word{rest}, words...)
 		}
 		if len(words) > 0 {
-			r.addNestedWords(o.value.valueRoles[0], words)
+			r.addNestedCommand(o.value.valueRoles[0], words)
 		}
 		return len(r.args)
 	}

@@ -62,7 +62,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 	case "update":
 		r.addEffect(effect.ChangeRemoteSystem)
 		if words.AffectsEveryRow() && r.levels[0].service != "" {
-			r.recordRemoteChangeVerb("delete") // a local database file can be backed up
+			r.recordRemoteChangeVerb("delete") // counts as a deletion, except in a local database file, which can be backed up
 		}
 	case "alter":
 		r.addEffect(effect.ChangeRemoteSystem)
@@ -123,7 +123,7 @@ func (r *argParser) addSQLiteFiles(w Word, text string) {
 	}
 }
 
-var sqlFileAccessPattern = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
+var sqlFileAccessPattern = prefilter.LazyRegexp(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
 // addSQLStatementURLs records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
 // like a query only read.
@@ -148,8 +148,8 @@ func (r *argParser) addSQLStatementURLs(w Word, statement, firstKeyword string) 
 // sqlURLLiteralPattern matches a value that is a URL. insertIntoTableFunctionPattern matches an insert into a table function, such as ClickHouse's
 // url.
 var (
-	sqlURLLiteralPattern           = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
-	insertIntoTableFunctionPattern = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
+	sqlURLLiteralPattern           = prefilter.LazyRegexp(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
+	insertIntoTableFunctionPattern = prefilter.LazyRegexp(`(?i)\binto\s+(?:table\s+)?function\b`)
 )
 
 // applyDropStatement records data that a statement deletes. A database whose name says that it is for tests does not count,
@@ -198,12 +198,13 @@ func (r *argParser) applyQueryStatement(words sqltext.StatementWords) {
 			r.recordRemoteChangeVerb("run")
 		}
 	}
-	if words.Overflow {
+	if words.HasMoreWordsThanStored {
 		r.setNotUnderstood("SQL statement %s is too long", words.WordAt(0))
 	}
 }
 
-// applyCreateStatement distinguishes creation of functions and users from that of tables.
+// applyCreateStatement records the effects of an SQL CREATE statement: a function or trigger can
+// run code, a user or role gets access, and a table or another object is a change of the database.
 func (r *argParser) applyCreateStatement(words sqltext.StatementWords) {
 	for i := 1; i < words.StoredWordCount && i < 5; i++ {
 		switch words.Words[i] {
@@ -290,8 +291,9 @@ func (r *argParser) applySQLClientCommand(w Word, clientCommand string) {
 	}
 }
 
-// tryAddPipedCommandElseTrimFileName reduces a text to its first word, a file name, and reports whether it is a command after |, whose output
-// is read.
+// tryAddPipedCommandElseTrimFileName cuts w to its first word or quoted text, which is a file name.
+// If the text begins with |, it is a shell command whose output is read: the command is added as
+// nested code, and the result is true.
 func (r *argParser) tryAddPipedCommandElseTrimFileName(w *Word) bool {
 	if text := w.Text; text != "" && strings.IndexByte(`"'`, text[0]) >= 0 {
 		w.Text, _, _ = strings.Cut(text[1:], text[:1])

@@ -15,9 +15,9 @@ type program = programOrOptionTableEntry[syntax]
 // by length, so that no map has to be built at start-up.
 type syntax struct {
 	argStyle               argStyle
-	effectsDescription     string  // description of the effects without an operand, after the program's name
+	effectsDescription     string  // text for messages after the program's name: describes the effects that have no operand
 	language               string  // language of code on standard input
-	service                string  // remote service that the program changes; "" if none, and its arguments are not searched for verbs
+	service                string  // remote service that the program changes; "" if it changes none: its arguments are then not searched for verbs such as delete
 	registry               string  // registry of its package names, "" to use the parent's
 	stdinRole              argRole // role of code that the program reads from standard input or from a script file
 	options                []option
@@ -45,7 +45,7 @@ const (
 	argStyleAllowsUnlistedOptions                      // options that the entry does not list are accepted, but with them the program may do more than read
 	argStyleExcludesParentOptions                      // options of the parent are not valid after the subcommand
 	argStyleLeadingAssignments                         // operands NAME=VALUE in front are environment variables
-	argStyleBundledLetters                             // one-letter options may be bundled, even if long options have one dash; with slash options, as in /q/c
+	argStyleBundledLetters                             // one-letter options may be bundled: -rf, also if long options have one dash, and /q/c for Windows options
 	argStyleWindowsSlashOptions                        // options begin with / or -, in any case, with the value after a colon or an equals sign
 	argStyleTrailingHelpWord                           // the last word help asks for help
 	argStyleBundledValueIsNextArg                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
@@ -61,7 +61,7 @@ type optionOrCommandAction struct {
 	class                          classRank
 	effects                        []effect.Kind
 	streams                        streamChanges
-	operandRoles                   *operandRoles             // replaces the syntax's operands
+	operandRoles                   *operandRoles             // replaces the syntax's roles of operands; nil keeps them
 	roleChanges                    []argRoleOverrideByOption // changes of roles
 	workingFolderRole              argRole                   // role of the working folder
 	noOperandsRole                 argRole                   // role of the working folder if the command has no operand with operandRoles.middleRole
@@ -80,7 +80,7 @@ type actionFlags uint32
 const (
 	actionFlagRecursive                      actionFlags = 1 << iota // operands are folders, handled recursively
 	actionFlagEndsOptions                                            // all further words are operands
-	actionFlagUnjudgeable                                            // an operand with which the command is not understood
+	actionFlagUnjudgeable                                            // an argument with unknown effects: with it, the command is not understood
 	actionFlagCancelsWorkingFolderRole                               // cancels action.workingFolderRole
 	actionFlagFindFiltersIneffective                                 // find: tests no longer restrict the files found
 	actionFlagDeletesFoundFiles                                      // find: the files found are deleted

@@ -47,7 +47,8 @@ type fishBlock struct{ openKeyword, closeKeyword string }
 const untranslatableFishCommands = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
 	"then do done fi elif esac until select coproc [[ declare typeset local readonly let unset shift getopts mapfile readarray print "
 
-// parseList parses to the end of the text, or to the parenthesis that closes it.
+// parseList parses statements up to the end of the text or, inside a command substitution, up to
+// its closing parenthesis.
 func (f *fishParser) parseList(depth int) bool {
 	outer := len(f.blocks)
 	for f.offset < len(f.text) {
@@ -72,7 +73,7 @@ func (f *fishParser) parseList(depth int) bool {
 		default:
 			start := f.offset
 			word, ok := f.parseWord(depth)
-			if !ok || !f.writeWord(f.text[start:f.offset], word, outer) {
+			if !ok || !f.writeWordIfTranslatable(f.text[start:f.offset], word, outer) {
 				return false
 			}
 		}
@@ -132,8 +133,8 @@ func (f *fishParser) parseOperator() bool {
 	return false
 }
 
-// writeWord writes a word. A keyword is an unquoted word at the start of a command.
-func (f *fishParser) writeWord(raw, word string, outer int) bool {
+// writeWordIfTranslatable writes a word. A keyword is an unquoted word at the start of a command.
+func (f *fishParser) writeWordIfTranslatable(raw, word string, outerBlockCount int) bool {
 	if !f.expectsCommandName {
 		f.out.WriteString(word)
 		return true
@@ -167,7 +168,7 @@ func (f *fishParser) writeWord(raw, word string, outer int) bool {
 		f.out.WriteString("for")
 		f.blocks = append(f.blocks, fishBlock{"do", "done"})
 	case "else":
-		if n == outer || f.blocks[n-1] != (fishBlock{"", "fi"}) {
+		if n == outerBlockCount || f.blocks[n-1] != (fishBlock{"", "fi"}) {
 			return false
 		}
 		if rest := strings.TrimLeft(f.text[f.offset:], " \t"); strings.HasPrefix(rest, "if ") {
@@ -179,7 +180,7 @@ func (f *fishParser) writeWord(raw, word string, outer int) bool {
 		f.out.WriteString("else")
 		return true
 	case "end":
-		if n == outer || f.blocks[n-1].openKeyword != "" {
+		if n == outerBlockCount || f.blocks[n-1].openKeyword != "" {
 			return false
 		}
 		f.out.WriteString(f.blocks[n-1].closeKeyword)
@@ -278,7 +279,7 @@ func (f *fishParser) parseWord(depth int) (string, bool) {
 			continue
 		case '\\':
 			if f.offset+1 == len(f.text) || plain.IsWordByte(f.text[f.offset+1]) || f.text[f.offset+1] == '\n' || f.text[f.offset+1] >= 0x80 {
-				return "", false // \x41, \n, …
+				return "", false // escapes of fish, such as \x41 and \n, have another meaning in POSIX shells
 			}
 			b.WriteString(f.text[f.offset : f.offset+2])
 			f.offset += 2

@@ -28,7 +28,7 @@ func ConvertZshToBashIfEquivalent(text string) (string, bool) {
 			switch n := n.(type) {
 			case *syntax.Comment:
 				hash = int(n.Hash.Offset())
-			case *syntax.CmdSubst, *syntax.ProcSubst: // comments here depend on shell options
+			case *syntax.CmdSubst, *syntax.ProcSubst: // zsh options decide whether # starts a comment inside a substitution
 				same = same && !hasComment(n)
 			case *syntax.ExtGlob: // *(e:cmd:) runs a command
 				same = false

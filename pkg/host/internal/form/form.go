@@ -51,7 +51,7 @@ type Host struct {
 	SettingsFiles             []SettingsFile `yaml:"places"`   // the settings files
 	AllowsJSONComments        bool           `yaml:"comments"` // the JSON files can contain comments
 	AllowsJSON5SettingsFiles  bool           `yaml:"json5"`    // the host's settings files can be JSON5; shield accepts only comments and trailing commas of that format
-	InspectSettingsFileJQ     string         `yaml:"inspect"`  // jq: {scope, file, path, doc, user} → how the host reads a settings file, as host.Inspection; "" if settings are not inspected
+	InspectSettingsFileJQ     string         `yaml:"inspect"`  // jq: {scope, file, path, doc, user} → how the host reads a settings file, as host.SettingsFileInspection; the field is "" if settings are not inspected
 	SampleDeniedEventJQ       string         `yaml:"sample"`   // jq: {cwd, event} → an event that must be denied; event is the first of BeforeToolEvents, or the permission event
 }
 
@@ -64,7 +64,7 @@ type AskUserHook struct {
 	VersionAndModeJQ                  string         `yaml:"seen"`      // jq: {input, env, process} → {version, mode}, null if the session has no user. process is {args, terminal, version} of the host, null if unknown
 	NPMPackageName                    string         `yaml:"package"`   // npm package of the host's program; VersionAndModeJQ gets its version as process.version
 	EnvAndHookFiles                   []SettingsFile `yaml:"sources"`   // files that can set the host's environment and hooks; shield only reads them, and they must not set any of VersionAndModeEnvVariables
-	HasAnsweringHookJQ                string         `yaml:"answered"`  // jq: {doc} → whether one of EnvAndHookFiles has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
+	HasAnsweringHookJQ                string         `yaml:"answered"`  // jq: {doc} → whether a file of EnvAndHookFiles has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML. The field is "" if the host has no such hooks
 	FirstVersionAwaitingUserAnswer    string         `yaml:"from"`      // the first version that waited in tests; later ones of the same major version count. "" if shield's own plugin asks
 	VersionsNotAwaitingUserAnswer     []string       `yaml:"failed"`    // later versions that did not wait in tests
 	PermissionModesAwaitingUserAnswer []string       `yaml:"modes"`     // permission modes in which the host waited in tests
@@ -214,9 +214,9 @@ func (p SettingsFile) check() error {
 		return errors.New("scope or file is missing")
 	case kinds > 1:
 		return errors.New("more than one of entries, text and block")
-	case p.IsInstallable() && !slices.Contains([]string{"user", "project", "managed"}, p.Scope):
+	case p.CanHaveShieldHookInstalled() && !slices.Contains([]string{"user", "project", "managed"}, p.Scope):
 		return errors.New("a settings file that setup edits needs the scope user, project or managed")
-	case p.IsInstallable() && strings.Contains(p.File, "*"):
+	case p.CanHaveShieldHookInstalled() && strings.Contains(p.File, "*"):
 		return errors.New("a pattern of files is edited")
 	}
 	for _, e := range p.ListEntries {
@@ -232,8 +232,8 @@ func (p SettingsFile) check() error {
 	return nil
 }
 
-// IsFileWithoutHookCommand reports whether the file contains no command line: the host needs it in addition to the file
-// that does.
+// IsFileWithoutHookCommand reports whether the file does not contain the command line of shield's
+// hook. The host needs such a file together with the file that contains the command line.
 func (p SettingsFile) IsFileWithoutHookCommand() bool {
 	return p.ShieldOwnedFileTemplate != "" && !strings.Contains(p.ShieldOwnedFileTemplate, "@LINE@") && !strings.Contains(p.ShieldOwnedFileTemplate, "@QUOTED@") && !p.HasResultHook()
 }
@@ -251,7 +251,7 @@ func (p SettingsFile) HasToolHook() bool {
 	return len(p.ListEntries) > 0 || strings.Contains(p.ShieldOwnedFileTemplate+p.AppendedLines, "@LINE@") || strings.Contains(p.ShieldOwnedFileTemplate+p.AppendedLines, "@QUOTED@")
 }
 
-// IsInstallable reports whether shield can install its hook in the file.
-func (p SettingsFile) IsInstallable() bool {
+// CanHaveShieldHookInstalled reports whether shield can install its hook in the file.
+func (p SettingsFile) CanHaveShieldHookInstalled() bool {
 	return len(p.ListEntries) > 0 || p.ShieldOwnedFileTemplate != "" || p.AppendedLines != ""
 }

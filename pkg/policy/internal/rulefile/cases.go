@@ -19,16 +19,16 @@ type DecisionTestCases struct {
 	Cases               []Case
 }
 
-// A Case is one entry of a table.
+// A Case is one test case: an action, and the decisions that are expected for it.
 type Case struct {
 	Name string
 	Example
-	Want         []Want
+	Want         []ExpectedDecision
 	ExpectedRule string // name of the rule that must decide; "" for any rule
 }
 
-// A Want is the decision that a policy should make.
-type Want struct {
+// An ExpectedDecision is the decision that a policy should make.
+type ExpectedDecision struct {
 	PresetName string // name of a preset; "" for the policy under test
 	Decision   string
 	Tier       int // with ESCALATE: the next tier; 0 for any tier
@@ -39,7 +39,7 @@ type Want struct {
 func ParseCases(name string, data []byte) (*DecisionTestCases, error) {
 	t, err := parseCases(data)
 	if err != nil {
-		return nil, yamlfile.WithFile("policy", name, err)
+		return nil, yamlfile.AnnotateErrorsWithFile("policy", name, err)
 	}
 	return t, nil
 }
@@ -54,7 +54,7 @@ func parseCases(data []byte) (*DecisionTestCases, error) {
 	}
 	t := new(DecisionTestCases)
 	if _, ok := top.(*ast.SequenceNode); ok {
-		t.Cases, err = yamlfile.List(top, parseCase)
+		t.Cases, err = yamlfile.ConvertElements(top, parseCase)
 		return t, err
 	}
 	if top == nil {
@@ -68,7 +68,7 @@ func parseCases(data []byte) (*DecisionTestCases, error) {
 		if f.Key == "place" {
 			err = t.parseWorkspaceSettings(f.Value)
 		} else {
-			t.Cases, err = yamlfile.List(f.Value, parseCase)
+			t.Cases, err = yamlfile.ConvertElements(f.Value, parseCase)
 		}
 		if err != nil {
 			return nil, err
@@ -162,7 +162,7 @@ func parseCase(n ast.Node) (c Case, err error) {
 		case "action":
 			c.Example, err = parseExample(f.Value)
 		case "want":
-			c.Want, err = parseWants(f.Value)
+			c.Want, err = parseExpectedDecisions(f.Value)
 		}
 		return err
 	})
@@ -177,19 +177,19 @@ func parseCase(n ast.Node) (c Case, err error) {
 	return c, nil
 }
 
-// parseWants reads a decision, or a mapping of presets to decisions.
-func parseWants(n ast.Node) ([]Want, error) {
+// parseExpectedDecisions reads a decision, or a mapping of presets to decisions.
+func parseExpectedDecisions(n ast.Node) ([]ExpectedDecision, error) {
 	if yamlfile.KindOf(n) != "a mapping" {
-		w, err := parseWant("", n)
-		return []Want{w}, err
+		w, err := parseExpectedDecision("", n)
+		return []ExpectedDecision{w}, err
 	}
 	fs, err := yamlfile.Fields(n, nil)
 	if err != nil {
 		return nil, err
 	}
-	var out []Want
+	var out []ExpectedDecision
 	for _, f := range fs {
-		w, err := parseWant(f.Key, f.Value)
+		w, err := parseExpectedDecision(f.Key, f.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -200,16 +200,16 @@ func parseWants(n ast.Node) ([]Want, error) {
 
 var decisions = []string{"ALLOW", "BLOCK", "ESCALATE", "ESCALATE 1", "ESCALATE 2", "ESCALATE 3"}
 
-// parseWant parses a decision; "ESCALATE 2" also names the next tier.
-func parseWant(policy string, n ast.Node) (Want, error) {
+// parseExpectedDecision parses a decision; "ESCALATE 2" also names the next tier.
+func parseExpectedDecision(policy string, n ast.Node) (ExpectedDecision, error) {
 	s, err := yamlfile.Text(n)
 	if err != nil {
-		return Want{}, err
+		return ExpectedDecision{}, err
 	}
 	if !slices.Contains(decisions, s) {
-		return Want{}, yamlfile.PositionOf(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.Quote(s), suggest.DidYouMeanSuffix(s, decisions))
+		return ExpectedDecision{}, yamlfile.PositionOf(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.QuoteForMessage(s), suggest.DidYouMeanSuffix(s, decisions))
 	}
-	w := Want{PresetName: policy, Decision: s}
+	w := ExpectedDecision{PresetName: policy, Decision: s}
 	if tier, ok := bytes.CutPrefix([]byte(s), []byte("ESCALATE ")); ok {
 		w.Decision, w.Tier = "ESCALATE", int(tier[0]-'0')
 	}

@@ -120,7 +120,7 @@ deny:
   - {name: two, except: {paths: [/new]}}
 verify: [{name: mine, paths: [/z]}]
 allow: [{name: none, paths: [/w]}]
-`), ValueChecks{})
+`), CriterionSyntaxChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,13 +164,13 @@ allow: [{name: none, paths: [/w]}]
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"true": "true", "false": "false"} {
-		f, err := Parse("f.yaml", []byte("deny: [{name: a, trusted: "+text+"}]"), ValueChecks{})
+		f, err := Parse("f.yaml", []byte("deny: [{name: a, trusted: "+text+"}]"), CriterionSyntaxChecks{})
 		if err != nil || f.Deny[0].TrustedTrueFalseOrAny != want || f.Deny[0].Empty() {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}
 	for _, text := range []string{"yes", "'true'", "1", "[true]", "~"} {
-		f, err := Parse("f.yaml", []byte("deny: [{name: a, paths: [/x], trusted: "+text+"}]"), ValueChecks{})
+		f, err := Parse("f.yaml", []byte("deny: [{name: a, paths: [/x], trusted: "+text+"}]"), CriterionSyntaxChecks{})
 		if err == nil || !strings.Contains(err.Error(), "write true or false") {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}

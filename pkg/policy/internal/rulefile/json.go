@@ -60,7 +60,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		v := jsontext.Value(n.GetToken().Value)
 		if !v.IsValid() {
-			return nil, yamlfile.PositionOf(n).Errorf("the number %s is not valid in JSON; put it in quotes", yamlfile.Quote(string(v)))
+			return nil, yamlfile.PositionOf(n).Errorf("the number %s is not valid in JSON; put it in quotes", yamlfile.QuoteForMessage(string(v)))
 		}
 		return append(dst, v...), nil
 	case *ast.SequenceNode:
@@ -97,7 +97,7 @@ func appendObject(dst []byte, n ast.Node) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		if dst, err = jsontext.AppendQuote(dst, f.Key); err != nil {
-			return nil, f.Pos.Errorf("%v", err)
+			return nil, f.KeyPos.Errorf("%v", err)
 		}
 		dst = append(dst, ':')
 		if dst, err = appendJSON(dst, f.Value); err != nil {

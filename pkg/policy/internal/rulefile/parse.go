@@ -19,12 +19,12 @@ const (
 	maxListRules        = 500   // maximum number of rules in each list (deny, verify, allow)
 	maxCriterionEntries = 2_000 // maximum number of entries of one criterion
 	maxGlobBytes        = 1_000 // bytes of a glob
-	maxPatternBytes     = 4_000 // bytes of a regular expression or jq expression
+	maxRegexpOrJQBytes  = 4_000 // bytes of a regular expression or jq expression
 	maxReasonBytes      = 1_000 // bytes
 )
 
-// ValueChecks validate values whose syntax [Parse] does not know. A nil function accepts everything.
-type ValueChecks struct {
+// CriterionSyntaxChecks validate values whose syntax [Parse] does not know. A nil function accepts everything.
+type CriterionSyntaxChecks struct {
 	Glob           func(glob string) error
 	Host           func(pattern string) error
 	JQ             func(expr string) error
@@ -39,15 +39,15 @@ var (
 
 // Parse reads a policy file. An error has type [yamlfile.Errors], lists all faults and contains name. With an
 // error Parse also returns the readable part, for a report.
-func Parse(name string, data []byte, checks ValueChecks) (*File, error) {
+func Parse(name string, data []byte, checks CriterionSyntaxChecks) (*File, error) {
 	p := fileParser{checks: checks, rulePositions: map[string]yamlfile.Pos{}}
 	f := p.parseFile(data)
-	return f, yamlfile.WithFile("policy", name, p.errs.Err())
+	return f, yamlfile.AnnotateErrorsWithFile("policy", name, p.errs.Err())
 }
 
 // fileParser is the state of reading one file.
 type fileParser struct {
-	checks        ValueChecks
+	checks        CriterionSyntaxChecks
 	rulePositions map[string]yamlfile.Pos // positions of names seen so far, by list and name
 	errs          yamlfile.Errors
 }
@@ -72,7 +72,7 @@ func (p *fileParser) parseFile(data []byte) *File {
 			p.errs.Add(err)
 			f.ExtendsPos = yamlfile.PositionOf(field.Value)
 		case "own_channel":
-			f.RuleNamesPromptingThroughShield, err = yamlfile.List(field.Value, yamlfile.Text)
+			f.RuleNamesPromptingThroughShield, err = yamlfile.ConvertElements(field.Value, yamlfile.Text)
 			p.errs.Add(err)
 			f.RuleNamesPromptingThroughShieldPos = yamlfile.PositionOf(field.Value)
 		case "deny":
@@ -86,7 +86,7 @@ func (p *fileParser) parseFile(data []byte) *File {
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
 			if r.OnlyAddsExceptionsToPreset && f.Extends == "" && !IsHeuristicID(r.Name) {
-				p.errs.Add(r.Pos.Errorf("rule %s has only exceptions, and the file does not extend a preset; add extends", yamlfile.Quote(r.Name)))
+				p.errs.Add(r.Pos.Errorf("rule %s has only exceptions, and the file does not extend a preset; add extends", yamlfile.QuoteForMessage(r.Name)))
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (p *fileParser) parseList(list string, n ast.Node) []Rule {
 			continue
 		}
 		if at, taken := p.rulePositions[r.Name]; taken {
-			p.errs.Add(r.Pos.Errorf("the rule name %s is already used in line %d; choose another", yamlfile.Quote(r.Name), at.Line))
+			p.errs.Add(r.Pos.Errorf("the rule name %s is already used in line %d; choose another", yamlfile.QuoteForMessage(r.Name), at.Line))
 			continue
 		}
 		p.rulePositions[r.Name] = r.Pos
@@ -137,9 +137,9 @@ func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
 		case "except":
 			r.Except = p.parseExceptions(f.Value)
 		case "match":
-			r.MatchingExamples, err = yamlfile.List(f.Value, parseExample)
+			r.MatchingExamples, err = yamlfile.ConvertElements(f.Value, parseExample)
 		case "pass":
-			r.NonMatchingExamples, err = yamlfile.List(f.Value, parseExample)
+			r.NonMatchingExamples, err = yamlfile.ConvertElements(f.Value, parseExample)
 		default:
 			err = p.parseCriterion(&r.Criteria, f)
 		}
@@ -153,7 +153,7 @@ func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
 	case r.Name == "":
 		p.errs.Add(r.Pos.Errorf("the rule has no name; add one"))
 	case list == "allow" && r.Empty() && !r.OnlyAddsExceptionsToPreset:
-		p.errs.Add(r.Pos.Errorf("rule %s would allow everything; give it a criterion, such as action_types", yamlfile.Quote(r.Name)))
+		p.errs.Add(r.Pos.Errorf("rule %s would allow everything; give it a criterion, such as action_types", yamlfile.QuoteForMessage(r.Name)))
 	case list == "verify" && r.Tier == 0 && !r.OnlyAddsExceptionsToPreset:
 		r.Tier = 1
 	}
@@ -169,7 +169,7 @@ func parseName(n ast.Node) (string, error) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
 		default:
-			return "", yamlfile.PositionOf(n).Errorf("name %s: use only letters, digits, '_', '-' and '.'", yamlfile.Quote(s))
+			return "", yamlfile.PositionOf(n).Errorf("name %s: use only letters, digits, '_', '-' and '.'", yamlfile.QuoteForMessage(s))
 		}
 	}
 	return s, nil
@@ -177,7 +177,7 @@ func parseName(n ast.Node) (string, error) {
 
 func parseTier(list string, f yamlfile.Field) (int, error) {
 	if list != "verify" {
-		return 0, f.Pos.Errorf("tier_override is allowed in verify rules only; remove it")
+		return 0, f.KeyPos.Errorf("tier_override is allowed in verify rules only; remove it")
 	}
 	t, err := yamlfile.WholeNumber[int](f.Value)
 	if err != nil {
@@ -213,23 +213,23 @@ func (p *fileParser) parseExceptions(n ast.Node) []Criteria {
 }
 
 func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
-	if c.Positions == nil {
-		c.Positions = map[string][]yamlfile.Pos{}
+	if c.EntryPositionsByCriterionKey == nil {
+		c.EntryPositionsByCriterionKey = map[string][]yamlfile.Pos{}
 	}
 	for _, n := range listEntries(f) {
-		c.Positions[f.Key] = append(c.Positions[f.Key], yamlfile.PositionOf(n))
+		c.EntryPositionsByCriterionKey[f.Key] = append(c.EntryPositionsByCriterionKey[f.Key], yamlfile.PositionOf(n))
 	}
 	switch f.Key {
 	case "action_types":
 		c.ActionTypesAndEffectKinds, err = parseStringOrStringList(f, 80, nil)
 	case "paths":
-		c.Paths, c.Positions[f.Key], err = parsePaths(f, p.checks.Glob)
+		c.Paths, c.EntryPositionsByCriterionKey[f.Key], err = parsePaths(f, p.checks.Glob)
 	case "hosts":
 		c.Hosts, err = parseHosts(f, p.checks.Host)
 	case "commands":
-		c.Commands, err = parseStringOrStringList(f, maxPatternBytes, checkRegexp)
+		c.Commands, err = parseStringOrStringList(f, maxRegexpOrJQBytes, checkRegexp)
 	case "content":
-		c.Content, err = parseStringOrStringList(f, maxPatternBytes, checkRegexp)
+		c.Content, err = parseStringOrStringList(f, maxRegexpOrJQBytes, checkRegexp)
 	case "trusted":
 		c.TrustedTrueFalseOrAny, err = parseBoolAsText(f.Value)
 	case "restorable":
@@ -240,7 +240,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
-		of, err = parseStringOrStringList(f, maxPatternBytes, func(entry string) error {
+		of, err = parseStringOrStringList(f, maxRegexpOrJQBytes, func(entry string) error {
 			if f.Key == "args" {
 				return checkRegexp(entry)
 			}
@@ -253,7 +253,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "session":
 		c.Session, err = parseSession(f.Value)
 	case "when":
-		c.ConditionJQ, err = parseText(f.Value, maxPatternBytes, p.checks.JQ)
+		c.ConditionJQ, err = parseText(f.Value, maxRegexpOrJQBytes, p.checks.JQ)
 	}
 	return err
 }
@@ -293,7 +293,7 @@ func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at 
 			globs, at = append(globs, glob), append(at, yamlfile.PositionOf(n))
 		}
 		if len(globs) > maxCriterionEntries {
-			return nil, nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
+			return nil, nil, f.KeyPos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
 		}
 	}
 	return globs, at, err
@@ -330,7 +330,7 @@ func parseHosts(f yamlfile.Field, check func(string) error) ([]string, error) {
 		}
 	}
 	if len(out) > maxCriterionEntries {
-		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
+		return nil, f.KeyPos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
 	}
 	return out, nil
 }
@@ -352,10 +352,10 @@ func listEntries(f yamlfile.Field) []ast.Node {
 func parseStringOrStringList(f yamlfile.Field, maxBytes int, check func(string) error) ([]string, error) {
 	nodes := listEntries(f)
 	if len(nodes) == 0 {
-		return nil, f.Pos.Errorf("%s is empty; remove it, or list what it should match", f.Key)
+		return nil, f.KeyPos.Errorf("%s is empty; remove it, or list what it should match", f.Key)
 	}
 	if len(nodes) > maxCriterionEntries {
-		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
+		return nil, f.KeyPos.Errorf("the list has more than %d entries; shorten it", maxCriterionEntries)
 	}
 	var errs yamlfile.Errors
 	out := make([]string, 0, len(nodes))

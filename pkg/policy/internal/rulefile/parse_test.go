@@ -81,7 +81,7 @@ func TestParseErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Parse("f.yaml", []byte(test.yaml), ValueChecks{})
+			_, err := Parse("f.yaml", []byte(test.yaml), CriterionSyntaxChecks{})
 			var e yamlfile.Errors
 			if !errors.As(err, &e) || len(e) == 0 || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("%q:\nerror %v\nwant one with %s", test.yaml, err, test.want)
@@ -110,7 +110,7 @@ deny:
 allow:
   - {name: f}
   - name
-`), ValueChecks{})
+`), CriterionSyntaxChecks{})
 	var all yamlfile.Errors
 	if !errors.As(err, &all) {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ verify:
   - {name: three, tier_override: 3, except: [{paths: [/y]}, {hosts: [b]}]}
   - {name: four, except: {paths: [/z]}}
 allow:
-`), ValueChecks{})
+`), CriterionSyntaxChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestHostileFiles(t *testing.T) {
 				file = file[:yamlfile.MaxFileBytes]
 			}
 			var err error
-			n := allocated.Bytes(func() { _, err = Parse("f.yaml", []byte(file), ValueChecks{}) })
+			n := allocated.Bytes(func() { _, err = Parse("f.yaml", []byte(file), CriterionSyntaxChecks{}) })
 			if err == nil {
 				t.Error("no error")
 			} else if len(err.Error()) > 1000 {
@@ -247,7 +247,7 @@ func TestHostileFiles(t *testing.T) {
 // TestLists holds that "@NAME" stands for a list, and each glob of it for the place of the name.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  paths: [/x, '@wallets', /y]\n"), ValueChecks{})
+	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  paths: [/x, '@wallets', /y]\n"), CriterionSyntaxChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestLists(t *testing.T) {
 	if want := slices.Concat([]string{"/x"}, list, []string{"/y"}); !slices.Equal(c.Paths, want) {
 		t.Errorf("%q, want %q", c.Paths, want)
 	}
-	if at := c.Positions["paths"]; len(at) != len(c.Paths) || at[len(list)] != (yamlfile.Pos{Line: 3, Column: 15}) {
+	if at := c.EntryPositionsByCriterionKey["paths"]; len(at) != len(c.Paths) || at[len(list)] != (yamlfile.Pos{Line: 3, Column: 15}) {
 		t.Errorf("positions %v", at)
 	}
 }
@@ -265,7 +265,7 @@ func TestLists(t *testing.T) {
 // address has none of, and that a name which is no list is refused.
 func TestHostLists(t *testing.T) {
 	t.Parallel()
-	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: [x.test, '@metadata_services']\n"), ValueChecks{})
+	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: [x.test, '@metadata_services']\n"), CriterionSyntaxChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestHostLists(t *testing.T) {
 	if slices.Contains(got, "*.169.254.169.254") {
 		t.Error("something lies below an address")
 	}
-	if _, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: ['@metadata_service']\n"), ValueChecks{}); err == nil || !strings.Contains(err.Error(), "metadata_services") {
+	if _, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: ['@metadata_service']\n"), CriterionSyntaxChecks{}); err == nil || !strings.Contains(err.Error(), "metadata_services") {
 		t.Errorf("a list that is not there: %v", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestExpand(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	parse := func(yaml string) string {
-		f, err := Parse("f", []byte(yaml), ValueChecks{})
+		f, err := Parse("f", []byte(yaml), CriterionSyntaxChecks{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("extends: default\nverify:\n- name: b\n  except: {paths: [/y]}\n"))
 	f.Add([]byte("cases:\n- {action: ls, want: {a: ALLOW}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse("f", data, ValueChecks{})
+		file, err := Parse("f", data, CriterionSyntaxChecks{})
 		if err == nil {
 			for _, r := range slices.Concat(file.Deny, file.Verify, file.Allow) {
 				if r.Name == "" {

@@ -18,7 +18,7 @@ import (
 // heuristic rules.
 type PolicyRuleLists struct {
 	Deny, Verify, Allow []Rule
-	HeuristicExceptions []Rule // only exceptions; the name is the ID of the heuristic rule
+	HeuristicExceptions []Rule // exceptions from heuristic rules: Rule.Name is the ID of the heuristic rule, and Rule.Except lists the exceptions
 }
 
 // A File is one policy file.
@@ -34,7 +34,7 @@ type File struct {
 }
 
 // heuristicRuleIDPattern matches the ID of a heuristic rule.
-var heuristicRuleIDPattern = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
+var heuristicRuleIDPattern = prefilter.LazyRegexp(`^[A-Z]{2,4}-[0-9]{3}$`)
 
 // IsHeuristicID reports whether a name has the form of the ID of a heuristic rule.
 func IsHeuristicID(name string) bool { return heuristicRuleIDPattern().MatchString(name) }
@@ -45,7 +45,7 @@ func (f *File) CheckShieldPromptingRulesExist(verifyRules []Rule) error {
 	for _, name := range f.RuleNamesPromptingThroughShield {
 		known := func(r Rule) bool { return r.Name == name }
 		if !heuristicRuleIDPattern().MatchString(name) && !slices.ContainsFunc(verifyRules, known) {
-			return f.RuleNamesPromptingThroughShieldPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.Quote(name))
+			return f.RuleNamesPromptingThroughShieldPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.QuoteForMessage(name))
 		}
 	}
 	return nil
@@ -80,9 +80,9 @@ type Criteria struct {
 
 	RestorableTrueFalseBackedUpOrAny string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
 
-	Session Session // earlier actions of the session
+	Session Session // criterion on earlier actions of the session
 
-	Positions map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
+	EntryPositionsByCriterionKey map[string][]yamlfile.Pos // position of each entry, by the key of its criterion; nil for presets
 }
 
 // An EffectPropertyCriterion is a criterion on one property of an effect: the property must equal
@@ -180,7 +180,7 @@ func mergeRulesBeforeBase(own, base []Rule, unmatchedExceptions *yamlfile.Errors
 		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
 		if at < 0 {
 			unmatchedExceptions.Add(r.Pos.Errorf("rule %s only has exceptions, but the preset's list has no rule of this name that can have exceptions%s; they have no effect: correct the name",
-				yamlfile.Quote(r.Name), suggest.DidYouMeanSuffix(r.Name, ruleNames(base))))
+				yamlfile.QuoteForMessage(r.Name), suggest.DidYouMeanSuffix(r.Name, ruleNames(base))))
 			continue
 		}
 		merged[at].Except = append(slices.Clip(merged[at].Except), r.Except...)

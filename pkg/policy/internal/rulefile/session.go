@@ -82,13 +82,13 @@ func parseSession(n ast.Node) (s Session, err error) {
 	case s.Empty() && within == nil:
 		return s, yamlfile.PositionOf(n).Errorf("session has no criterion; add labels, after or value_flow")
 	case within != nil && len(s.EarlierActionTypesOrKinds) == 0:
-		return s, within.Pos.Errorf("within needs after, whose actions it limits in time; add after, or remove within")
+		return s, within.KeyPos.Errorf("within needs after, whose actions it limits in time; add after, or remove within")
 	}
 	return s, nil
 }
 
 const (
-	maxLabelBytes           = 60 // bytes of an entry
+	maxLabelBytes           = 60 // maximum length of an entry in a rule's list of session labels, in bytes
 	maxSessionWindow        = 30 * 24 * time.Hour
 	maxSessionWindowActions = 100_000
 )
@@ -116,5 +116,5 @@ func (s *Session) parseWithin(n ast.Node) error {
 	} else if s.Within, err = time.ParseDuration(t); err == nil && s.Within >= time.Second && s.Within <= maxSessionWindow {
 		return nil
 	}
-	return yamlfile.PositionOf(n).Errorf("within %s is neither a time, such as 30m, nor a number of actions, such as \"64 actions\"", yamlfile.Quote(t))
+	return yamlfile.PositionOf(n).Errorf("within %s is neither a time, such as 30m, nor a number of actions, such as \"64 actions\"", yamlfile.QuoteForMessage(t))
 }

@@ -17,7 +17,7 @@ func Match(glob, text string) bool {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[t:])
-		if n, ok := matchFirstElementLen(glob[min(g, len(glob)):], r); ok {
+		if n, ok := firstGlobElementLenIfMatching(glob[min(g, len(glob)):], r); ok {
 			g += n
 			t += size
 			continue
@@ -32,8 +32,8 @@ func Match(glob, text string) bool {
 	return strings.Trim(glob[min(g, len(glob)):], "*") == ""
 }
 
-// matchFirstElementLen matches the first element of a glob with a character and returns the element's length in bytes.
-func matchFirstElementLen(glob string, r rune) (int, bool) {
+// firstGlobElementLenIfMatching matches the first element of a glob with a character and returns the element's length in bytes.
+func firstGlobElementLenIfMatching(glob string, r rune) (int, bool) {
 	if glob == "" {
 		return 0, false
 	}
@@ -127,8 +127,8 @@ func cutFirstBracketRune(bracketExpr string) (r rune, rest string) {
 	return r, bracketExpr[size:]
 }
 
-// OverlapPatternFromShellGlob converts a shell glob to a pattern as in effect.Overlap.
-func OverlapPatternFromShellGlob(glob string) string {
+// EffectPathPatternFromShellGlob converts a shell glob to a pattern as in effect.Overlap.
+func EffectPathPatternFromShellGlob(glob string) string {
 	if !strings.Contains(glob, "[!") {
 		return glob
 	}
@@ -146,8 +146,8 @@ func JoinWithSpaces(vs []Value) Value {
 	return b.Value()
 }
 
-// OverlapPatternFromWindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
-func OverlapPatternFromWindowsGlob(v Value) Value {
+// EffectPathPatternFromWindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
+func EffectPathPatternFromWindowsGlob(v Value) Value {
 	switch {
 	case v.IsLiteral() && strings.ContainsAny(v.Text, "*?"):
 		v.IsGlobPattern, v.Display, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")

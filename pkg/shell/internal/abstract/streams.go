@@ -16,9 +16,9 @@ type Streams struct {
 type OutputTarget struct {
 	Path                          string
 	PathIsGlobPattern             bool
-	WritesIntoFolder              bool // a folder, with all files put in it
+	WritesIntoFolder              bool // Path is a folder, and files are written in it
 	Append                        bool
-	WritesEachListedOrMatchedFile bool // each file of a list, or each that a glob matches
+	WritesEachListedOrMatchedFile bool // every file of a list, or every file that a glob matches, is written
 	Discard                       bool // /dev/null, or a stream other than standard output
 	IsSocket                      bool
 }

@@ -30,19 +30,19 @@ const UnknownPlaceholderVariable = "__unknown"
 type Taint uint16
 
 const (
-	TaintNetwork                     Taint = 1 << iota // received from the network
-	TaintDecoded                                       // output of a decoder
-	TaintReadCredentials                               // credentials from a file or a key store
-	TaintCredentialVariable                            // a variable whose name says that it is a credential
-	TaintEnvironmentDump                               // the whole environment
-	TaintUnknownText                                   // unknown text from another part of the command
-	TaintStdinInterpreterOutput                        // output of an interpreter that reads its commands from another source
-	TaintSocket                                        // a network connection
-	TaintClipboardOrScreen                             // clipboard, screen, keystrokes
-	TaintLocalMachineData                              // data from a file or command of this machine, secret or not
-	TaintUnprintedKeyStoreCredential                   // a credential from a key store or service that was not printed
-	TaintUntrustedText                                 // from a clone or other text that anyone may have written
-	TaintDatabaseRows                                  // rows of a database on this machine
+	TaintNetwork                         Taint = 1 << iota // received from the network
+	TaintDecoded                                           // output of a decoder
+	TaintReadCredentials                                   // credentials from a file or a key store
+	TaintCredentialVariable                                // a variable whose name says that it is a credential
+	TaintEnvironmentDump                                   // the whole environment
+	TaintUnknownText                                       // unknown text from another part of the command
+	TaintOutputOfInterpreterReadingStdin                   // output of an interpreter that runs its standard input as code
+	TaintSocket                                            // a network connection
+	TaintClipboardOrScreen                                 // clipboard, screen, keystrokes
+	TaintLocalMachineData                                  // data from a file or command of this machine, secret or not
+	TaintUnprintedKeyStoreCredential                       // a credential from a key store or service that was not printed
+	TaintUntrustedText                                     // from a clone or other text that anyone may have written
+	TaintDatabaseRows                                      // rows of a database on this machine
 )
 
 // An Origin is a set of causes why parts of a value are unknown. An unknown value without an origin
@@ -66,14 +66,14 @@ type Value struct {
 	Display                     string // text for messages if IsGlobPattern, such as "$NAME"; else empty
 	IsGlobPattern               bool
 	Taint                       Taint
-	Origin                      Origin // origin of all unknown parts
+	Origin                      Origin // origins of the unknown parts, combined as bit flags
 	FirstPartOrigin             Origin // origin of the first part, if that is unknown
 	HasUnknownPartWithoutOrigin bool   // some unknown part has no origin
 	FullyUnknown                bool   // completely unknown
 	DoubleStarExcludesDotDot    bool   // ** in the pattern represents folders that were searched, see effect.Effect
 	HasPathPerLine              bool   // a list of paths, one per line, each of which matches the pattern
 	IsSingleWord                bool   // built from quoted parts, so it is one word
-	PathListFileNamePatterns    string // for a list: the file names in it, one per line; "" if any
+	ListedFileNamePatternLines  string // for a list of paths: patterns of their file names, one per line; "" if any name is possible
 	SourceSpan                  effect.CommandTextSpan
 	SecretDescription           string // name of the secret, for messages
 }
@@ -146,11 +146,11 @@ func (v Value) CauseOfUnknownParts() effect.EffectCause {
 	case v.Origin&OriginStdin != 0:
 		return effect.CauseStandardInput
 	case v.Origin&(OriginUnanalysedComputation|OriginUnknownAssignment) != 0:
-		return effect.CauseUnresolvedText
+		return effect.CauseOtherUnresolvedCommandText
 	case v.Origin&OriginUnsetVariable != 0:
 		return effect.CauseVariableNotSetByCommand
 	}
-	return effect.CauseUnresolvedText
+	return effect.CauseOtherUnresolvedCommandText
 }
 
 // CauseOfUnknownCode returns why a value that is run as code is unknown. If it consists only of variables, no part of the
@@ -173,8 +173,10 @@ func (v Value) String() string {
 
 func (v Value) IsLiteral() bool { return !v.IsGlobPattern }
 
-// IsComputed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
-func (v Value) IsComputed() bool { return v.IsGlobPattern && v.Origin&OriginUnanalysedComputation != 0 }
+// HasUnanalysedComputation reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
+func (v Value) HasUnanalysedComputation() bool {
+	return v.IsGlobPattern && v.Origin&OriginUnanalysedComputation != 0
+}
 
 // HasOnlyTaintsHarmlessToRun reports whether a value is harmless to run as far as its taint tells: it has no
 // taint other than TaintLocalMachineData and TaintUnprintedKeyStoreCredential, which matter only when data
@@ -240,7 +242,7 @@ func (b *Builder) AddLiteral(s string) {
 	b.Text.WriteString(s)
 }
 
-// addGlob adds pattern text that is shown unchanged.
+// addGlob adds the text of a pattern; show is the text that messages contain instead of it.
 func (b *Builder) addGlob(pattern, show string) {
 	b.Add(Value{Text: pattern, Display: show, IsGlobPattern: true})
 }
@@ -342,7 +344,7 @@ func (b *Builder) AddUnquotedText(text string) {
 			}
 			flush(i)
 			expr := text[i : i+end+1]
-			b.addGlob(OverlapPatternFromShellGlob(expr), expr)
+			b.addGlob(EffectPathPatternFromShellGlob(expr), expr)
 			i += end
 			start = i + 1
 		}

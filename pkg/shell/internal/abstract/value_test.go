@@ -113,7 +113,7 @@ func TestCause(t *testing.T) {
 		{UnsetVariableValue("X", TaintSocket), effect.CauseDownload},
 		{UnknownTextWithoutSlash("$(date)", OriginFileContent), effect.CauseFileContents},
 		{Unknown("x", 0).WithOrigin(OriginStdin | OriginUnsetVariable), effect.CauseStandardInput},
-		{Unknown("x", 0), effect.CauseUnresolvedText},
+		{Unknown("x", 0), effect.CauseOtherUnresolvedCommandText},
 	} {
 		if got := c.v.CauseOfUnknownParts(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.v, got, c.want)
@@ -155,10 +155,10 @@ func TestUnescaped(t *testing.T) {
 
 func TestWindowsGlob(t *testing.T) {
 	t.Parallel()
-	if v := OverlapPatternFromWindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
+	if v := EffectPathPatternFromWindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
 		t.Errorf("%+v", v)
 	}
-	if v := OverlapPatternFromWindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
+	if v := EffectPathPatternFromWindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
 		t.Errorf("%+v", v)
 	}
 }

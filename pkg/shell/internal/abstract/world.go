@@ -14,8 +14,9 @@ type AnalysisContext interface {
 
 	// Report records an effect, once.
 	Report(effect.Effect)
-	// ReportUnknown records that something is unknown.
-	ReportUnknown(cause effect.EffectCause, why string, at effect.CommandTextSpan)
+	// ReportUnknownEffect records an unknown effect: code or a value in the command that cannot be
+	// analyzed.
+	ReportUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan)
 	// RecordEffectAndResolvePathOrPattern records an effect on a path, and returns the path in canonical form.
 	RecordEffectAndResolvePathOrPattern(kind effect.Kind, v Value, recursive bool) (path string, isPattern bool)
 	// RecordURLContact records that a URL is contacted.
@@ -28,8 +29,8 @@ type AnalysisContext interface {
 	StoreFileContent(path string, isPattern bool, content Value)
 	// RecordLink records that a path becomes a link to another.
 	RecordLink(path, to Value)
-	// IsOutputDiscarded reports whether the content written to a path is lost.
-	IsOutputDiscarded(path string) bool
+	// IsDiscardedWritePath reports whether the content written to a path is lost.
+	IsDiscardedWritePath(path string) bool
 	// IsSecretPath reports whether a path is known to hold credentials.
 	IsSecretPath(path string) bool
 	// RecordSentValue records that a program sends a value to another machine.

@@ -23,7 +23,7 @@ type analyzer struct {
 // converts byte offsets in text to a span in the whole command.
 func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start, end int) effect.CommandTextSpan) abstract.Value {
 	if len(text) > parse.MaxCommandBytes {
-		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", spanInCommand(0, len(text)))
+		w.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", spanInCommand(0, len(text)))
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	r := &analyzer{analysisContext: w, text: text, spanInCommand: spanInCommand}
@@ -57,7 +57,8 @@ func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start
 	return out
 }
 
-// isForLoopHeadBeforeList reports whether a part ends before the list of a for loop.
+// isForLoopHeadBeforeList reports whether a text is the head of a for loop up to the word "in",
+// after which the list of the loop follows.
 func isForLoopHeadBeforeList(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 2 && strings.EqualFold(strings.TrimLeft(fields[0], "@("), "for") && strings.EqualFold(fields[len(fields)-1], "in")

@@ -78,13 +78,13 @@ func PythonProgramNames(pyprojectTOML, setupCFG string) (names []string, isCompl
 }
 
 // CargoProgramNames returns the names of the programs that a Cargo.toml declares; files in src/bin add more.
-func CargoProgramNames(cargoTOML string) (names []string, isDeclared bool) {
+func CargoProgramNames(cargoTOML string) (names []string, hasNames bool) {
 	eachKey(cargoTOML, func(table, key, value string) {
 		if key == "name" && (table == "package" || table == "bin") {
-			names, isDeclared = append(names, strings.Trim(value, `"'`)), true
+			names, hasNames = append(names, strings.Trim(value, `"'`)), true
 		}
 	})
-	return names, isDeclared
+	return names, hasNames
 }
 
 // eachKey calls a function for each key of a TOML text that is on its own line.

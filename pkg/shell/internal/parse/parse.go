@@ -51,7 +51,8 @@ func ExceededLimitReason(text string) string {
 	return ""
 }
 
-// startsNestableShellConstruct reports whether the word at i starts a nesting construct.
+// startsNestableShellConstruct reports whether the word at index wordStart starts a construct that
+// can be nested, such as if or while.
 func startsNestableShellConstruct(text string, wordStart int) bool {
 	if wordStart > 0 && (text[wordStart-1] == '_' || text[wordStart-1]|0x20 >= 'a' && text[wordStart-1]|0x20 <= 'z') {
 		return false
@@ -67,7 +68,8 @@ func startsNestableShellConstruct(text string, wordStart int) bool {
 
 var BashParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// otherParsers are the parsers of the other shells.
+// otherParsers are the parsers for mksh, POSIX sh and zsh. [Shell] tries them in this order if a
+// text is not valid bash.
 var otherParsers = [...]*sync.Pool{newParserPool(syntax.LangMirBSDKorn), newParserPool(syntax.LangPOSIX), newParserPool(syntax.LangZsh)}
 
 func newParserPool(lang syntax.LangVariant) *sync.Pool {
@@ -93,9 +95,9 @@ func Shell(text string) (*syntax.File, error) {
 	return nil, err
 }
 
-// ReplaceAnglePlaceholders replaces each placeholder <name>, as in manuals, by an unset variable of the same length, so
+// ReplaceAnglePlaceholdersWithVariables replaces each placeholder <name>, as in manuals, by an unset variable of the same length, so
 // that spans stay valid.
-func ReplaceAnglePlaceholders(text string) string {
+func ReplaceAnglePlaceholdersWithVariables(text string) string {
 	b := []byte(text)
 	for i := 0; i < len(b); i++ {
 		if b[i] != '<' {

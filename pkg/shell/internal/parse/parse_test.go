@@ -71,13 +71,13 @@ func TestWithout(t *testing.T) {
 		of       func(string) string
 		in, want string
 	}{
-		{ReplaceAnglePlaceholders, "rm <file>", "rm ${___}"},
-		{ReplaceAnglePlaceholders, "cp <a> <my-dir/b>", "cp $__ ${_______}"},
-		{ReplaceAnglePlaceholders, "sort < a > b", "sort < a > b"},
-		{ReplaceAnglePlaceholders, "a </b>", "a </b>"},
-		{ReplaceAnglePlaceholders, "a <b", "a <b"},
-		{ReplaceAnglePlaceholders, "a <$(b)>", "a <$(b)>"},
-		{ReplaceAnglePlaceholders, "<" + strings.Repeat("x", 99) + ">", "<" + strings.Repeat("x", 99) + ">"},
+		{ReplaceAnglePlaceholdersWithVariables, "rm <file>", "rm ${___}"},
+		{ReplaceAnglePlaceholdersWithVariables, "cp <a> <my-dir/b>", "cp $__ ${_______}"},
+		{ReplaceAnglePlaceholdersWithVariables, "sort < a > b", "sort < a > b"},
+		{ReplaceAnglePlaceholdersWithVariables, "a </b>", "a </b>"},
+		{ReplaceAnglePlaceholdersWithVariables, "a <b", "a <b"},
+		{ReplaceAnglePlaceholdersWithVariables, "a <$(b)>", "a <$(b)>"},
+		{ReplaceAnglePlaceholdersWithVariables, "<" + strings.Repeat("x", 99) + ">", "<" + strings.Repeat("x", 99) + ">"},
 		{ReplaceGitHubExpressionsByVariables, "echo ${{ a.b }}!", "echo ${_______}!"},
 		{ReplaceGitHubExpressionsByVariables, "${{a}}${{b}}", "${___}${___}"},
 		{ReplaceGitHubExpressionsByVariables, "${{ a", "${{ a"},

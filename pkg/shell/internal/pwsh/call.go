@@ -277,11 +277,11 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			if t := one.Taint; t&(abstract.TaintNetwork|abstract.TaintDecoded) != 0 {
 				p.analysisContext.WalkCode("code", abstract.Unknown("an assembly", t), "powershell", p.spanInCommand)
 			} else {
-				p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.spanInCommand)
+				p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.spanInCommand)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.spanInCommand)
+		p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.spanInCommand)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
 			p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScriptScanningDisabled, Reason: "disables AMSI script scanning", Span: p.spanInCommand})
@@ -325,7 +325,7 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 				p.analysisContext.RecordURLContact(effect.HTTPRequest, a)
 			} else if isRootOrHomePath(a) {
 				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, a, false)
-				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a, false) // the effect of the method is unknown
+				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a, false) // the method is unlisted, so it may also write the file
 			}
 		}
 	}
@@ -431,7 +431,7 @@ func (p *analyzer) recordConnection(host abstract.Value) {
 
 // walkEvaluatedCode walks text that PowerShell evaluates.
 func (p *analyzer) walkEvaluatedCode(v abstract.Value) abstract.Value {
-	p.scriptRunsTextOrShell = true
+	p.scriptEvaluatesTextOrStartsShell = true
 	if v.IsLiteral() && v.Text == "" {
 		return abstract.Value{}
 	}

@@ -69,7 +69,7 @@ const (
 	specialEffectOutputsListedFiles                             // outputs the files that it lists
 	specialEffectRunsCodePerInput                               // runs code on each input object; its output is unknown
 	specialEffectOutputsSomeInput                               // outputs some of the input objects
-	specialEffectCreatesDotNetObject                            // creates a .NET object, which may connect
+	specialEffectCreatesDotNetObject                            // creates a .NET object; a TCP client or a socket connects to a host
 	specialEffectChangesWorkingFolder                           // changes the working folder to its first argument
 	specialEffectSetsAlias                                      // its arguments are an alias and a command
 	specialEffectSetsVariable                                   // its arguments are a variable and its value
@@ -157,7 +157,7 @@ func (p *analyzer) recordRemoteChange(argv []abstract.Value, lowerCommandName st
 }
 
 // grantNounPattern matches nouns of commands that grant rights.
-var grantNounPattern = prefilter.Lazy(granting)
+var grantNounPattern = prefilter.LazyRegexp(granting)
 
 // startsWithRemoteServiceName reports whether a noun begins with the name of a service. The next letter must be a capital, unless
 // the name has no capitals.

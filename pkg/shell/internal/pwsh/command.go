@@ -92,8 +92,8 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	return p.analysisContext.DeliverOutput(io, out)
 }
 
-// hasUnixOptions reports whether an argument has the form of bundled Unix options such as -rf, which is no prefix of
-// a parameter's name.
+// hasUnixOptions reports whether an argument looks like bundled Unix options such as -rf: it has at
+// most three letters, and no parameter of the cmdlet begins with them.
 func hasUnixOptions(args []psArg) bool {
 	for _, a := range args {
 		if a.param != "" && a.use == paramUseUnlisted && len(a.param) < 4 && !commonParameterAliases[a.param] {
@@ -223,7 +223,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 			p.skipCharSetAndComments(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.pos == start:
 			v := p.parseOperand()
-			text, names = v.Text, v.PathListFileNamePatterns
+			text, names = v.Text, v.ListedFileNamePatternLines
 			b.Add(v)
 		default:
 			b.AddLiteral(p.parseBareWord())
@@ -237,7 +237,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 	}
 	v := b.Value()
 	if v.HasPathPerLine && names != "" && v.Text == text { // the argument consists only of the list of paths
-		v.PathListFileNamePatterns = names
+		v.ListedFileNamePatternLines = names
 	}
 	v.SourceSpan = p.spanInCommand
 	return v
@@ -270,9 +270,9 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 		}
 		switch a.use {
 		case paramUseReadPath:
-			read = p.analysisContext.RecordFileRead(abstract.OverlapPatternFromWindowsGlob(v))
+			read = p.analysisContext.RecordFileRead(abstract.EffectPathPatternFromWindowsGlob(v))
 			if recursive {
-				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, abstract.OverlapPatternFromWindowsGlob(v), true)
+				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, abstract.EffectPathPatternFromWindowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
 			if read.IsLiteral() && c.specialEffect == specialEffectOutputsFileContent {
@@ -284,7 +284,7 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 		case paramUseWritePath, paramUseDeletePath, paramUseMovePathAway, paramUseSetPermissions, paramUseCreateFolder, paramUseListPath:
 			written = append(written, p.recordPathEffect(c, a.use, v, recursive)...)
 			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == paramUseWritePath {
-				p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), itemValueArgument(args), p.spanInCommand)
+				p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), valueAssignedByItemCmdlet(args), p.spanInCommand)
 			}
 			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == paramUseListPath {
 				out.Taint |= abstract.TaintEnvironmentDump
@@ -360,8 +360,9 @@ func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 	}
 }
 
-// itemValueArgument returns the value that a cmdlet assigns to the item that it names.
-func itemValueArgument(args []psArg) abstract.Value {
+// valueAssignedByItemCmdlet returns the new value in the arguments of a cmdlet that sets an item, such as
+// Set-Item env:NAME VALUE. The value is the parameter -Value, or the second of two arguments.
+func valueAssignedByItemCmdlet(args []psArg) abstract.Value {
 	for _, a := range args {
 		if a.param == "value" && a.hasValue {
 			return a.val
@@ -378,16 +379,17 @@ var commandsForwardingInputObjects = map[string]bool{"select-object": true, "sor
 
 // unknownSubsetOfFiles returns an unknown selection of the files in a list.
 func unknownSubsetOfFiles(fileList abstract.Value) abstract.Value {
-	if fileList.PathListFileNamePatterns == "" && strings.HasSuffix(fileList.Text, "/**") {
-		fileList.PathListFileNamePatterns = "?*"
+	if fileList.ListedFileNamePatternLines == "" && strings.HasSuffix(fileList.Text, "/**") {
+		fileList.ListedFileNamePatternLines = "?*"
 	}
 	return fileList
 }
 
 // addPipedArguments passes the input objects to the parameters that accept pipeline input, unless
-// an argument sets the parameter. Parameters that list or read paths get no unknown text.
-// Parameters that read paths get known text only for Get-Content, because other cmdlets may search
-// the text itself.
+// an argument sets the parameter. A list of paths is passed to all of them. Other input is passed
+// to a parameter that lists paths only if it is a literal text, and to a parameter that reads paths
+// only if it is a literal text and the cmdlet is Get-Content, because other cmdlets may search the
+// text itself.
 func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
 		if !p.acceptsPipedInput || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
@@ -415,7 +417,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 		switch {
 		case !a.hasValue:
 		case a.use == paramUseListPath && folders == 0:
-			root := abstract.OverlapPatternFromWindowsGlob(a.val)
+			root := abstract.EffectPathPatternFromWindowsGlob(a.val)
 			v.DoubleStarExcludesDotDot = root.IsLiteral()
 			if root.IsGlobPattern && !root.FullyUnknown { // a glob lists the files that match it, not the content of a folder
 				tail = ""
@@ -445,7 +447,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 			tail = "/*"
 		}
 		v.Text += tail
-		v.PathListFileNamePatterns = strings.Join(names, "\n")
+		v.ListedFileNamePatternLines = strings.Join(names, "\n")
 	}
 	return v
 }
@@ -515,7 +517,7 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	kind := map[parameterUse]effect.Kind{paramUseWritePath: effect.WriteFile, paramUseDeletePath: effect.DeleteFile, paramUseMovePathAway: effect.MoveFile, paramUseSetPermissions: effect.ChangePermissions, paramUseCreateFolder: effect.CreateDirectory, paramUseListPath: effect.ListDirectory}[u]
 	var out []abstract.OutputTarget
 	for _, one := range p.splitPaths(v) {
-		path, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(kind, abstract.OverlapPatternFromWindowsGlob(one), recursive)
+		path, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(kind, abstract.EffectPathPatternFromWindowsGlob(one), recursive)
 		if u == paramUseWritePath {
 			out = append(out, abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 		}
@@ -525,11 +527,11 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 
 // splitPaths splits a list of paths that parseArgument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
-	if names := strings.Fields(v.PathListFileNamePatterns); v.HasPathPerLine && len(names) > 0 {
+	if names := strings.Fields(v.ListedFileNamePatternLines); v.HasPathPerLine && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
 		for _, name := range names {
 			one := v
-			one.PathListFileNamePatterns, one.Text = "", v.Text+"/"+name
+			one.ListedFileNamePatternLines, one.Text = "", v.Text+"/"+name
 			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
 				one.Text, one.DoubleStarExcludesDotDot = folder+"/"+name, false
 			}
@@ -588,7 +590,7 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 			p.analysisContext.RecordURLContact(effect.HTTPRequest, program)
 			return
 		}
-		p.scriptRunsTextOrShell = true
+		p.scriptEvaluatesTextOrStartsShell = true
 		for _, a := range args {
 			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
 				p.analysisContext.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.spanInCommand})
@@ -635,7 +637,7 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 			}
 		}
 	case specialEffectMayRunProgram:
-		p.scriptRunsTextOrShell = true
+		p.scriptEvaluatesTextOrStartsShell = true
 	case specialEffectRevealsPassword:
 		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
 			p.recordRevealedPassword()

@@ -205,18 +205,18 @@ func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	for _, a := range args {
 		switch {
 		case a.param == "path" || a.param == "literalpath":
-			p.analysisContext.WalkCodeFile(abstract.OverlapPatternFromWindowsGlob(a.val), "code", p.spanInCommand)
+			p.analysisContext.WalkCodeFile(abstract.EffectPathPatternFromWindowsGlob(a.val), "code", p.spanInCommand)
 			loads = true
 		case a.param == "assemblyname" && areSystemAssemblies(a.val):
 			loads = true
 		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
 		default:
-			p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
+			p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
 			return
 		}
 	}
 	if !loads {
-		p.analysisContext.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
+		p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
 	}
 }
 

@@ -23,11 +23,11 @@ type analyzer struct {
 
 	possibleMisparseReason string // why some text may have been parsed wrongly
 
-	scriptOpensTCPConnection bool // it opens a TCP connection
-	scriptRunsTextOrShell    bool // it evaluates text or starts a shell
+	scriptOpensTCPConnection         bool // it opens a TCP connection
+	scriptEvaluatesTextOrStartsShell bool // it evaluates text or starts a shell
 }
 
-// unknownMarker represents an unknown part of a text, also in quotes.
+// unknownMarker is the text of an unknown part of a script, in quoted strings and outside them.
 const unknownMarker = "${" + abstract.UnknownPlaceholderVariable + "}"
 
 // maxExpressionNesting is the maximum nesting of expressions.
@@ -36,15 +36,15 @@ const maxExpressionNesting = 100
 // Interpret reports the effects of PowerShell text, and returns its output.
 func Interpret(w abstract.AnalysisContext, text string, at effect.CommandTextSpan) abstract.Value {
 	if len(text) > parse.MaxCommandBytes {
-		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", at)
+		w.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	p := &analyzer{analysisContext: w, text: asciiQuotes.Replace(text), spanInCommand: at}
 	out := p.parseBlock(0)
 	if p.possibleMisparseReason != "" {
-		w.ReportUnknown(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.possibleMisparseReason, at)
+		w.ReportUnknownEffect(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.possibleMisparseReason, at)
 	}
-	if p.scriptOpensTCPConnection && p.scriptRunsTextOrShell {
+	if p.scriptOpensTCPConnection && p.scriptEvaluatesTextOrStartsShell {
 		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.spanInCommand})
 	}
 	return out
@@ -171,13 +171,14 @@ func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte
 			return abstract.Value{}
 		}
 		if c == '.' && name.FullyUnknown {
-			// The variable cannot come from the environment, which PowerShell reads as $env:NAME,
-			// and a dot-sourced script can change the state of the current script.
-			p.analysisContext.ReportUnknown(effect.CauseUnresolvedText, "loads a script that the command does not name: "+name.Display, p.spanInCommand)
+			// This variable is not an environment variable, which PowerShell writes as $env:NAME,
+			// so its value is unknown. A dot-sourced script can change the state of the current
+			// script.
+			p.analysisContext.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "loads a script that the command does not name: "+name.Display, p.spanInCommand)
 		}
 		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {
 			// Without arguments, & may run an unknown script or script block.
-			p.analysisContext.ReportUnknown(effect.CauseUnresolvedText, "runs code that the command does not name: "+name.Display, p.spanInCommand)
+			p.analysisContext.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "runs code that the command does not name: "+name.Display, p.spanInCommand)
 		}
 		return p.walkCommand(name, pipelineInput)
 	case strings.HasPrefix(p.text[p.pos:], unknownMarker): // the marker itself is in the text
@@ -267,7 +268,7 @@ func (p *analyzer) parseLoopVariable(start int) bool {
 	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.pos]), "${}"))
 	p.pos += len(word)
 	v := p.parsePipeline(')')
-	if _, set := p.analysisContext.LookupVariable("ps:" + name); set || !v.HasPathPerLine { // the loop may not run
+	if _, set := p.analysisContext.LookupVariable("ps:" + name); set || !v.HasPathPerLine { // if the loop does not run, the variable keeps its earlier value
 		v = abstract.UnsetVariableValue(name, v.Taint)
 	}
 	if automaticVariables[name] == "" {
@@ -313,7 +314,7 @@ func (p *analyzer) parseExpression() abstract.Value {
 		switch {
 		case strings.HasPrefix(rest, "+=") || rest == "":
 			p.pos = mark
-			return p.joinList(list, left)
+			return p.joinElementsWithSpaces(list, left)
 		case rest[0] == '+':
 			p.pos++
 			p.skipCharSetAndComments(" \t\r\n")
@@ -330,23 +331,23 @@ func (p *analyzer) parseExpression() abstract.Value {
 			op, ok := p.parseOperator(rest)
 			if !ok {
 				p.pos = mark
-				return p.joinList(list, left)
+				return p.joinElementsWithSpaces(list, left)
 			}
 			left = p.applyOperator(op, append(list, left))
 			list = nil
 		default:
 			p.pos = mark
-			return p.joinList(list, left)
+			return p.joinElementsWithSpaces(list, left)
 		}
 	}
-	return p.joinList(list, left)
+	return p.joinElementsWithSpaces(list, left)
 }
 
-func (p *analyzer) joinList(list []abstract.Value, last abstract.Value) abstract.Value {
-	if len(list) == 0 {
-		return last
+func (p *analyzer) joinElementsWithSpaces(earlierElements []abstract.Value, lastElement abstract.Value) abstract.Value {
+	if len(earlierElements) == 0 {
+		return lastElement
 	}
-	v := abstract.JoinWithSpaces(append(list, last))
+	v := abstract.JoinWithSpaces(append(earlierElements, lastElement))
 	return v
 }
 

@@ -51,9 +51,9 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	case "or", "and":
 		return m.expandConditional("$", parts, depth)
 	case "info", "warning", "error", "eval", "file":
-		m.discardedResultFunctionDepth++ // the command in $(shell …) runs, even if its output is not used
+		m.resultDiscardingMakeFunctionDepth++ // the command in $(shell …) runs, even if its output is not used
 		given := strings.TrimSpace(m.expand(args, depth+1))
-		m.discardedResultFunctionDepth--
+		m.resultDiscardingMakeFunctionDepth--
 		if file, _, _ := strings.Cut(given, ","); name == "file" && strings.HasPrefix(file, ">") {
 			m.parseTimeCommands = append(m.parseTimeCommands, ": "+file)
 		}
@@ -89,9 +89,9 @@ func unknownTextContaining(knownText string) string {
 // fileNamesPlaceholder returns a placeholder for the result of a function that mostly returns file names. Commands in its
 // arguments are recorded separately; if an argument may contain shell code, the rest of the line is unknown.
 func (m *makefile) fileNamesPlaceholder(args string, expansionDepth int) string {
-	m.discardedResultFunctionDepth++
+	m.resultDiscardingMakeFunctionDepth++
 	given := m.expand(args, expansionDepth+1)
-	m.discardedResultFunctionDepth--
+	m.resultDiscardingMakeFunctionDepth--
 	if strings.ContainsAny(strings.ReplaceAll(given, "${", ""), "$`;&|<>()\n") {
 		return unknownTextContaining(given)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // heredocPattern matches the start of a here-document in a Dockerfile, with its delimiter.
-var heredocPattern = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
+var heredocPattern = prefilter.LazyRegexp(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
 // dockerfileCodeBlocks returns the commands of a Dockerfile. Files that it adds from a URL are available to the later build
 // commands that name them.
@@ -118,11 +118,11 @@ func withoutComments(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-var unitExecPattern = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
-var gitCommandSettingPattern = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
+var unitExecPattern = prefilter.LazyRegexp(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
+var gitCommandSettingPattern = prefilter.LazyRegexp(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
 // gitExtURLPattern matches a git URL that runs a command (ext::).
-var gitExtURLPattern = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
+var gitExtURLPattern = prefilter.LazyRegexp(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
 
 // firstCaptureGroup returns the first group of a match in a line; "" if the line does not match.
 func firstCaptureGroup(pattern *regexp.Regexp, line string) string {
@@ -145,7 +145,7 @@ func systemdUnitCodeBlocks(text string) []CodeBlock {
 	})
 }
 
-var cronLinePattern = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
+var cronLinePattern = prefilter.LazyRegexp(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
 
 // crontabCodeBlocks returns the commands of a crontab, without the user name root in system crontabs.
 func crontabCodeBlocks(text string) []CodeBlock {
@@ -154,8 +154,8 @@ func crontabCodeBlocks(text string) []CodeBlock {
 	})
 }
 
-var plistProgramPattern = prefilter.Lazy(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
-var plistStringPattern = prefilter.Lazy(`(?s)<string>(.*?)</string>`)
+var plistProgramPattern = prefilter.LazyRegexp(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
+var plistStringPattern = prefilter.LazyRegexp(`(?s)<string>(.*?)</string>`)
 
 // plistCodeBlocks returns the commands of a launchd agent.
 func plistCodeBlocks(text string) []CodeBlock {
@@ -184,7 +184,7 @@ func procfileCodeBlocks(text string) []CodeBlock {
 	})
 }
 
-var interactiveToolCommandPattern = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
+var interactiveToolCommandPattern = prefilter.LazyRegexp(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
 
 // interactiveToolConfigCodeBlocks returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
 func interactiveToolConfigCodeBlocks(text string) []CodeBlock {
@@ -194,13 +194,13 @@ func interactiveToolConfigCodeBlocks(text string) []CodeBlock {
 }
 
 // groovyStepPattern matches a Jenkinsfile step that runs a script, up to the start of the script's text.
-var groovyStepPattern = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
+var groovyStepPattern = prefilter.LazyRegexp(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
 
 // languageByGroovyStep maps the script steps of a Jenkinsfile to the languages of their scripts.
 var languageByGroovyStep = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
 
 // groovyCredentialPattern matches the variables that a Jenkinsfile binds to credentials.
-var groovyCredentialPattern = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
+var groovyCredentialPattern = prefilter.LazyRegexp(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
 
 // jenkinsfileCodeBlocks returns the commands of a Jenkinsfile. The names of variables that are bound to
 // credentials get the prefix SECRET_, which marks them as secrets.

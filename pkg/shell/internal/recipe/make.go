@@ -12,11 +12,11 @@ const maxExpandedBytesPlusTargetsPerMakefile = 1 << 20
 
 // A makefile is a parsed Makefile.
 type makefile struct {
-	vars                         map[string]string
-	rules                        []rule
-	parseTimeCommands            []string // commands that run while the Makefile is parsed
-	remainingBytesAndTargets     int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
-	discardedResultFunctionDepth int      // nesting of functions that return file names
+	vars                              map[string]string
+	rules                             []rule
+	parseTimeCommands                 []string // commands that run while the Makefile is parsed
+	remainingBytesAndTargets          int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
+	resultDiscardingMakeFunctionDepth int      // nesting of make functions whose result is discarded or replaced by a placeholder
 }
 
 type rule struct {
@@ -41,7 +41,7 @@ func makefileCodeBlocks(text string, goals []string) (blocks []CodeBlock, isComp
 	return blocks, isComplete
 }
 
-var makeConditionalPattern = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
+var makeConditionalPattern = prefilter.LazyRegexp(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) codeBlocks(goals []string) (blocks []CodeBlock, isComplete bool) {
 	blocks = shellCodeBlocks(m.goalCommands(goals)...)
@@ -57,7 +57,7 @@ func (m *makefile) spendBudget(n int) bool {
 	return m.remainingBytesAndTargets > 0
 }
 
-var justVariablePattern = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
+var justVariablePattern = prefilter.LazyRegexp(`\{\{\s*([\w-]+)\s*\}\}`)
 
 // justfileToMakefile converts a justfile to a Makefile.
 func justfileToMakefile(text string) string {
@@ -125,7 +125,7 @@ func parseMakefile(text string, keepFirstConditionalValue bool) *makefile {
 
 // parseLine parses a line that is not part of a recipe.
 func (r *makeReader) parseLine(line string) {
-	r.parseTimeCommands = append(r.parseTimeCommands, shellFunctionCommands(line)...)
+	r.parseTimeCommands = append(r.parseTimeCommands, commandsInMakeShellCalls(line)...)
 	if directive := makeDirectivePattern().FindStringSubmatch(line); directive != nil {
 		switch directive[1] {
 		case "define":
@@ -158,7 +158,7 @@ func (r *makeReader) parseLine(line string) {
 }
 
 // makeDirectivePattern matches lines that are neither rules nor variables.
-var makeDirectivePattern = prefilter.Lazy(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
+var makeDirectivePattern = prefilter.LazyRegexp(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
 
 // parseDefine parses a multi-line variable.
 func (r *makeReader) parseDefine(name string) {
@@ -168,7 +168,7 @@ func (r *makeReader) parseDefine(name string) {
 	}
 	value := strings.Join(r.lines[:n], "\n")
 	r.lines = r.lines[min(n+1, len(r.lines)):]
-	r.parseTimeCommands = append(r.parseTimeCommands, shellFunctionCommands(value)...)
+	r.parseTimeCommands = append(r.parseTimeCommands, commandsInMakeShellCalls(value)...)
 	r.setVariable(name, value, false)
 }
 
@@ -292,8 +292,9 @@ func (m *makefile) recipeCommands(r *rule) []string {
 	return commands
 }
 
-// expand replaces the variables that the Makefile sets. Automatic variables become placeholder file names; other
-// variables are from the environment.
+// expand replaces each variable that the Makefile sets by its value. Automatic variables such as $@
+// become placeholder file names; other variables become shell variables, because make takes them
+// from the environment.
 func (m *makefile) expand(text string, depth int) string {
 	if !m.spendBudget(1+len(text)) || depth > 8 || !strings.Contains(text, "$") || len(text) > 1<<16 {
 		return text
@@ -349,7 +350,7 @@ func (m *makefile) expandedVariableValue(name string, expansionDepth int) string
 	}
 	call = call && strings.Trim(function, "abcdefghijklmnopqrstuvwxyz-") == ""
 	switch {
-	case call && function == "shell" && m.discardedResultFunctionDepth > 0:
+	case call && function == "shell" && m.resultDiscardingMakeFunctionDepth > 0:
 		m.parseTimeCommands = append(m.parseTimeCommands, args)
 		return "names"
 	case call && function == "shell":
@@ -378,8 +379,8 @@ func (m *makefile) expandedVariableValue(name string, expansionDepth int) string
 	return "${" + name + "}"
 }
 
-// shellFunctionCommands returns the texts of $(shell …) and ${shell …} in a value.
-func shellFunctionCommands(value string) []string {
+// commandsInMakeShellCalls returns the texts of $(shell …) and ${shell …} in a value.
+func commandsInMakeShellCalls(value string) []string {
 	if !strings.Contains(value, "shell") {
 		return nil
 	}

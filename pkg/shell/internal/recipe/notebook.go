@@ -76,8 +76,9 @@ type notebook struct {
 	exportCommands []string // commands that set the variables of %env
 }
 
-// cellShellCodeBlocks returns the steps of a shell command in a notebook cell. The commands that set the
-// folder and variables in earlier cells are put in front of it.
+// cellShellCodeBlocks returns the code blocks of a shell command in a notebook cell. It puts the
+// commands with which earlier cells change the folder and set variables in front of the shell
+// command.
 func (b *notebook) cellShellCodeBlocks(command string) []CodeBlock {
 	if strings.TrimSpace(command) == "" {
 		return nil
@@ -89,8 +90,8 @@ func (b *notebook) cellShellCodeBlocks(command string) []CodeBlock {
 	return shellCodeBlocks(command)
 }
 
-// pythonCodeBlock returns the step of Python code in a notebook cell. Calls of os.chdir that repeat the
-// %cd commands of earlier cells are put in front of it.
+// pythonCodeBlock returns a code block with the Python code of a notebook cell. It puts calls of
+// os.chdir, which repeat the %cd commands of earlier cells, in front of the code.
 func (b *notebook) pythonCodeBlock(code string) CodeBlock {
 	for i := len(b.cdCommands) - 1; i >= 0; i-- {
 		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.cdCommands[i], "cd "), `"'`)) + ")\n" + code
@@ -137,10 +138,10 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 }
 
 var (
-	cellShellPattern              = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
-	lineMagicPattern              = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
-	statementWrappingMagicPattern = prefilter.Lazy(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
-	ipythonInterpolationPattern   = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
+	cellShellPattern              = prefilter.LazyRegexp(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
+	lineMagicPattern              = prefilter.LazyRegexp(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
+	statementWrappingMagicPattern = prefilter.LazyRegexp(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
+	ipythonInterpolationPattern   = prefilter.LazyRegexp(`\{[A-Za-z_][^{},]*\}`)
 )
 
 // replaceInterpolationsWithShellVariable returns a shell command of a cell, with a variable in place of each Python value that IPython inserts.
@@ -151,7 +152,7 @@ func replaceInterpolationsWithShellVariable(command string) string {
 // maxCdAndExportCommands is the maximum number of changes of the folder and of variables that are recorded.
 const maxCdAndExportCommands = 16
 
-// magicCodeBlocks returns the steps of a one-line magic.
+// magicCodeBlocks returns the code blocks that a line magic of IPython, such as %cd or %pip, runs.
 func (b *notebook) magicCodeBlocks(name, arguments string) []CodeBlock {
 	switch name {
 	case "cd":

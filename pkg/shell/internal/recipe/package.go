@@ -9,8 +9,9 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// packageScriptCodeBlocks returns the scripts of package.json, composer.json or deno.json that goals name, with their pre and
-// post scripts, and the commands of tasks; without goals, all.
+// packageScriptCodeBlocks returns the scripts and tasks of package.json, composer.json or deno.json
+// that goals name, with their pre and post scripts. If goals is nil, it returns all commands in the
+// file.
 func packageScriptCodeBlocks(text string, goals []string) []CodeBlock {
 	var file map[string]any
 	if json.Unmarshal([]byte(stripJSONComments(text)), &file) != nil {
@@ -85,7 +86,7 @@ func collectJSONCommands(v any, parentKey string, depth int, out *[]string) {
 	}
 }
 
-var jsonFragmentStringMemberPattern = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
+var jsonFragmentStringMemberPattern = prefilter.LazyRegexp(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
 // jsonFragmentCodeBlocks returns, as shell steps, the string values in a fragment of a JSON file with
 // scripts, such as package.json, that contain a space, | or a semicolon.
@@ -134,4 +135,4 @@ func stripJSONComments(text string) string {
 }
 
 // jsonStringPattern matches a JSON string, or the start of one.
-var jsonStringPattern = prefilter.Lazy(`^"(?:[^"\\]|\\.)*"?`)
+var jsonStringPattern = prefilter.LazyRegexp(`^"(?:[^"\\]|\\.)*"?`)

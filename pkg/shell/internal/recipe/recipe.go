@@ -38,7 +38,7 @@ func CodeBlocks(format, text string, goals []string) (blocks []CodeBlock, isComp
 	default:
 		if read, ok := codeBlockParserByFormat[format]; ok {
 			blocks = read(text)
-		} else if slices.Contains(programLanguages[:], format) {
+		} else if slices.Contains(singleProgramFormats[:], format) {
 			blocks = []CodeBlock{{format, text}}
 		}
 	}
@@ -73,7 +73,7 @@ func WithIncludes(format, text string, read func(name string) (string, bool)) st
 // maxIncludedFiles is the maximum number of files that a recipe includes.
 const maxIncludedFiles = 64
 
-var includePattern = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
+var includePattern = prefilter.LazyRegexp(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
 // codeBlockParserByFormat are the parsers of formats without goals.
 var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
@@ -88,8 +88,8 @@ var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
 	"notebook": notebookCodeBlocks,
 }
 
-// programLanguages are the formats whose whole text is one program, and therefore one step.
-var programLanguages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
+// singleProgramFormats are the formats whose whole text is one program, and therefore one step.
+var singleProgramFormats = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellCodeBlocks returns texts as shell steps, without blank ones.
 func shellCodeBlocks(texts ...string) []CodeBlock {

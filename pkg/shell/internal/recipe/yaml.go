@@ -9,17 +9,17 @@ import (
 
 const commandKeyAlternatives = `run|script|before_script|after_script|command|cmd|cmds|commands|args|entry|entrypoint|exec|shell|bash|sh|inlineScript|pwsh|powershell|install|before_install|after_success|postCreateCommand`
 
-var commandKeyPattern = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + commandKeyAlternatives + `)["']?\s*:(?:\s+(.*))?$`)
-var listItemPattern = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
-var yamlInlineCommandPattern = prefilter.Lazy(`["']?\b(?:` + commandKeyAlternatives + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
-var blockScalarPattern = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
-var templateLastIdentifierPattern = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
-var secretReferencePattern = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
-var secretSettingPattern = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
+var commandKeyPattern = prefilter.LazyRegexp(`^(\s*(?:-\s+)*)["']?(` + commandKeyAlternatives + `)["']?\s*:(?:\s+(.*))?$`)
+var listItemPattern = prefilter.LazyRegexp(`^(\s*)-\s+(.*)$`)
+var yamlInlineCommandPattern = prefilter.LazyRegexp(`["']?\b(?:` + commandKeyAlternatives + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
+var blockScalarPattern = prefilter.LazyRegexp(`^[|>][-+\d]*\s*(?:#.*)?$`)
+var templateLastIdentifierPattern = prefilter.LazyRegexp(`^\s*(?:[\w-]+\.)*([\w-]*)`)
+var secretReferencePattern = prefilter.LazyRegexp(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
+var secretSettingPattern = prefilter.LazyRegexp(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
 
 // harmlessWorkflowSecretNamePattern matches names of values that workflows often store as secrets but that are not secret.
-var harmlessWorkflowSecretNamePattern = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
-var variablePattern = prefilter.Lazy(`\$\{?\w+`)
+var harmlessWorkflowSecretNamePattern = prefilter.LazyRegexp(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
+var variablePattern = prefilter.LazyRegexp(`\$\{?\w+`)
 
 // commandKeys are the YAML keys whose values are commands, such as run and script.
 var commandKeys = func() map[string]bool {
@@ -30,7 +30,8 @@ var commandKeys = func() map[string]bool {
 	return set
 }()
 
-// matchCommandKey returns the match of commandKeyPattern in a line, and tries it only if the line begins with one of the keys.
+// matchCommandKey returns the match of commandKeyPattern in a line. To save time, it runs the
+// regular expression only if the line begins with one of commandKeys.
 func matchCommandKey(line string) []string {
 	key := strings.TrimLeft(line, " \t\n\f\r-\"'")
 	n := 0
@@ -222,7 +223,8 @@ func parseYAMLList(lines []string, parentLine, parentIndent int) (items []string
 	return items, nextLine
 }
 
-// parseScalar returns a one-line value: quoted, a list of words, or plain.
+// parseScalar returns the text of a one-line YAML value. It removes quotes and comments, and joins
+// the items of a flow list [a, b] to one line of quoted shell words.
 func parseScalar(value string) string {
 	switch {
 	case len(value) > 1 && value[0] == '"':
@@ -258,7 +260,7 @@ func isCommandListKey(key string) bool {
 	return false
 }
 
-var flowWordPattern = prefilter.Lazy(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
+var flowWordPattern = prefilter.LazyRegexp(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
 var yamlUnescaper = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
 
 func isShell(word string) bool {

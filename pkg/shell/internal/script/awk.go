@@ -15,7 +15,7 @@ func (p *script) awkConcatenatesNext(left operand) bool {
 	}
 	if p.pos+1 < len(p.tokens) {
 		if next := p.tokens[p.pos+1].text; next == "=" || next == "+=" {
-			return false // a separate statement
+			return false // the next word is assigned to, so a new statement begins
 		}
 	}
 	switch t.text {
@@ -38,7 +38,7 @@ func (p *script) walkAwkPipe(left operand) operand {
 			return operand{}
 		}
 		p.walkShellText(left.Value)
-		return operand{skipsPlainStringCheck: true}
+		return operand{isUsedByCall: true}
 	}
 	o := p.parseOperand()
 	if o.IsLiteral() && strings.HasPrefix(o.Text, "/inet") {
@@ -54,5 +54,5 @@ func (p *script) walkAwkPipe(left operand) operand {
 	} else {
 		p.walkShellText(o.Value)
 	}
-	return operand{skipsPlainStringCheck: true}
+	return operand{isUsedByCall: true}
 }

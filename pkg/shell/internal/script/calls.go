@@ -92,7 +92,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		f.name = f.Text // PHP calls the function that a string names
 	}
 	if f.name == "" {
-		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), skipsPlainStringCheck: true}
+		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), isUsedByCall: true}
 	}
 	full := f.name
 	if full == ".then" {
@@ -117,7 +117,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	recv.name = ""
 	r := callEffectOf(strings.TrimPrefix(full, "."), p.language)
 	if r == callEffectUnpackArchiveMember && !f.isArchive {
-		r = 0 // a method of the same name, but not of an archive
+		r = 0 // the receiver is not an archive, so this is another method with the same name
 	}
 	if r == 0 {
 		p.recordCallbacks(f, full, args)
@@ -128,7 +128,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		}
 		writes := len(args) > 0 && hasDataChangingName(full)
 		for _, a := range args {
-			p.recordEffectsOfValueNoCallUses(a)
+			p.recordEffectsUnlessUsedByCall(a)
 			if writes && isRootOrHomePath(a) {
 				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a.Value, false)
 			}
@@ -138,7 +138,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), skipsPlainStringCheck: true}
+		return operand{name: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), isUsedByCall: true}
 	}
 	if (r == callEffectDeleteFile || r == callEffectDeleteTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.FullyUnknown || recv.Text == "") {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is unknown
@@ -161,7 +161,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	}
 	out := p.recordCallEffect(r, full, first, args)
 	out.Taint |= f.Taint
-	out.skipsPlainStringCheck = true
+	out.isUsedByCall = true
 	return out
 }
 
@@ -299,7 +299,7 @@ func dropNonArgvArguments(dottedName string, args []operand) []operand {
 		}
 	}
 	if len(args) > 2 && args[1].isList {
-		args = args[:2] // the options object of node's spawn
+		args = args[:2] // drops the third argument: the options object of node's spawn
 	}
 	kept := args[:0:0]
 	for _, a := range args {
@@ -328,28 +328,28 @@ func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
 			path.Text = strings.Trim(path.Text, "|- ")
 			p.walkShellText(path)
-			return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), skipsPlainStringCheck: true}
+			return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), isUsedByCall: true}
 		}
 		if strings.Contains(text, "&") { // open(STDIN, ">&C") duplicates a file handle
 			p.duplicatesDescriptors = true
-			return operand{skipsPlainStringCheck: true}
+			return operand{isUsedByCall: true}
 		}
 		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
 	if path.IsLiteral() && plain.IsURL(path.Text) {
 		p.analysisContext.RecordURLContact(effect.HTTPRequest, path)
-		return operand{Value: abstract.Unknown("open()", abstract.TaintNetwork), skipsPlainStringCheck: true}
+		return operand{Value: abstract.Unknown("open()", abstract.TaintNetwork), isUsedByCall: true}
 	}
 	if path.IsLiteral() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
 		path.Text = path.Text[1:]
 		p.walkShellText(path)
-		return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), skipsPlainStringCheck: true}
+		return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), isUsedByCall: true}
 	}
 	if strings.ContainsAny(mode, "wax+>") {
 		p.writeFile(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("open()", 0), skipsPlainStringCheck: true}
+		return operand{Value: abstract.Unknown("open()", 0), isUsedByCall: true}
 	}
-	return operand{Value: p.readFile(path), skipsPlainStringCheck: true}
+	return operand{Value: p.readFile(path), isUsedByCall: true}
 }
 
 // recordSysopen handles Perl's sysopen(HANDLE, path, flags).
@@ -357,10 +357,10 @@ func (p *script) recordSysopen(args []operand) operand {
 	path := args[1].Value
 	path.SourceSpan = p.spanInAnalyzedText
 	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
-		return operand{Value: p.readFile(path), skipsPlainStringCheck: true}
+		return operand{Value: p.readFile(path), isUsedByCall: true}
 	}
 	p.writeFile(path, abstract.Value{})
-	return operand{Value: abstract.Unknown("open()", 0), skipsPlainStringCheck: true}
+	return operand{Value: abstract.Unknown("open()", 0), isUsedByCall: true}
 }
 
 // perlOpenMode returns the mode of Perl's open, which may precede the path in one string.
@@ -423,7 +423,7 @@ func (p *script) walkEvaluatedCode(dottedName string, code abstract.Value) {
 		}
 	}
 	if !code.IsLiteral() && code.HasOnlyTaintsHarmlessToRun() && code.FullyUnknown {
-		p.analysisContext.ReportUnknown(code.CauseOfUnknownCode(), p.language+" code evaluates unknown text", p.spanInAnalyzedText)
+		p.analysisContext.ReportUnknownEffect(code.CauseOfUnknownCode(), p.language+" code evaluates unknown text", p.spanInAnalyzedText)
 		return
 	}
 	if p.receivesFromSocket && !code.IsLiteral() {

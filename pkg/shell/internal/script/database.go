@@ -11,7 +11,7 @@ import (
 
 // localOrTestDatabasePattern matches code that uses a database in memory, in a local file, or for tests: deletions there affect
 // only the program's own data.
-var localOrTestDatabasePattern = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
+var localOrTestDatabasePattern = prefilter.LazyRegexp(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
 // recordQuery reports the data that an SQL statement deletes.
 func (p *script) recordQuery(text abstract.Value) {

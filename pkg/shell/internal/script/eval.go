@@ -67,13 +67,13 @@ func (p *script) parseExpression() operand {
 			}
 		case strings.Contains("==&&||<>-//?:&|^=>", t.text) && t.text != "=":
 			p.pos++
-			p.recordEffectsOfValueNoCallUses(left)
+			p.recordEffectsUnlessUsedByCall(left)
 			right := p.parseExpression()
 			if t.text == "||" || t.text == ":" || t.text == "?" {
 				left = right
 				break
 			}
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), skipsPlainStringCheck: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
 		default:
 			return left
 		}
@@ -85,8 +85,8 @@ func (p *script) parseExpression() operand {
 func (p *script) bindPythonWithVariable(v operand) {
 	if p.pos+1 < len(p.tokens) && p.tokens[p.pos+1].kind == nameToken && len(p.vars) < 1024 {
 		p.pos += 2
-		p.recordEffectsOfValueNoCallUses(v)
-		v.skipsPlainStringCheck = true
+		p.recordEffectsUnlessUsedByCall(v)
+		v.isUsedByCall = true
 		p.vars[p.tokens[p.pos-1].text] = v
 	}
 }
@@ -108,7 +108,7 @@ func (p *script) computeTextOrListRepetition(left operand) operand {
 			n, err = strconv.Atoi(left.Text)
 		}
 		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.IsLiteral() || text.name != "" {
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), skipsPlainStringCheck: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
 			continue
 		}
 		text.Text = strings.Repeat(text.Text, n)
@@ -150,8 +150,8 @@ func (p *script) parseAssignment(left operand, op string) operand {
 				right.Value = abstract.Concat(old.Value, right.Value)
 			}
 		}
-		p.recordEffectsOfValueNoCallUses(right)
-		right.skipsPlainStringCheck = true
+		p.recordEffectsUnlessUsedByCall(right)
+		right.isUsedByCall = true
 		p.vars[left.name] = right
 	}
 	return right
@@ -175,7 +175,7 @@ func (p *script) parseOperand() operand {
 		o.Value = p.stringValue(&t)
 	case shellCommandToken:
 		p.walkShellText(p.stringValue(&t))
-		o = operand{Value: abstract.Unknown("`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), skipsPlainStringCheck: true}
+		o = operand{Value: abstract.Unknown("`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), isUsedByCall: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
@@ -189,7 +189,7 @@ func (p *script) parseOperand() operand {
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
 			p.parseOperand()
-			return operand{Value: abstract.Unknown("$…", p.analysisContext.Stdin().Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), skipsPlainStringCheck: true}
+			return operand{Value: abstract.Unknown("$…", p.analysisContext.Stdin().Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), isUsedByCall: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
@@ -199,21 +199,21 @@ func (p *script) parseOperand() operand {
 				v := p.stringValue(&p.tokens[p.pos])
 				p.pos++
 				p.walkShellText(v)
-				return operand{Value: abstract.Unknown("$`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), skipsPlainStringCheck: true}
+				return operand{Value: abstract.Unknown("$`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), isUsedByCall: true}
 			}
 			if p.language == "perl" && (p.isNextPunctuation("<") || p.isNextPunctuation(">")) { // a user ID variable of Perl: $< or $>
 				p.pos++
 			} else if p.pos < len(p.tokens) && (p.tokens[p.pos].kind != punctToken || p.tokens[p.pos].text == "(") {
 				return p.parseOperand()
 			}
-			return operand{skipsPlainStringCheck: true}
+			return operand{isUsedByCall: true}
 		case "-", "!", "~", "\\", "@", "%", "&", "*", "<", ":":
 			if p.pos < len(p.tokens) && (p.tokens[p.pos].kind != punctToken || p.tokens[p.pos].text == "(") {
 				return p.parseOperand()
 			}
-			return operand{skipsPlainStringCheck: true}
+			return operand{isUsedByCall: true}
 		default:
-			return operand{skipsPlainStringCheck: true}
+			return operand{isUsedByCall: true}
 		}
 	}
 	return p.parsePostfix(o)
@@ -231,11 +231,11 @@ func (p *script) stringValue(t *token) abstract.Value {
 			b.AddLiteral(one.text)
 			continue
 		}
-		v := p.evalStringExpression(one)
+		v := p.evalExpressionInString(one)
 		if !one.isInterpolatedExpression {
 			continue
 		}
-		v.skipsPlainStringCheck = true
+		v.isUsedByCall = true
 		if v.name != "" || v.isList || !v.IsLiteral() {
 			v.Value = abstract.Unknown(one.text, v.Taint|abstract.TaintUnknownText)
 		}
@@ -244,13 +244,13 @@ func (p *script) stringValue(t *token) abstract.Value {
 	return b.Value()
 }
 
-// evalStringExpression evaluates an expression in a string and returns its value.
-func (p *script) evalStringExpression(one *stringPart) operand {
+// evalExpressionInString evaluates an expression in a string and returns its value.
+func (p *script) evalExpressionInString(part *stringPart) operand {
 	tokens, i := p.tokens, p.pos
 	defer func() { p.tokens, p.pos = tokens, i }()
-	p.tokens, p.pos = one.code, 0
-	if len(p.tokens) == 1 && p.usesSigils() && strings.HasPrefix(one.text, one.text[:1]+"{") && p.tokens[0].kind == nameToken {
-		return p.valueOfName(one.text[:1] + p.tokens[0].text) // ${name}
+	p.tokens, p.pos = part.code, 0
+	if len(p.tokens) == 1 && p.usesSigils() && strings.HasPrefix(part.text, part.text[:1]+"{") && p.tokens[0].kind == nameToken {
+		return p.valueOfName(part.text[:1] + p.tokens[0].text) // ${name}
 	}
 	v := p.parseExpression()
 	if p.pos < len(p.tokens) {
@@ -263,8 +263,8 @@ func (p *script) evalStringExpression(one *stringPart) operand {
 // usesSigils reports whether variable names begin with a sigil such as $.
 func (p *script) usesSigils() bool { return p.language == "perl" || p.language == "php" }
 
-// isKeyword reports whether a name is not a variable but a keyword, after which an operand can
-// follow, or Ruby's print command p or puts.
+// isKeyword reports whether a name is a keyword that can stand before an operand, such as return,
+// and not a variable. Ruby's print methods p and puts count as keywords.
 func (p *script) isKeyword(name string) bool {
 	switch name {
 	case "for", "foreach":
@@ -306,14 +306,14 @@ func (p *script) valueOfName(n string) operand {
 		}
 		return v
 	}
-	if choices := p.loopValues(n); choices != nil && !p.isNextPunctuation("=") {
-		return operand{Value: abstract.Unknown(n, 0), loopVariableValues: choices, skipsPlainStringCheck: true}
+	if choices := p.loopVariableValues(n); choices != nil && !p.isNextPunctuation("=") {
+		return operand{Value: abstract.Unknown(n, 0), loopVariableValues: choices, isUsedByCall: true}
 	}
 	return operand{name: n, Value: abstract.Unknown(n, 0)}
 }
 
-// findLoops finds the variables of loops: for x in …, for (const x of …).
-func (p *script) findLoops() {
+// recordLoopIterableTokens finds the variables of loops: for x in …, for (const x of …).
+func (p *script) recordLoopIterableTokens() {
 	for i := 2; i < len(p.tokens); i++ {
 		if in := p.tokens[i].text; p.tokens[i].kind != nameToken || in != "in" && in != "of" || !slices.Contains([]string{"for", "const", "let", "var"}, p.tokens[i-2].text) {
 			continue
@@ -329,9 +329,9 @@ func (p *script) findLoops() {
 	}
 }
 
-// loopValues returns the values of the variable of a loop over a list of literal strings, or over a variable with a list.
-func (p *script) loopValues(name string) (out []operand) {
-	code := p.loopIterableTokensByVariable[name]
+// loopVariableValues returns the values of the variable of a loop over a list of literal strings, or over a variable with a list.
+func (p *script) loopVariableValues(variableName string) (out []operand) {
+	code := p.loopIterableTokensByVariable[variableName]
 	switch {
 	case len(code) == 0:
 	case code[0].kind == nameToken:
@@ -548,7 +548,7 @@ func (p *script) parseSubscript(o operand, closing string) operand {
 		}
 		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
-	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), skipsPlainStringCheck: true}
+	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isUsedByCall: true}
 }
 
 // walkShellText walks shell text that the code runs.

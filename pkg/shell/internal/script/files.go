@@ -68,7 +68,7 @@ func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value
 func (p *script) recordDeletion(args []operand, tree bool) {
 	for i, a := range args {
 		if a.isList {
-			if i == 0 || p.language != "perl" { // options of Perl's remove_tree
+			if i == 0 || p.language != "perl" { // in Perl, a later list holds options of remove_tree, not paths
 				p.recordDeletion(a.elements, tree)
 			}
 			continue
@@ -86,7 +86,7 @@ func (p *script) recordDeletion(args []operand, tree bool) {
 
 func (p *script) writeFile(path, content abstract.Value) {
 	path.SourceSpan = p.spanInAnalyzedText
-	if path.IsLiteral() && (p.analysisContext.IsOutputDiscarded(path.Text) || path.Text == "") {
+	if path.IsLiteral() && (p.analysisContext.IsDiscardedWritePath(path.Text) || path.Text == "") {
 		return
 	}
 	at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, path, false)
@@ -101,14 +101,15 @@ func (p *script) writeFile(path, content abstract.Value) {
 func (p *script) recordArchiveOpen(args []operand, path abstract.Value) operand {
 	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
 		p.writeFile(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("archive", path.Taint), skipsPlainStringCheck: true}
+		return operand{Value: abstract.Unknown("archive", path.Taint), isUsedByCall: true}
 	}
 	p.readFile(path)
-	return operand{Value: path, skipsPlainStringCheck: true, isArchive: true}
+	return operand{Value: path, isUsedByCall: true, isArchive: true}
 }
 
-// recordUnpacking records that the archive in the first argument, or one member of it, is unpacked into the folder in the
-// second argument, or in any later one, since names of keyword arguments are not parsed.
+// recordUnpacking records that the archive in the first argument, or one member of it, is unpacked
+// into a folder. The folder is the second argument, but any later literal argument can also be the
+// folder, because the names of keyword arguments are not parsed.
 func (p *script) recordUnpacking(args []operand, member string) {
 	folders := []abstract.Value{abstract.Lit(".")}
 	for i, a := range args[1:] {

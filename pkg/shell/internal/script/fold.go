@@ -10,7 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// computeCallResult computes functions of constants; ok is false for others.
+// computeCallResult computes the result of a call if its arguments are known and the function is
+// one that it implements, such as chr or os.path.join; otherwise the second result is false.
 func (p *script) computeCallResult(dottedName string, args []operand) (operand, bool) {
 	last := dottedName[strings.LastIndexByte(dottedName, '.')+1:]
 	one := operand{}
@@ -32,11 +33,11 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 			if last == "require" && p.language == "node" && isRootOrHomePath(one) {
 				p.analysisContext.WalkCodeFile(one.Value, p.language, p.spanInAnalyzedText)
 			}
-			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), skipsPlainStringCheck: true}, true
+			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isUsedByCall: true}, true
 		}
 	case "getattr":
 		if len(args) > 1 && args[1].IsLiteral() && one.name != "" {
-			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), skipsPlainStringCheck: true}, true
+			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), isUsedByCall: true}, true
 		}
 	case "bytes", "bytearray":
 		if one.isList {
@@ -46,7 +47,7 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "expand_path", "Path", "PurePath", "Pathname", "File", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
 		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
 			out := one
-			out.skipsPlainStringCheck = false
+			out.isUsedByCall = false
 			return out, one.name == ""
 		}
 	case "join":
@@ -66,12 +67,12 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 			return homeFolder(), true
 		}
 	case "getcwd", "cwd":
-		return operand{Value: p.analysisContext.Environment("PWD"), skipsPlainStringCheck: true}, true
+		return operand{Value: p.analysisContext.Environment("PWD"), isUsedByCall: true}, true
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
 			if isEnvironmentTable(a.name) {
 				p.taintOfReadData |= abstract.TaintEnvironmentDump
-				return operand{Value: abstract.Unknown(a.name, abstract.TaintEnvironmentDump), skipsPlainStringCheck: true}, true
+				return operand{Value: abstract.Unknown(a.name, abstract.TaintEnvironmentDump), isUsedByCall: true}, true
 			}
 		}
 	case "b64encode":
@@ -82,7 +83,8 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 	return operand{}, false
 }
 
-// computeDecodingCall computes functions that decode text; ok is false for others.
+// computeDecodingCall computes the result of a function that decodes text, such as b64decode; if it
+// cannot decode the text, out is an unknown value. isDecoder is false for all other functions.
 func (p *script) computeDecodingCall(functionName, dottedName string, args []operand, isFirstArgKnown bool) (out operand, isComputed, isDecoder bool) {
 	one := operand{}
 	if len(args) > 0 {
@@ -90,7 +92,7 @@ func (p *script) computeDecodingCall(functionName, dottedName string, args []ope
 	}
 	to := func(text string, decoded bool) (operand, bool, bool) {
 		if !decoded {
-			return operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", one.Taint|abstract.TaintDecoded), skipsPlainStringCheck: true}, true, true
+			return operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", one.Taint|abstract.TaintDecoded), isUsedByCall: true}, true, true
 		}
 		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.TaintDecoded}}, true, true
 	}
@@ -139,7 +141,7 @@ func (p *script) computeTextFromCharCodes(dottedName string, args []operand) (op
 	for _, a := range args {
 		n, err := strconv.ParseInt(a.Text, 0, 32)
 		if err != nil || !a.IsLiteral() {
-			return operand{Value: abstract.Unknown(dottedName+"()", abstract.TaintDecoded), skipsPlainStringCheck: true}, true
+			return operand{Value: abstract.Unknown(dottedName+"()", abstract.TaintDecoded), isUsedByCall: true}, true
 		}
 		b.WriteRune(rune(n))
 	}
@@ -166,7 +168,7 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 		case methodName == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
 			return p.computeDecodeMethodCall(recv, args[0].Text)
 		case methodName == "format" || methodName == "slice" || methodName == "substring" || methodName == "json":
-			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), skipsPlainStringCheck: true}, true
+			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
 		}
 		return recv, true
 	case "join":
@@ -187,7 +189,7 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 			}
 			return operand{Value: b.Value()}, true
 		}
-		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), skipsPlainStringCheck: true}, true
+		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
 		if known && len(args) > 1 && args[0].IsLiteral() && args[1].IsLiteral() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
 			n := -1
@@ -239,7 +241,7 @@ func splitText(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {
 		if !args[0].IsLiteral() || args[0].name != "" {
-			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), skipsPlainStringCheck: true}
+			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), isUsedByCall: true}
 		}
 		parts = strings.Split(text.Text, args[0].Text)
 	}
@@ -262,7 +264,7 @@ func (p *script) computeDecodeMethodCall(recv operand, codec string) (operand, b
 		text, _ = plain.ComputeTrOutput(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
 	}
 	if !ok {
-		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.TaintDecoded), skipsPlainStringCheck: true}, true
+		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.TaintDecoded), isUsedByCall: true}, true
 	}
 	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.TaintDecoded}}, true
 }

@@ -32,7 +32,7 @@ func (p *script) environmentValue(name string) operand {
 	if name == "USERPROFILE" {
 		return homeFolder()
 	}
-	return operand{Value: p.analysisContext.Environment(name), skipsPlainStringCheck: true}
+	return operand{Value: p.analysisContext.Environment(name), isUsedByCall: true}
 }
 
 // environmentTableNames are endings of names that refer to all environment variables, such as

@@ -77,7 +77,7 @@ var grammars = map[string]*grammar{
 // expressions, here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well
 // enough to find calls; other characters become punctuation. unreadReason says why later code may
 // be split into wrong tokens; "" if there is no such reason.
-func lexCode(language, text string, tokenBuffer []token) (tokens []token, unreadReason string) {
+func lexCode(language, text string, tokenBuffer []token) (tokens []token, possibleMisparseReason string) {
 	l := &lexer{language: language, text: text, tokens: tokenBuffer}
 	if l.grammar = grammars[language]; l.grammar == nil {
 		l.grammar = grammars["code"]
@@ -223,7 +223,7 @@ func (l *lexer) lexNext() {
 	case strings.IndexByte(l.quotes, c) >= 0:
 		l.lexQuoted(rest, false, false)
 	case c == '/' && l.hasRegexpLiterals && l.lexRegexp(rest):
-	case l.language == "ruby" && (c == '%' && l.lexPercentString(rest) || c == '?' && l.lexCharacter(rest)):
+	case l.language == "ruby" && (c == '%' && l.lexPercentString(rest) || c == '?' && l.lexRubyCharacterLiteral(rest)):
 	default:
 		n := 1
 		if l.language == "lua" && strings.HasPrefix(rest, "..") || l.language == "perl" && strings.HasPrefix(rest, "//") {
@@ -295,7 +295,8 @@ func (l *lexer) skipDocBlocksAndDataSection() {
 	case l.language == "ruby" && strings.HasPrefix(rest, "=begin"):
 		end = "\n=end"
 	case l.language == "perl" && len(rest) > 1 && rest[0] == '=' && (rest[1]|0x20) >= 'a' && (rest[1]|0x20) <= 'z':
-		// After a value, "=" is an assignment.
+		// =word starts a POD comment only where a statement can start: after a value, "=" is an
+		// assignment.
 		if t := l.lastToken(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.lastClosedBracket != subscriptBracket) {
 			end = "\n=cut"
 		}
@@ -386,7 +387,8 @@ func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	l.lexString(kind, f)
 }
 
-// lexApostrophe reads a ' in other languages: a string, a character, or an unclosed quote such as a Rust lifetime.
+// lexApostrophe reads a ' in languages where it need not be closed: it starts a string or a
+// character, or is a single ' as in a Rust lifetime.
 func (l *lexer) lexApostrophe(rest string) {
 	line := rest[1:lineEnd(rest, 0)]
 	end := 0
@@ -407,8 +409,8 @@ func (l *lexer) lexApostrophe(rest string) {
 		l.addToken(token{kind: stringToken, literalValue: &v})
 		return
 	}
-	// The text between two lifetimes is code.
-	l.addToken(token{kind: stringToken, parts: []stringPart{{text: resolveEscapes(body, false)}, {code: l.lexNested(body), text: ""}}})
+	// The text may also be code between two Rust lifetimes, so it is lexed as code, too.
+	l.addToken(token{kind: stringToken, parts: []stringPart{{text: resolveEscapes(body, false)}, {code: l.lexCodeInString(body), text: ""}}})
 }
 
 // lexString reads a string after its opening delimiter.
@@ -533,36 +535,36 @@ func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 			return stringPart{}, false
 		}
 		if rest[0] == '{' {
-			return l.lexExpression(1, '}'), true
+			return l.lexExpressionInString(1, '}'), true
 		}
 	case "node":
 		if at("${") {
-			return l.lexExpression(2, '}'), true
+			return l.lexExpressionInString(2, '}'), true
 		}
 	case "ruby":
 		if at("#{") {
-			return l.lexExpression(2, '}'), true
+			return l.lexExpressionInString(2, '}'), true
 		}
 		if at("#@") || at("#$") {
-			return l.lexVariable(1), true
+			return l.lexVariableInString(1), true
 		}
 	case "php":
 		switch {
 		case at("{$"):
-			return l.lexExpression(1, '}'), true
+			return l.lexExpressionInString(1, '}'), true
 		case at("${"):
-			return l.lexExpression(2, '}'), true
+			return l.lexExpressionInString(2, '}'), true
 		case rest[0] == '$' && len(rest) > 1 && plain.IsWordByte(rest[1]):
-			return l.lexVariable(0), true
+			return l.lexVariableInString(0), true
 		}
 	case "perl":
 		switch {
 		case f.isRegexp && (at("(?{") || at("(??{")):
-			return l.lexExpression(strings.IndexByte(rest, '{')+1, '}'), true
+			return l.lexExpressionInString(strings.IndexByte(rest, '{')+1, '}'), true
 		case at("${") || at("@{"):
-			return l.lexExpression(2, '}'), true
+			return l.lexExpressionInString(2, '}'), true
 		case (rest[0] == '$' || rest[0] == '@') && len(rest) > 1 && (plain.IsWordByte(rest[1]) || rest[1] == '$' && len(rest) > 2 && plain.IsWordByte(rest[2])):
-			return l.lexVariable(0), true
+			return l.lexVariableInString(0), true
 		}
 	default:
 		if at("${") || at("#{") || at("$(") || at(`\(`) {
@@ -570,17 +572,17 @@ func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 			if rest[1] == '(' {
 				closing = ')'
 			}
-			return l.lexExpression(2, closing), true
+			return l.lexExpressionInString(2, closing), true
 		}
 	}
 	return stringPart{}, false
 }
 
-// lexExpression reads code in a string up to a closing bracket; n is the length of its opening delimiter.
-func (l *lexer) lexExpression(n int, closing byte) stringPart {
+// lexExpressionInString reads code in a string up to a closing bracket; n is the length of its opening delimiter.
+func (l *lexer) lexExpressionInString(openingDelimiterLen int, closing byte) stringPart {
 	start := l.pos
 	outer := *l
-	l.pos += n
+	l.pos += openingDelimiterLen
 	l.tokens, l.openBrackets, l.pendingHeredocs, l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = nil, nil, nil, false, false
 	if l.interpolationDepth++; l.interpolationDepth > maxExpressionNesting {
 		l.recordPossibleMisparse("expressions in strings are nested too deeply")
@@ -629,16 +631,16 @@ func (l *lexer) lexFStringFormatSpec() {
 			l.pos++
 			continue
 		}
-		one := l.lexExpression(1, '}')
+		one := l.lexExpressionInString(1, '}')
 		l.tokens = append(append(l.tokens, token{kind: punctToken, text: ";"}), one.code...)
 	}
 }
 
-// lexVariable reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
-func (l *lexer) lexVariable(n int) stringPart {
+// lexVariableInString reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
+func (l *lexer) lexVariableInString(openingDelimiterLen int) stringPart {
 	start := l.pos
 	outer := *l
-	l.pos += n
+	l.pos += openingDelimiterLen
 	l.tokens, l.openBrackets, l.pendingHeredocs, l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = nil, nil, nil, false, false
 	l.interpolationDepth++
 	for l.pos < len(l.text) && (l.isSigil(l.text[l.pos]) || l.text[l.pos] == '$') && !plain.IsWordByte(l.text[min(l.pos+1, len(l.text)-1)]) {
@@ -663,8 +665,8 @@ func (l *lexer) lexVariable(n int) stringPart {
 	return one
 }
 
-// lexNested splits nested code into tokens.
-func (l *lexer) lexNested(text string) []token {
+// lexCodeInString splits nested code into tokens.
+func (l *lexer) lexCodeInString(text string) []token {
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, interpolationDepth: l.interpolationDepth + 1}
 	if sub.interpolationDepth > maxExpressionNesting {
 		l.recordPossibleMisparse("expressions in strings are nested too deeply")
@@ -821,7 +823,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	switch evaluated := strings.Count(l.skipRegexpFlags(), "e"); {
 	case w != "s" || !f.interpolates && evaluated == 0:
 	case evaluated > 0:
-		code := l.lexNested(replaced)
+		code := l.lexCodeInString(replaced)
 		if evaluated > 1 {
 			code = append(append([]token{{kind: nameToken, text: "eval"}, {kind: punctToken, text: "("}}, code...), token{kind: punctToken, text: ")"})
 		}
@@ -968,8 +970,8 @@ func (l *lexer) lexPercentString(rest string) bool {
 	return true
 }
 
-// lexCharacter reads Ruby's character literal ?x.
-func (l *lexer) lexCharacter(rest string) bool {
+// lexRubyCharacterLiteral reads Ruby's character literal ?x.
+func (l *lexer) lexRubyCharacterLiteral(rest string) bool {
 	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.classifyLastToken("? ") == lastTokenEndsOperand {
 		return false
 	}

@@ -55,7 +55,8 @@ func (p *script) recordConnection(args []operand) {
 	p.analysisContext.Report(e)
 }
 
-// recordListener reports a server. In Python, bind has the address; listen's argument is the length of the queue.
+// recordListener records that code opens a server. In Python, the address is the argument of bind;
+// the argument of listen is only the length of the queue.
 func (p *script) recordListener(full string, first operand) {
 	p.opensListener = true
 	python := p.language == "python"

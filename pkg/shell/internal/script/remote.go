@@ -9,7 +9,7 @@ import (
 )
 
 // remoteURLPattern matches a URL in code.
-var remoteURLPattern = prefilter.Lazy(`https?://[^\s"'\x60]*`)
+var remoteURLPattern = prefilter.LazyRegexp(`https?://[^\s"'\x60]*`)
 
 // recordGraphQLDeletions reports GraphQL mutations in string literals that delete data on another machine.
 func (p *script) recordGraphQLDeletions() {

@@ -43,7 +43,7 @@ type operand struct {
 	name                   string    // dotted name, if it refers to a module, function or object
 	isList                 bool
 	nestedListElementCount int  // number of values in a list and the lists in it
-	skipsPlainStringCheck  bool // a call has used it, so it is not checked as a plain string
+	isUsedByCall           bool // a call has used it, so it is not checked as a plain string
 	isArchive              bool // an open archive; its value is the archive's path
 }
 
@@ -64,16 +64,16 @@ func Interpret(w abstract.AnalysisContext, language, text string, at effect.Comm
 	}
 	p := &script{analysisContext: w, language: language, text: text, spanInAnalyzedText: at, vars: map[string]operand{}, imports: map[string]string{}}
 	if len(text) > parse.MaxCommandBytes || !w.SpendSteps(len(text)/256+1) {
-		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the "+language+" code is too long", at)
+		w.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	room := tokenPool.Get().(*[]token)
 	unread := ""
 	p.tokens, unread = lexCode(language, text, (*room)[:0])
 	if unread != "" {
-		w.ReportUnknown(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
+		w.ReportUnknownEffect(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
 	}
-	p.findLoops()
+	p.recordLoopIterableTokens()
 	p.parseStatements("")
 	p.recordGraphQLDeletions()
 	clear(p.tokens)
@@ -98,9 +98,9 @@ func (p *script) parseStatements(until string) {
 			p.parsePythonImport()
 		} else if t.kind == nameToken && (t.text == "import" || t.text == "export") && p.language == "node" {
 			p.parseNodeImport()
-			p.recordEffectsOfValueNoCallUses(p.parseExpression())
+			p.recordEffectsUnlessUsedByCall(p.parseExpression())
 		} else {
-			p.recordEffectsOfValueNoCallUses(p.parseExpression())
+			p.recordEffectsUnlessUsedByCall(p.parseExpression())
 		}
 		if p.pos == start {
 			p.pos++
@@ -108,15 +108,15 @@ func (p *script) parseStatements(until string) {
 	}
 }
 
-// recordEffectsOfValueNoCallUses checks a value that no call has used.
-func (p *script) recordEffectsOfValueNoCallUses(o operand) {
+// recordEffectsUnlessUsedByCall checks a value that no call has used.
+func (p *script) recordEffectsUnlessUsedByCall(o operand) {
 	for _, e := range o.elements {
-		p.recordEffectsOfValueNoCallUses(e)
+		p.recordEffectsUnlessUsedByCall(e)
 	}
-	if !o.skipsPlainStringCheck && p.language == "ruby" && callEffectOf(o.name, p.language) == callEffectDeleteAllRows { // a call without parentheses
+	if !o.isUsedByCall && p.language == "ruby" && callEffectOf(o.name, p.language) == callEffectDeleteAllRows { // a call without parentheses
 		p.recordDatabaseWipe(o.name)
 	}
-	if o.skipsPlainStringCheck || o.name != "" || !o.IsLiteral() {
+	if o.isUsedByCall || o.name != "" || !o.IsLiteral() {
 		return
 	}
 	p.recordAccessToPathOrURLString(o.Value)
@@ -190,7 +190,7 @@ func (p *script) parseNodeImport() {
 	depth := 0
 	for i := p.pos + 1; i < len(p.tokens); i++ {
 		if i-p.pos > maxImportTokens {
-			p.analysisContext.ReportUnknown(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.spanInAnalyzedText)
+			p.analysisContext.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.spanInAnalyzedText)
 			return
 		}
 		switch t := p.tokens[i]; {
@@ -276,7 +276,7 @@ func (p *script) parseDottedName() string {
 }
 
 // appleScriptDeletePattern matches AppleScript commands that delete files through an application.
-var appleScriptDeletePattern = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
+var appleScriptDeletePattern = prefilter.LazyRegexp(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
 
 // walkAppleScript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
 // and deletions.
@@ -302,13 +302,13 @@ func walkAppleScript(w abstract.AnalysisContext, text string, at effect.CommandT
 		rest = lower[off:]
 		code := strings.TrimLeft(text[off:], " (")
 		if !strings.HasPrefix(code, `"`) {
-			w.ReportUnknown(effect.CauseUnresolvedText, "AppleScript runs unknown shell text", at)
+			w.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
 			continue
 		}
 		l := &lexer{grammar: grammars["applescript"], text: code}
 		l.lexNext()
 		if l.possibleMisparseReason != "" {
-			w.ReportUnknown(effect.CauseUnresolvedText, "AppleScript runs unknown shell text", at)
+			w.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
 			continue
 		}
 		w.WalkShellText(l.tokens[0].literalValue.Text, at)

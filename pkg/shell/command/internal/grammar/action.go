@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An Action is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
+// An OptionOrCommandAction is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
 // of the Go constants.
 type OptionOrCommandAction struct {
 	ValueRoles                                []string

@@ -8,10 +8,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An programYAMLCompiler compiles one entry.
+// A programYAMLCompiler compiles the YAML entry of one program or subcommand.
 type programYAMLCompiler struct {
 	loader                 *loader
-	isProgram              bool // the entry is a program, not a subcommand
+	isProgramNotSubcommand bool // the entry is a program, not a subcommand
 	otherNames             []string
 	examples               []Example
 	languageFileExtensions []string
@@ -80,7 +80,8 @@ func argStylesInheritedBySubcommand(parentStyles []string) []string {
 	return out
 }
 
-// readFields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
+// readFields reads the keys of a YAML entry. If the entry has the key "like", readFields first
+// reads the entry that "like" names; the keys of the entry itself then override these.
 func (b *programYAMLCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 	if b.inheritanceDepth++; b.inheritanceDepth > 8 {
 		return fmt.Errorf("like: nested too deeply")
@@ -115,7 +116,7 @@ func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOpt
 	switch key {
 	case "harms":
 		m, ok := v.(yaml.MapSlice)
-		if !ok || !b.isProgram && b.inheritanceDepth == 1 {
+		if !ok || !b.isProgramNotSubcommand && b.inheritanceDepth == 1 {
 			return fmt.Errorf("not a map, or not of a program")
 		}
 		forms, err := parseHarmfulCommands(m)
@@ -138,7 +139,7 @@ func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOpt
 	words := strings.Fields(text)
 	switch key {
 	case "also":
-		if !b.isProgram {
+		if !b.isProgramNotSubcommand {
 			return fmt.Errorf("only a program may have other names")
 		}
 		b.otherNames = words
@@ -154,7 +155,7 @@ func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOpt
 		g.StdinRole = role
 		return err
 	case "language", "files":
-		if !b.isProgram {
+		if !b.isProgramNotSubcommand {
 			return fmt.Errorf("only a program may have this key")
 		}
 		if key == "files" {
@@ -210,7 +211,7 @@ func (b *programYAMLCompiler) readMapField(key string, m yaml.MapSlice, own map[
 			return fmt.Errorf("%s: %v is not a string", name, item.Value)
 		}
 		if key == "examples" {
-			if b.isProgram {
+			if b.isProgramNotSubcommand {
 				b.examples = append(b.examples, Example{name, text})
 			}
 			continue

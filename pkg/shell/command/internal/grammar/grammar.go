@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A Program is one entry of the files, compiled.
+// A Program is one program name with its compiled entry from command/programs/*.yaml.
 type Program struct {
 	Name                   string
 	YAMLEntryName          string // the name of its entry
@@ -124,7 +124,7 @@ func (l *loader) readFile(folder fs.FS, name string) error {
 }
 
 func (l *loader) compileProgramYAML(e yamlEntryLocation) ([]Program, error) {
-	b := programYAMLCompiler{loader: l, isProgram: true}
+	b := programYAMLCompiler{loader: l, isProgramNotSubcommand: true}
 	g, err := b.compileEntry(l.entriesByName[e.name])
 	if err != nil {
 		return nil, err

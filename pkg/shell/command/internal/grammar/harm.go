@@ -67,7 +67,7 @@ func (f *harmfulCommand) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, err
 		i := slices.IndexFunc(out.Subcommands, func(s Subcommand) bool { return s.Name == name })
 		if i < 0 {
 			i, _ = slices.BinarySearchFunc(out.Subcommands, name, func(s Subcommand, name string) int { return strings.Compare(s.Name, name) })
-			sub, err := unlistedSubcommand(name, g, out.Subcommands)
+			sub, err := newSubcommandMissingFromEntry(name, g, out.Subcommands)
 			if err != nil {
 				return nil, err
 			}
@@ -82,8 +82,10 @@ func (f *harmfulCommand) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, err
 	return &out, nil
 }
 
-// unlistedSubcommand returns a subcommand that an entry does not list, with the effect of a matching prefix or of the program.
-func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
+// newSubcommandMissingFromEntry returns a subcommand that the entry of its program does not list. It gets the
+// grammar of a listed name with a wildcard that matches it, such as get-*; if there is none, it
+// gets the operands of the program and the class local-write.
+func newSubcommandMissingFromEntry(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
 	if i := slices.IndexFunc(subs, func(s Subcommand) bool { return matchesPrefixPattern(s.Name, name) }); i >= 0 {
 		return Subcommand{name, subs[i].Grammar}, nil
 	}

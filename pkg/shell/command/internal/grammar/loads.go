@@ -78,7 +78,7 @@ func CodeFileLoadersGoSource(loadersYAML, recipesYAML []byte) ([]byte, error) {
 		}
 	}
 	out.WriteString("}\n\nfunc loaderIndexes(program string) []int {\nswitch program {\n")
-	programs := map[string][]string{} // program names, by the comma-separated indexes of their loaders
+	programs := map[string][]string{} // comma-separated loader indexes → names of the programs that use these loaders
 	for p, list := range of {
 		key := strings.Join(list, ", ")
 		programs[key] = append(programs[key], fmt.Sprintf("%q", p))

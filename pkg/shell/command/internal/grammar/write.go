@@ -17,13 +17,14 @@ import (
 type syntaxTableWriter struct {
 	actionLiteralByName       map[string]string // name → composite literal
 	operandRolesLiteralByName map[string]string
-	sharedSyntaxLiteralByName map[string]string // variable name → composite literal of the subcommands that fit on one line
+	sharedSyntaxLiteralByName map[string]string // variable name → composite literal of a syntax; only literals that fit on one line
 	syntaxVariables           []generatedGoVariable
 	variableNames             map[*Grammar]string
 	nameByLiteral             map[string]string // composite literal → name
 }
 
-// A variable is a name and its composite literal.
+// A generatedGoVariable is the name of a variable in the generated Go file and its value, a
+// composite literal.
 type generatedGoVariable struct{ name, value string }
 
 // WriteGo returns the Go source of the command package's tables.

@@ -1,4 +1,5 @@
-// Package worldtest helps to test readers that use an [abstract.AnalysisContext]: it records their reports, one per line.
+// Package worldtest helps to test the analyzers of other languages, which report effects to an
+// [abstract.AnalysisContext]: it records their reports, one per line.
 package worldtest
 
 import (
@@ -19,8 +20,8 @@ type RecordingContext struct {
 	RecordedCalls  []string
 	RemainingSteps int // steps left; negative ends the analysis
 
-	files, variables map[string]abstract.Value
-	ended            bool
+	files, variables  map[string]abstract.Value
+	isAnalysisAborted bool
 }
 
 // New returns a RecordingContext with a budget that ordinary texts do not exceed.
@@ -62,23 +63,23 @@ func (w *RecordingContext) SpendSteps(stepCount int) bool {
 	if w.RemainingSteps -= stepCount; w.RemainingSteps < 0 {
 		w.AbortAnalysis("the budget is spent")
 	}
-	return !w.ended
+	return !w.isAnalysisAborted
 }
 
 func (w *RecordingContext) AbortAnalysis(why string) {
-	if !w.ended {
-		w.ended = true
+	if !w.isAnalysisAborted {
+		w.isAnalysisAborted = true
 		w.recordCall("gives up: %s", why)
 	}
 }
 
-func (w *RecordingContext) IsAnalysisAborted() bool { return w.ended }
+func (w *RecordingContext) IsAnalysisAborted() bool { return w.isAnalysisAborted }
 
 func (w *RecordingContext) Report(e effect.Effect) {
 	w.recordCall("%s %s: %s", strings.TrimSpace(string(e.KindForPolicies())+" "+e.RemoteOperationVerb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
 }
 
-func (w *RecordingContext) ReportUnknown(cause effect.EffectCause, why string, _ effect.CommandTextSpan) {
+func (w *RecordingContext) ReportUnknownEffect(cause effect.EffectCause, why string, _ effect.CommandTextSpan) {
 	w.recordCall("dynamic (%s): %s", cause, why)
 }
 
@@ -119,8 +120,8 @@ func (w *RecordingContext) RecordLink(path, to abstract.Value) {
 	w.recordCall("%s links to %s", formatValue(path), formatValue(to))
 }
 
-func (w *RecordingContext) IsOutputDiscarded(path string) bool { return path == "/dev/null" }
-func (w *RecordingContext) IsSecretPath(path string) bool      { return strings.Contains(path, "id_rsa") }
+func (w *RecordingContext) IsDiscardedWritePath(path string) bool { return path == "/dev/null" }
+func (w *RecordingContext) IsSecretPath(path string) bool         { return strings.Contains(path, "id_rsa") }
 
 func (w *RecordingContext) RecordSentValue(v abstract.Value, program string, _ effect.CommandTextSpan) {
 	w.recordCall("%s sends %s", program, formatValue(v))

@@ -20,7 +20,7 @@ func TestLines(t *testing.T) {
 	unknown := abstract.UnsetVariableValue("X", 0)
 	at := effect.CommandTextSpan{}
 	world.Report(effect.Effect{Kind: effect.SendData, Program: "curl", Host: "x.test", Reason: "why"})
-	world.ReportUnknown(effect.CauseStandardInput, "why", at)
+	world.ReportUnknownEffect(effect.CauseStandardInput, "why", at)
 	world.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, unknown, true)
 	world.RecordURLContact(effect.HTTPRequest, tainted)
 	world.RecordHostContact(effect.Connect, tainted)
@@ -84,7 +84,7 @@ func TestMemory(t *testing.T) {
 	if v, ok := w.LookupVariable("n"); !ok || v.Text != "v" {
 		t.Errorf("n is %+v", v)
 	}
-	if _, ok := w.LookupVariable("m"); ok || !w.IsOutputDiscarded("/dev/null") || w.IsOutputDiscarded("f") || w.Stdin().IsLiteral() {
+	if _, ok := w.LookupVariable("m"); ok || !w.IsDiscardedWritePath("/dev/null") || w.IsDiscardedWritePath("f") || w.Stdin().IsLiteral() {
 		t.Error("the world knows what nobody told it")
 	}
 	if v := w.Environment("AWS_SECRET_ACCESS_KEY"); v.Taint != abstract.TaintCredentialVariable || w.Environment("HOME").Taint != 0 {
