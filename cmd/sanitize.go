@@ -28,7 +28,7 @@ func sanitizeCommand(w *Environment) *cli.Command {
 			"The exit status is 0 if nothing was found in any result, 3 if there are findings, and 2 if a result is withheld or could not be read.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "mode", DefaultText: "the configured mode, else flag", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
+			&cli.StringFlag{Name: "mode", DefaultText: "\"flag\" if no mode is configured", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
 			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxTotalTextBytes, Usage: "refuse records larger than `N` bytes"},
 		},
 		Action: func(c *cli.Context) error { return sanitizeToolResults(c, w) },

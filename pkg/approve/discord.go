@@ -176,7 +176,7 @@ func (b *discordClient) usersWhoReacted(ctx context.Context, p postedMessage, ch
 		return nil, err
 	}
 	if len(out) >= maxReactingUsersPerRequest {
-		return nil, fmt.Errorf("%s: more users reacted than shield reads; answer on the page with 'shield approvals'", name)
+		return nil, fmt.Errorf("%s: more users reacted than shield reads; run 'shield approvals' to answer on the approval page", name)
 	}
 	list := make([]reactingUser, 0, len(out))
 	for _, u := range out {

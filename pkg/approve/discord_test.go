@@ -127,7 +127,7 @@ func TestDiscordUsers(t *testing.T) {
 	many := "[" + strings.Repeat(`{"id":"300000000000000009"},`, maxReactingUsersPerRequest-1) + `{"id":"` + k.ann + `"}]`
 	for users, want := range map[string]string{
 		`[{"id":"` + k.ann + `","bot":true}]`: "",
-		many:                                  ": more users reacted than shield reads; answer on the page with 'shield approvals'",
+		many:                                  ": more users reacted than shield reads; run 'shield approvals' to answer on the approval page",
 		`{"id":"` + k.ann + `"}`:              "does not match",
 	} {
 		f := k.new(t)

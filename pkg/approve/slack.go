@@ -153,7 +153,7 @@ func (b *slackClient) readReactions(ctx context.Context, p postedMessage, choice
 				continue
 			}
 			if r.Count != len(r.Users) {
-				return nil, errors.New("reactions.get: more users reacted than the service lists; answer on the page with 'shield approvals'")
+				return nil, errors.New("reactions.get: more users reacted than the service lists; run 'shield approvals' to answer on the approval page")
 			}
 			for _, user := range r.Users {
 				marks[choice] = append(marks[choice], reactingUser{id: user})

@@ -36,7 +36,7 @@ var fakeSlack = &fakeKind{
 		"another chat":        {"read", 200, `{"ok":true,"channel":"C0OTHER01","message":{"ts":"MESSAGE","reactions":[` + slackYes + `]}}`, "about another message"},
 		"a file":              {"read", 200, `{"ok":true,"type":"file","file":{"reactions":[` + slackYes + `]}}`, "about another message"},
 		"some of a no": {"read", 200, `{"ok":true,"channel":"ROOM","message":{"ts":"MESSAGE","reactions":[` + slackYes + `,{"name":"x","users":["U0BOT0001"],"count":2}]}}`,
-			"reactions.get: more users reacted than the service lists; answer on the page with 'shield approvals'"},
+			"reactions.get: more users reacted than the service lists; run 'shield approvals' to answer on the approval page"},
 		"users as text":    {"read", 200, `{"ok":true,"channel":"ROOM","message":{"ts":"MESSAGE","reactions":[{"name":"white_check_mark","users":"U0ANN0001","count":1}]}}`, "does not match"},
 		"users as objects": {"read", 200, `{"ok":true,"channel":"ROOM","message":{"ts":"MESSAGE","reactions":[{"name":"white_check_mark","users":[{"id":"U0ANN0001"}],"count":1}]}}`, "does not match"},
 		"two objects":      {"read", 200, `{"ok":true,` + slackApproved + `}{}`, "does not match"},

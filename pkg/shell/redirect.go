@@ -135,7 +135,8 @@ func (s *analysisState) openDescriptor(n string, val abstract.Value, out *abstra
 	s.fds = append(slices.Clip(s.fds), descriptor{n, &openFile{readableContent: val, out: out}})
 }
 
-// coprocDescriptorPrefix is the prefix of the unknown descriptor numbers of a coprocess.
+// coprocDescriptorPrefix begins the placeholders for the descriptor numbers of a coprocess, which are unknown
+// before it runs.
 const coprocDescriptorPrefix = "coproc"
 
 func (s *analysisState) findDescriptor(n string) (descriptor, bool) {

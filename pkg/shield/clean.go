@@ -45,8 +45,8 @@ func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLog
 	return payload
 }
 
-// verdictTextQuotesNoAction reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
-// question of Tier 0 that a later tier answers.
+// verdictTextQuotesNoAction reports whether the text of a verdict is certain not to quote the action. That is possible for
+// an ALLOW and for an ESCALATE of Tier 0 only, and holds if neither the verdict nor an earlier step quotes it.
 func verdictTextQuotesNoAction(v *verdict.Verdict, c *analysis.ActionCase) bool {
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {
 		return false

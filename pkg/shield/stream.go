@@ -149,7 +149,7 @@ type recordStream struct {
 	readStopper                     recordReadStopper
 	blockedReadInterrupted          chan struct{} // closed by an interrupt while a read of the source is blocked
 	verdictBatchesForwardedToOutput atomic.Uint64 // how often a worker has passed verdicts on
-	lastPolicyTurnDone              chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
+	lastPolicyTurnDone              chan struct{} // closed when Tier 0 has judged the action that was read last; used only by the goroutine that reads the input
 }
 
 // A streamJob is one record between input and output.

@@ -258,6 +258,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf|Sprintf`), "state file is damaged: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^(?:[^%rdw]|r[^a])`), false},
 	{regexp.MustCompile(`^pkg/host/ask`), regexp.MustCompile(`errors\.New`), "Questions cannot be asked: %s. While questions cannot be asked, shield denies actions that need approval.", regexp.MustCompile(`^hooks of this host`), true},
 	{regexp.MustCompile(`^pkg/host/ask`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Questions: asked on the approval page (not in Claude Code's own prompt: %s)", nil, true},
+	{regexp.MustCompile(`^pkg/gateway/unasked`), regexp.MustCompile(`^$|Sprintf`), "shield: refused the server's request \"sampling/createMessage\": %s", regexp.MustCompile(`client's model`), true},
 	{regexp.MustCompile(`^pkg/gateway/unasked`), regexp.MustCompile(`^$|Sprintf`), "shield: refused the server's request \"elicitation/create\": %s", nil, true},
 	{regexp.MustCompile(`^pkg/gateway/list`), regexp.MustCompile(`^append$|Sprintf`), "the tool search is withheld: %s; ask the user to review it with: shield mcp tools diff github", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`^assign (drop|why)$`), "shield: dropped the server's notification \"notifications/x\": %s", regexp.MustCompile(`^(?:MCP|no|its|it) `), false},
