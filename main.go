@@ -43,7 +43,7 @@ func main() {
 	status := cmd.Run(ctx, os.Args[1:], cmd.Environment{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-		Home: home, Dir: dir, ShieldExecutablePath: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
+		Home: home, WorkingDir: dir, ShieldExecutablePath: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
 		Reload: reload, HookWatchdogStartedInGoInit: watch.EventWatchFromPackageInit(),
 	})
 	stop()

@@ -143,7 +143,7 @@ func askUserToAllowRefusal(c *cli.Context, w *Environment, set *config.LoadedSet
 	o := approvalOptions(set, w, "allow")
 	o.Approval = set.Approval
 	o.Channels, o.StateDir, o.Clock, o.NoBoldText = nil, stateDir(&set.Settings, w), w.Now, !isColourEnabled(c, w, true)
-	ask := w.confirmAllow
+	ask := w.askUserToAllowRefusedAction
 	if ask == nil {
 		ask = approve.AskToAllowRefusal
 	}
@@ -215,7 +215,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSe
 	}
 	kept := *s
 	if scope != "session" {
-		kept.Name, kept.Session, kept.SpaceSeparatedSessionLabels = "allow-"+r.Ref, "", ""
+		kept.Name, kept.Session, kept.SpaceSeparatedSessionTaintLabels = "allow-"+r.Ref, "", ""
 	}
 	if scope == "project" {
 		if len(r.WorkspaceRoots) == 0 {
@@ -229,7 +229,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSe
 		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
 	}
 	fmt.Fprintf(w.Out, "This kind: %s\n", term.EscapeControlAndInvisible(covers))
-	for _, n := range r.AdvanceApprovalExamples {
+	for _, n := range r.AdvanceApprovalActionExamples {
 		if !kept.Kind.CoversOnlyOneAction() {
 			fmt.Fprintf(w.Out, "  this approval also allows: %s\n", term.EscapeControlAndInvisible(n))
 		}

@@ -41,7 +41,7 @@ func approvalsCommand(w *Environment) *cli.Command {
 				Usage:       "send a test notice to each URL in approval.notify_file, and to the chats of the channels telegram, slack and discord",
 				Description: "The file holds a line with a URL for each chat, mailbox or push service that gets a notice when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice names the action, without credentials; the question is answered on the page. The channels telegram, slack and discord, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Exits with 1 if a notice is not delivered.",
 				Flags:       flags(),
-				Action:      func(c *cli.Context) error { return sendTestNotices(c, w) },
+				Action:      func(c *cli.Context) error { return sendTestNoticesToApprovalChannels(c, w) },
 			},
 			{
 				Name:   "list",
@@ -164,7 +164,7 @@ func listApprovals(c *cli.Context, w *Environment) error {
 		return err
 	}
 	defer store.Close()
-	list, err := approve.Approvals(c.Context, store)
+	list, err := approve.RememberedApprovals(c.Context, store)
 	if err != nil {
 		return err
 	}
@@ -250,9 +250,9 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	return t.Flush()
 }
 
-// sendTestNotices sends a test notice to each configured chat, mailbox and push service, and prints
+// sendTestNoticesToApprovalChannels sends a test notice to each configured chat, mailbox and push service, and prints
 // whether it was sent.
-func sendTestNotices(c *cli.Context, w *Environment) error {
+func sendTestNoticesToApprovalChannels(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestAskerOfRemote(t *testing.T) {
 	s.settings.Store(set)
 	in := strings.NewReader(`{"type":"execute_command","payload":{"command":"git push --force origin one"}}`)
 	var got *verdict.Verdict
-	if err := s.judgeRemote(t.Context(), "build-7", in, func(v *verdict.Verdict, _ bool) error { got = v; return nil }); err != nil || got == nil || got.Decision != verdict.Block {
+	if err := s.judgeRemoteClientActions(t.Context(), "build-7", in, func(v *verdict.Verdict, _ bool) error { got = v; return nil }); err != nil || got == nil || got.Decision != verdict.Block {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	text, err := os.ReadFile(asked)

@@ -94,7 +94,7 @@ func checkHostCanAskUser(w *Environment, stateDir string, h *host.Host) error {
 	if err := h.CheckHostAwaitsUserAnswer(); err != nil {
 		return err
 	}
-	version := installedVersion(w, h)
+	version := installedHostVersion(w, h)
 	if version != "" {
 		if err := h.CheckHostVersionAwaitsUserAnswer(version); err != nil {
 			return err
@@ -104,7 +104,7 @@ func checkHostCanAskUser(w *Environment, stateDir string, h *host.Host) error {
 		return err
 	}
 	_, places := h.VersionAndPermissionModeSources()
-	return forEachHostSettingsFile(w, places, []string{w.Dir}, func(p *host.HostSettingsFile, name string, doc []byte) error {
+	return forEachHostSettingsFile(w, places, []string{w.WorkingDir}, func(p *host.HostSettingsFile, name string, doc []byte) error {
 		answers, err := p.HasHookAnsweringForUser(context.Background(), doc)
 		if err != nil || answers {
 			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
@@ -156,6 +156,6 @@ func checkUserCanBeNotified(w *Environment, isCalledByHook bool) error {
 
 // hasTerminal reports whether a process or one of its ancestors has a terminal.
 func hasTerminal(pid int) bool {
-	above, _ := ancestry.Of(pid) // use the processes that could be read
+	above, _ := ancestry.ProcessAndAncestors(pid) // use the processes that could be read
 	return slices.ContainsFunc(above, func(p ancestry.Process) bool { return p.TTY != 0 })
 }

@@ -59,12 +59,12 @@ func TestArrival(t *testing.T) {
 		says       string
 		fails      bool
 	}{
-		{"its own prompt", "claude-code", config.Approval{Channels: config.Channels{"auto"}}, "", "Questions: asked in Claude Code's own prompt, and on the approval page where", false},
-		{"the page", "codex", config.Approval{Channels: config.Channels{"auto"}}, "", "Questions: asked on the approval page; no desktop notification can be shown here", false},
-		{"a build server", "codex", config.Approval{Channels: config.Channels{"auto"}}, "CI", "Questions cannot be asked: the variable CI is set", true},
-		{"a build server that waits", "codex", config.Approval{Channels: config.Channels{"auto"}, UnattendedDenyOrWait: "wait 10m"}, "CI", "where they wait for 10m", false},
-		{"a terminal", "codex", config.Approval{Channels: config.Channels{"tty"}}, "", "Questions cannot be asked: a hook has no terminal", true},
-		{"the host, which does not ask", "droid", config.Approval{Channels: config.Channels{"host"}}, "", "Questions cannot be asked: in tests, Factory Droid did not wait", true},
+		{"its own prompt", "claude-code", config.Approval{Channels: config.ApprovalChannels{"auto"}}, "", "Questions: asked in Claude Code's own prompt, and on the approval page where", false},
+		{"the page", "codex", config.Approval{Channels: config.ApprovalChannels{"auto"}}, "", "Questions: asked on the approval page; no desktop notification can be shown here", false},
+		{"a build server", "codex", config.Approval{Channels: config.ApprovalChannels{"auto"}}, "CI", "Questions cannot be asked: the variable CI is set", true},
+		{"a build server that waits", "codex", config.Approval{Channels: config.ApprovalChannels{"auto"}, UnattendedDenyOrWait: "wait 10m"}, "CI", "where they wait for 10m", false},
+		{"a terminal", "codex", config.Approval{Channels: config.ApprovalChannels{"tty"}}, "", "Questions cannot be asked: a hook has no terminal", true},
+		{"the host, which does not ask", "droid", config.Approval{Channels: config.ApprovalChannels{"host"}}, "", "Questions cannot be asked: in tests, Factory Droid did not wait", true},
 		{"no channel, which is chosen", "codex", config.Approval{}, "", "Questions cannot be asked: approval.channels is empty; set approval.channels: auto", false},
 	} {
 		w := newWorld(t)

@@ -168,8 +168,8 @@ func compareAuditWithHead(c *cli.Context, w *Environment, file string) (audit.Ve
 // describeVerification describes the result of a verification.
 func describeVerification(file string, r *audit.VerificationReport) string {
 	entries := fmt.Sprintf("%s: %d entries", file, r.CompleteLineCount)
-	if r.Files > 1 {
-		entries += fmt.Sprintf(" in %d files", r.Files)
+	if r.FileCount > 1 {
+		entries += fmt.Sprintf(" in %d files", r.FileCount)
 	}
 	switch {
 	case !r.OK():
@@ -261,7 +261,7 @@ func exportAudit(c *cli.Context, w *Environment) error {
 	var log io.ReadCloser
 	var err error
 	if c.Bool("follow") {
-		log, err = followAudit(c, w)
+		log, err = openFollowedAuditLog(c, w)
 	} else {
 		log, err = openAudit(c, w)
 	}
@@ -273,8 +273,8 @@ func exportAudit(c *cli.Context, w *Environment) error {
 	return warnSkippedAuditLines(w, skipped, err)
 }
 
-// followAudit returns a reader of the whole log that continues with what is appended later.
-func followAudit(c *cli.Context, w *Environment) (io.ReadCloser, error) {
+// openFollowedAuditLog returns a reader of the whole log that continues with what is appended later.
+func openFollowedAuditLog(c *cli.Context, w *Environment) (io.ReadCloser, error) {
 	file, err := auditLogPath(c, w)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ type Environment struct {
 	Environ              func() []string
 	Now                  func() time.Time
 	Home                 string // the user's home folder; "" if unknown
-	Dir                  string // the initial working folder; "" if unknown
+	WorkingDir           string // the initial working folder; "" if unknown
 	ShieldExecutablePath string // path of shield's executable; "" if unknown
 	User                 string // the user's name; "" if unknown
 	OS                   string // the operating system, as in GOOS
@@ -53,7 +53,7 @@ type Environment struct {
 	judgePID                      int                                                                                      // PID of the process that judges for the process verdictRequesterPID; 0 means this process
 	checkPersonStartedThisProcess func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
 	hostAttendedByUserCheck       func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
-	confirmAllow                  func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
+	askUserToAllowRefusedAction   func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
 	isUserSessionDBusAddress      func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
 	judgingPipeline               *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
 	requestFromServiceClient      *requestFromServiceClient                                                                // the question that this process answers for another one; nil if there is none
@@ -112,18 +112,18 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 	return out
 }
 
-// A boolFlagCopiedOnApply is a flag of the CLI library, such as --help, that all command lines of a process
+// A sharedBoolFlagAppliedAsCopy is a flag of the CLI library, such as --help, that all command lines of a process
 // share. Applying it writes to it, so each command line applies a copy.
-type boolFlagCopiedOnApply struct{ *cli.BoolFlag }
+type sharedBoolFlagAppliedAsCopy struct{ *cli.BoolFlag }
 
-func (f boolFlagCopiedOnApply) Apply(set *flag.FlagSet) error {
+func (f sharedBoolFlagAppliedAsCopy) Apply(set *flag.FlagSet) error {
 	own := *f.BoolFlag
 	return own.Apply(set)
 }
 
 func init() {
 	for _, f := range []*cli.Flag{&cli.HelpFlag, &cli.VersionFlag} {
-		*f = boolFlagCopiedOnApply{(*f).(*cli.BoolFlag)}
+		*f = sharedBoolFlagAppliedAsCopy{(*f).(*cli.BoolFlag)}
 	}
 }
 
@@ -177,10 +177,10 @@ func Run(ctx context.Context, args []string, w Environment) int {
 	if len(args) == 1 && args[0] == "version" {
 		args = []string{"--version"}
 	}
-	var lines *watch.HookScriptLineWriter
+	var lines *watch.HookScriptProtocolWriter
 	pipe, piped := w.Out.(fileDescriptorStream)
 	if asker := watch.ParseInvokerPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlagName) {
-		w.verdictRequesterPID, lines = asker, watch.NewHookScriptLineWriter(w.Out)
+		w.verdictRequesterPID, lines = asker, watch.NewHookScriptProtocolWriter(w.Out)
 		w.Out, w.Err = lines.Stdout(), lines.Stderr()
 	}
 	app := newApp(&w, args...)

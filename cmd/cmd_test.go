@@ -24,7 +24,7 @@ func newWorld(t testing.TB) Environment {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return Environment{Now: clock, Home: home, Dir: work, ShieldExecutablePath: "/usr/local/bin/shield", OS: "linux", Getenv: rulesAlone(t), checkPersonStartedThisProcess: func(int) error { return nil }}
+	return Environment{Now: clock, Home: home, WorkingDir: work, ShieldExecutablePath: "/usr/local/bin/shield", OS: "linux", Getenv: rulesAlone(t), checkPersonStartedThisProcess: func(int) error { return nil }}
 }
 
 // rulesAlone returns an environment with a settings file in which Tier 1 has no

@@ -112,8 +112,8 @@ func extractUsagePlaceholder(usage string) string {
 	return value
 }
 
-// completionWords returns the commands and flags that may follow a command, in order.
-func (c *shellCompletionCommand) completionWords() string {
+// spaceSeparatedCommandsAndFlags returns the commands and flags that may follow a command, in order.
+func (c *shellCompletionCommand) spaceSeparatedCommandsAndFlags() string {
 	var out []string
 	for _, s := range c.subcommands {
 		out = append(out, s.Name)
@@ -185,7 +185,7 @@ const completionCommandPathShellCode = `	local typed=shield skip= word choices= 
 func completionCaseBranchesShellCode(commands []shellCompletionCommand) string {
 	var b strings.Builder
 	for _, c := range commands {
-		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.commandPath+" ", c.completionWords())
+		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.commandPath+" ", c.spaceSeparatedCommandsAndFlags())
 		for _, f := range c.flags {
 			if !f.takesValue {
 				continue

@@ -72,9 +72,9 @@ func containFlagValue(c *cli.Context) containmentMode {
 // newContainedProgramContext returns the folders from which the containment profile of a program is computed: the
 // home folder, the workspace roots, and shield's own files and state folder.
 func newContainedProgramContext(set *config.LoadedSettings, w *Environment) bounds.ContainedProgramContext {
-	at := bounds.ContainedProgramContext{Home: w.Home, WorkspaceRoots: set.WorkspaceRoots, ShieldPaths: append(shieldOwnSettingsAndStatePaths(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
-	if len(at.WorkspaceRoots) == 0 && effect.CheckWorkspaceRoot(w.Dir, w.Home) == nil {
-		at.WorkspaceRoots = []string{w.Dir}
+	at := bounds.ContainedProgramContext{Home: w.Home, WorkspaceRoots: set.WorkspaceRoots, ShieldPaths: append(shieldOwnSettingsAndStatePaths(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.WorkingDir)...)}
+	if len(at.WorkspaceRoots) == 0 && effect.CheckWorkspaceRoot(w.WorkingDir, w.Home) == nil {
+		at.WorkspaceRoots = []string{w.WorkingDir}
 	}
 	return at
 }
@@ -94,8 +94,8 @@ func containmentProfileOfAction(set *config.LoadedSettings, w *Environment, prog
 	return bounds.OfCommand(an.AnalyzeAction(a).Effects, at)
 }
 
-// printProfile prints a profile, and the mechanisms that enforce it.
-func printProfile(w *Environment, p *contain.Profile) error {
+// printContainmentProfile prints a profile, and the mechanisms that enforce it.
+func printContainmentProfile(w *Environment, p *contain.Profile) error {
 	out := json.NewEncoder(w.Out)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
@@ -116,23 +116,23 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 	}
 	p, err := containmentProfileOfAction(set, w, cmd.Path(), raw)
 	if err == nil && c.Bool("profile") {
-		return true, printProfile(w, p)
+		return true, printContainmentProfile(w, p)
 	}
 	if err == nil {
 		var child *exec.Cmd
 		if child, err = cmd.NewChildCommand(); err != nil {
 			return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
 		}
-		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
+		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.WorkingDir, w.In, w.Out, w.Err
 		var refused []contain.Refusal
 		var started *contain.Process
 		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, allowedContainmentMechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
-			for _, why := range containmentGaps(p, started.UsedMechanisms, started.HardLinkSearchIncompleteFolders) {
+			for _, why := range unenforcedRestrictionMessages(p, started.UsedMechanisms, started.HardLinkSearchIncompleteFolders) {
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
 				writeContainmentAuditEntry(c, w, why)
 			}
 			err = waitContained(c.Context, started)
-			explainRefusals(c, w, refused, err != nil)
+			explainDeniedAccesses(c, w, refused, err != nil)
 			return true, err
 		}
 	}
@@ -147,8 +147,8 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 	return false, nil
 }
 
-// containmentGaps lists what containment does not restrict here, as messages.
-func containmentGaps(p *contain.Profile, used contain.Mechanism, foldersUnsearchedForHardLinks []string) (out []string) {
+// unenforcedRestrictionMessages lists what containment does not restrict here, as messages.
+func unenforcedRestrictionMessages(p *contain.Profile, used contain.Mechanism, foldersUnsearchedForHardLinks []string) (out []string) {
 	if used&contain.Namespaces == 0 {
 		out = append(out, describeLandlockGaps(p))
 	}
@@ -180,29 +180,29 @@ func allowedContainmentMechanisms(mode containmentMode) contain.Mechanism {
 // unavailable and not required.
 func mayRunUncontainedWithReason(err error) (bool, string) {
 	var cannot *bounds.UncontainableCommandError
-	var unavailable *contain.UnavailableError
+	var unavailable *contain.ContainmentUnavailableError
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
 }
 
-// maxPrintedRefusals limits how many refusals are printed at once.
-const maxPrintedRefusals = 5
+// maxPrintedDeniedAccesses limits how many refusals are printed at once.
+const maxPrintedDeniedAccesses = 5
 
-// explainRefusals says what a contained command was refused, and how to allow it. For a command that
+// explainDeniedAccesses says what a contained command was refused, and how to allow it. For a command that
 // succeeded it mentions only refused reads and connections: refused writes, such as to a cache, were
 // not needed.
-func explainRefusals(c *cli.Context, w *Environment, refused []contain.Refusal, failed bool) {
-	if len(refused) == 0 {
+func explainDeniedAccesses(c *cli.Context, w *Environment, deniedAccesses []contain.Refusal, commandFailed bool) {
+	if len(deniedAccesses) == 0 {
 		return
 	}
 	var names []string
-	told := failed
-	for i, r := range refused {
+	told := commandFailed
+	for i, r := range deniedAccesses {
 		told = told || r.Access != contain.Write
-		if i < maxPrintedRefusals {
+		if i < maxPrintedDeniedAccesses {
 			names = append(names, r.String())
 		}
 	}
-	if more := len(refused) - maxPrintedRefusals; more > 0 {
+	if more := len(deniedAccesses) - maxPrintedDeniedAccesses; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	list := strings.Join(names, ", ")
@@ -250,8 +250,8 @@ func mcpServerContainmentMode(s *config.ServerContainment, commandLineMode conta
 	return containIfPossible
 }
 
-// startServer starts a server, contained if requested.
-func startServer(mode containmentMode, grants config.ServerContainment, set *config.LoadedSettings, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.ServerProcess, error) {
+// startMCPServer starts a server, contained if requested.
+func startMCPServer(mode containmentMode, grants config.ServerContainment, set *config.LoadedSettings, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.ServerProcess, error) {
 	var profile *contain.Profile
 	err := error(nil)
 	tell := func(text string) {
@@ -259,7 +259,7 @@ func startServer(mode containmentMode, grants config.ServerContainment, set *con
 	}
 	refused := func(r contain.Refusal) {
 		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + describeSettingAllowingAccess(r, server.Name))
-		if a := refusedAction(r, session, w.Dir); a != nil {
+		if a := refusedAction(r, session, w.WorkingDir); a != nil {
 			if err := p.RecordDenialByHostOrUser(context.Background(), a); err != nil {
 				tell(err.Error())
 			}
@@ -273,12 +273,12 @@ func startServer(mode containmentMode, grants config.ServerContainment, set *con
 			return nil, err
 		}
 	}
-	process, err := gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, profile, allowedContainmentMechanisms(mode), refused)
+	process, err := gateway.StartServerProcess(path, argv, env, w.WorkingDir, w.Err, profile, allowedContainmentMechanisms(mode), refused)
 	if profile == nil {
 		return process, err
 	}
 	if err == nil {
-		for _, why := range containmentGaps(profile, process.UsedMechanisms(), process.FoldersUnsearchedForHardLinks()) {
+		for _, why := range unenforcedRestrictionMessages(profile, process.UsedMechanisms(), process.FoldersUnsearchedForHardLinks()) {
 			tell(why)
 		}
 		return process, nil
@@ -291,7 +291,7 @@ func startServer(mode containmentMode, grants config.ServerContainment, set *con
 		return nil, fmt.Errorf("%s; the server was not started", why)
 	}
 	tell("runs without containment: " + why)
-	return gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, nil, 0, nil)
+	return gateway.StartServerProcess(path, argv, env, w.WorkingDir, w.Err, nil, 0, nil)
 }
 
 // describeSettingAllowingAccess names the server setting that would allow a refused access.

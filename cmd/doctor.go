@@ -160,7 +160,7 @@ func examineState(out *doctorFindings, set *config.LoadedSettings, w *Environmen
 	default:
 		out.add(severityOK, "", "seal key: in %s", dir)
 	}
-	head, form, err := readAuditHeadAndAnswerFormat(set, w)
+	head, form, err := readAuditHeadAndEvaluatorFormat(set, w)
 	if err != nil {
 		out.add(severityBad, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
 		return
@@ -192,9 +192,9 @@ func loadVerdictSealKey(set *config.LoadedSettings, w *Environment) (key [verdic
 	return shield.LoadOrCreateSealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
-// readAuditHeadAndAnswerFormat returns the last audit entry and the evaluator's answer format that the state file records.
+// readAuditHeadAndEvaluatorFormat returns the last audit entry and the evaluator's answer format that the state file records.
 // The state file must be valid.
-func readAuditHeadAndAnswerFormat(set *config.LoadedSettings, w *Environment) (head audit.Head, evaluatorAnswerFormat string, err error) {
+func readAuditHeadAndEvaluatorFormat(set *config.LoadedSettings, w *Environment) (head audit.Head, evaluatorAnswerFormat string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return audit.Head{}, "", err

@@ -33,15 +33,15 @@ func examineGateway(out *doctorFindings, set *config.LoadedSettings, w *Environm
 	}
 	for _, f := range all {
 		if n := len(f.ToolsAwaitingUserAcceptance); n > 0 {
-			out.add(severityWarning, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.ServerName)
+			out.add(severityWarning, "review them with 'shield mcp tools diff "+f.PinFileID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.ServerName)
 		}
 	}
 	examineMCPServe(out, &set.MCP, w)
 	for _, client := range gateway.Clients {
 		for _, f := range client.SettingsFiles {
-			base := map[string]string{"user": w.Home, "project": w.Dir}[f.UserOrProjectScope]
-			if base != "" && (f.OnlyOnGOOS == "" || f.OnlyOnGOOS == w.OS) && !(f.UserOrProjectScope == "project" && w.Dir == w.Home) {
-				examineClient(out, client, f.UserOrProjectScope, filepath.Join(base, filepath.FromSlash(f.Path)))
+			base := map[string]string{"user": w.Home, "project": w.WorkingDir}[f.UserOrProjectScope]
+			if base != "" && (f.OnlyOnGOOS == "" || f.OnlyOnGOOS == w.OS) && !(f.UserOrProjectScope == "project" && w.WorkingDir == w.Home) {
+				examineMCPClientServers(out, client, f.UserOrProjectScope, filepath.Join(base, filepath.FromSlash(f.Path)))
 			}
 		}
 	}
@@ -81,8 +81,8 @@ func examineMCPServe(out *doctorFindings, m *config.MCP, w *Environment) {
 	}
 }
 
-// examineClient checks a client's list of servers, if there is one.
-func examineClient(out *doctorFindings, client gateway.Client, scope, path string) {
+// examineMCPClientServers checks a client's list of servers, if there is one.
+func examineMCPClientServers(out *doctorFindings, client gateway.Client, scope, path string) {
 	list := client.Title + " in " + path
 	file, err := newSettingsFile(path)
 	if err != nil {

@@ -18,7 +18,7 @@ const classifierTestInput = `execute_command: {"command":"git status"}`
 // answers.
 func examineClassifierModel(set *config.LoadedSettings, cfg shield.Config, w *Environment) doctorFinding {
 	name := set.Classifier.ModelNameOrDir
-	if addr := set.Classifier.SettingsOrZeroIfNoModel().SidecarURLOrSocket; addr != "" {
+	if addr := set.Classifier.EmptyIfDisabledOrModelNone().SidecarURLOrSocket; addr != "" {
 		if err := checkClassifierSidecarReady(addr); err != nil {
 			return doctorFinding{severityBad, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
 		}
@@ -71,5 +71,5 @@ func checkClassifierSidecarReady(addr string) error {
 	if err != nil {
 		return err
 	}
-	return s.Check(context.Background())
+	return s.CheckHealth(context.Background())
 }

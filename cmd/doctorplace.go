@@ -40,10 +40,10 @@ func examineContainerDetection(out *doctorFindings, set *config.LoadedSettings, 
 // examineWorkspace checks the roots: a change outside all of them is never harmless.
 func examineWorkspace(out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	if len(set.WorkspaceRoots) == 0 {
-		if err := effect.CheckWorkspaceRoot(w.Dir, w.Home); err != nil {
+		if err := effect.CheckWorkspaceRoot(w.WorkingDir, w.Home); err != nil {
 			out.add(severityNote, "start shield in a project's folder, or set roots", "workspace: none here, so every change is asked about: %v", err)
 		} else {
-			out.add(severityOK, "", "workspace: %s, where shield was started", w.Dir)
+			out.add(severityOK, "", "workspace: %s, where shield was started", w.WorkingDir)
 		}
 		return
 	}
@@ -68,11 +68,11 @@ func examineContainmentMechanisms(out *doctorFindings, set *config.LoadedSetting
 	for _, m := range contain.ProbeKernelFeatures() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.VersionOrFailureReason), " works"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prependColonIfNotEmpty(m.VersionOrFailureReason))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason))
 		} else {
-			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prependColonIfNotEmpty(m.VersionOrFailureReason))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason))
 		}
 	}
 	for i := range set.MCP.Servers {

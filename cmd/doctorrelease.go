@@ -24,7 +24,7 @@ func verifyDownloadedRelease(c *cli.Context, w *Environment) error {
 		return &statusError{statusFailure, err}
 	}
 	if !info.IsDir() {
-		version, key, err := genuine.CheckFile(path, keys)
+		version, key, err := genuine.VerifyFileSignature(path, keys)
 		if err != nil {
 			return &statusError{statusFailure, fmt.Errorf("%s: %w; do not install it", path, err)}
 		}
@@ -53,8 +53,8 @@ func verifyDownloadedRelease(c *cli.Context, w *Environment) error {
 	switch {
 	case bad:
 		return &statusError{statusFailure, nil}
-	case found.ProgramArchive != "":
-		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", severityOK, w.ShieldExecutablePath, found.ProgramArchive)
+	case found.ProgramArchiveName != "":
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", severityOK, w.ShieldExecutablePath, found.ProgramArchiveName)
 	default:
 		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", severityNote, w.ShieldExecutablePath)
 	}

@@ -146,7 +146,7 @@ func (w *Environment) startModelProbeProcessIfDue(c *cli.Context) {
 		}
 	}
 	cmd := exec.Command(w.ShieldExecutablePath, args...)
-	cmd.Dir, cmd.Env = w.Dir, w.Environ()
+	cmd.Dir, cmd.Env = w.WorkingDir, w.Environ()
 	if tryPrepareDetachedStart(cmd) && cmd.Start() == nil {
 		_ = cmd.Process.Release()
 	}

@@ -68,7 +68,7 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 		if !c.Bool("check") || c.Bool("profile") {
 			return errors.New("exec --dialect works only with --check; add --check")
 		}
-		judged, err = newInteractiveShellLine(argv, c.String("dialect"))
+		judged, err = commandTextFromTypedLine(argv, c.String("dialect"))
 	} else if cmd, err = newExecCommand(argv, c.Bool("shell"), env); err == nil {
 		defer cmd.Close()
 		judged.text = cmd.ShellCommandLine()
@@ -76,7 +76,7 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	raw, err := judged.toAction(w.Dir)
+	raw, err := judged.toAction(w.WorkingDir)
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,8 @@ func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Comman
 	return cmd, nil
 }
 
-// newInteractiveShellLine returns a line of an interactive shell, which is judged but not run.
-func newInteractiveShellLine(argv []string, shell string) (commandText, error) {
+// commandTextFromTypedLine returns a line of an interactive shell, which is judged but not run.
+func commandTextFromTypedLine(argv []string, shell string) (commandText, error) {
 	if len(argv) != 1 {
 		return commandText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
@@ -171,8 +171,8 @@ func newInteractiveShellLine(argv []string, shell string) (commandText, error) {
 
 // judgeExecSubcommand judges an action with the user's service, or else in this process.
 func judgeExecSubcommand(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
-	if line, ok := w.askService(raw); ok {
-		return readAnswer(line)
+	if line, ok := w.askServiceForCommandOutput(raw); ok {
+		return parseJudgeProcessAnswer(line)
 	}
 	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
 		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool("check")
@@ -198,7 +198,7 @@ func judgeExecSubcommandWithPipeline(c *cli.Context, w *Environment, p *shield.P
 		return answer, err
 	}
 	if c.IsSet("dialect") {
-		adviseUnguardedTerminalInRemedy(&v)
+		tellUserToUseUnguardedTerminal(&v)
 	}
 	return hookAnswer{ReasonForAgent: v.ForUser()}, nil
 }
@@ -206,10 +206,10 @@ func judgeExecSubcommandWithPipeline(c *cli.Context, w *Environment, p *shield.P
 // approvalCommandsRuleName is the rule of the protected core that protects shield's own approval commands.
 const approvalCommandsRuleName = "shield_answers"
 
-// adviseUnguardedTerminalInRemedy adds to the proposed remedy of a verdict that the user must type it in a
+// tellUserToUseUnguardedTerminal adds to the proposed remedy of a verdict that the user must type it in a
 // terminal without "shield init". The guarded shell, in which "shield init" ran, is not suitable,
 // since an agent may type there.
-func adviseUnguardedTerminalInRemedy(v *verdict.Verdict) {
+func tellUserToUseUnguardedTerminal(v *verdict.Verdict) {
 	switch {
 	case v.Explanation.UserAllowCommand != "":
 		v.Explanation.UserAllowCommand += ", in a terminal without shield init"

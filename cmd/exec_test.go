@@ -18,14 +18,14 @@ func TestExecRefusesWhatItCannotJudge(t *testing.T) {
 		dir        string
 		args       []string
 	}{
-		{"invalid UTF-8 in text", "not valid UTF-8", w.Dir, []string{"--shell", "--", "echo \xff"}},
+		{"invalid UTF-8 in text", "not valid UTF-8", w.WorkingDir, []string{"--shell", "--", "echo \xff"}},
 		{"invalid UTF-8 in the folder", "not valid UTF-8", "/tmp/\xff", []string{"--", "true"}},
-		{"NUL in a word", "null", w.Dir, []string{"--", "echo", "a\x00b"}},
-		{"an empty program", "is empty", w.Dir, []string{"--", "", "x"}},
-		{"a program of a line end", "in no folder of PATH", w.Dir, []string{"--", "\n"}},
-		{"no word", "CMD is missing", w.Dir, []string{"--"}},
+		{"NUL in a word", "null", w.WorkingDir, []string{"--", "echo", "a\x00b"}},
+		{"an empty program", "is empty", w.WorkingDir, []string{"--", "", "x"}},
+		{"a program of a line end", "in no folder of PATH", w.WorkingDir, []string{"--", "\n"}},
+		{"no word", "CMD is missing", w.WorkingDir, []string{"--"}},
 	} {
-		w.Dir = c.dir
+		w.WorkingDir = c.dir
 		status, out, errs := run(t, w, "", append([]string{"exec", "--check"}, c.args...)...)
 		if status != statusBlock || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q; want %d and %q", c.name, status, out, errs, statusBlock, c.want)

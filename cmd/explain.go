@@ -150,7 +150,7 @@ func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Ac
 			return nil, 0, nil, errors.New("explain: standard input has more than one action; use 'shield run --trace' for several")
 		}
 	}
-	return a, rec.Line, inputErr, nil
+	return a, rec.StartLine, inputErr, nil
 }
 
 // A actionRecordSource yields the records of an input.
@@ -163,7 +163,7 @@ type shellCommandRecordSource string
 
 func (s shellCommandRecordSource) Next() (action.RawActionRecord, error) {
 	text, err := jsontext.AppendQuote(nil, string(s))
-	rec := action.RawActionRecord{Line: 1, Raw: fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%s}}`, text)}
+	rec := action.RawActionRecord{StartLine: 1, Raw: fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%s}}`, text)}
 	if err != nil {
 		rec.Err = &action.LineError{InputName: "COMMAND", Line: 1, Err: err}
 	}

@@ -10,7 +10,7 @@ import (
 // explainWorld is a place that is the same on every machine.
 func explainWorld(t testing.TB) Environment {
 	t.Helper()
-	return Environment{Getenv: rulesAlone(t), Now: clock, Home: "/home/dev", Dir: "/home/dev/project", ShieldExecutablePath: "/usr/local/bin/shield", OS: "linux"}
+	return Environment{Getenv: rulesAlone(t), Now: clock, Home: "/home/dev", WorkingDir: "/home/dev/project", ShieldExecutablePath: "/usr/local/bin/shield", OS: "linux"}
 }
 
 func TestExplainGolden(t *testing.T) {

@@ -90,7 +90,7 @@ func loadSettings(c *cli.Context, w *Environment) (*config.LoadedSettings, error
 func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if c.IsSet("config") {
-		file = absolutePaths([]string{c.String("config")}, w.Dir)[0]
+		file = absolutePaths([]string{c.String("config")}, w.WorkingDir)[0]
 	}
 	if file != "" && !filepath.IsAbs(file) {
 		// A relative SHIELD_CONFIG would name another file after a change of the working folder,
@@ -102,7 +102,7 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 		UserSettingsPath:         config.UserConfigPath(w.Home, w.Getenv),
 		UserSettingsPathOverride: file,
 		Home:                     w.Home,
-		CommandLinePathsBaseDir:  w.Dir,
+		CommandLinePathsBaseDir:  w.WorkingDir,
 		PresetPolicyNames:        policy.PresetNames(),
 		ApplyFlagsAndListChanged: func(s *config.Settings) []string {
 			var set []string

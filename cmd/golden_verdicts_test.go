@@ -40,7 +40,7 @@ func goldenWorld(t *testing.T) (w Environment, state, config string) {
 	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\nsession: {enabled: false}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Environment{Now: clock, Home: goldenHome, Dir: goldenHome + "/app", ShieldExecutablePath: "/usr/local/bin/shield", OS: "linux"}, state, config
+	return Environment{Now: clock, Home: goldenHome, WorkingDir: goldenHome + "/app", ShieldExecutablePath: "/usr/local/bin/shield", OS: "linux"}, state, config
 }
 
 // TestGoldenVerdicts compares what policy, classify and run say about each input.

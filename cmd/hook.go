@@ -65,7 +65,7 @@ func hookCommand(w *Environment) *cli.Command {
 				case c.Bool(watch.JudgeFlagName):
 					return judgeHookEventForWatchdog(c, w, name, deadline)
 				case (c.Bool(watch.JudgeInProcessFlagName) || c.IsSet(watch.HookShellPIDFlagName)) && w.HookWatchdogStartedInGoInit == nil:
-					return judgeInProcess(c, w, name, deadline)
+					return judgeHostEventInProcess(c, w, name, deadline)
 				}
 				return runHookWatchdog(c.Context, w, name, deadline)
 			},

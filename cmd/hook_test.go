@@ -256,7 +256,7 @@ func TestAllowedAhead(t *testing.T) {
 			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.FormatJudgeAllowAnswerLine(string(neutral)))
 		}
 		var out strings.Builder
-		answer, err := readAnswer([]byte(watch.FormatJudgeAllowAnswerLine(string(neutral))))
+		answer, err := parseJudgeProcessAnswer([]byte(watch.FormatJudgeAllowAnswerLine(string(neutral))))
 		if err != nil || answer.writeAllowOrReturnDenial(&out) != nil || out.String() != string(neutral)+"\n" {
 			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
 		}

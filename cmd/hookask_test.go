@@ -96,12 +96,12 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 			".settings/.claude/settings.json": `{"env":{"AI_AGENT":"claude-code_2-1-332_x"}}`, ".answered/.claude/settings.local.json": answered,
 			".agents/.claude/agents/a/b.md": "---\nhooks:\n  PermissionRequest: [{hooks: [{type: command, command: yes}]}]\n---\n",
 		} {
-			place := filepath.Join(w.Dir, filepath.FromSlash(name))
+			place := filepath.Join(w.WorkingDir, filepath.FromSlash(name))
 			if err := errors.Join(os.MkdirAll(filepath.Dir(place), 0o700), os.WriteFile(place, []byte(text), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.more = strings.ReplaceAll(c.more, "WORK", w.Dir)
+		c.more = strings.ReplaceAll(c.more, "WORK", w.WorkingDir)
 		in := fmt.Sprintf(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q},%s}`, c.command, cmp.Or(c.more, `"x":1`))
 		switch c.host {
 		case "copilot":
@@ -193,7 +193,7 @@ func TestHostThatAsksNobody(t *testing.T) {
 	if _, out := event("PermissionRequest", "ls", ""); !strings.Contains(out, `"allow"`) {
 		t.Errorf("a call that nobody was asked about: %s", out)
 	}
-	if err := approve.RecordHostQuestion(state, questionKeyOf(t, "claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`), approve.HostQuestion{Host: "claude-code", At: now}); err != nil {
+	if err := approve.RecordHostQuestion(state, questionKeyOf(t, "claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`), approve.HostQuestion{Host: "claude-code", AskedAt: now}); err != nil {
 		t.Fatal(err)
 	}
 	if _, out := event("PermissionRequest", "ls", ""); strings.Contains(out, `"allow"`) {

@@ -20,12 +20,12 @@ func TestHostSettingsAreGuarded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := h.HookSettings(t.Context(), host.HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, w.Dir, "linux")
+		s, err := h.HookSettings(t.Context(), host.HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, w.WorkingDir, "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range s.SettingsFiles {
-			base := w.Dir
+			base := w.WorkingDir
 			switch p.Scope {
 			case "user":
 				base = w.Home

@@ -94,7 +94,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 		fmt.Fprintln(s.environment.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
 	fmt.Fprintf(s.environment.Err, "shield: %s: installed. %s\n", s.host.Title(), s.questionRoute)
-	if unverified := s.untestedHostNotice(); unverified != "" {
+	if unverified := s.hostNotTestedWithShieldNotice(); unverified != "" {
 		fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", s.host.Title(), unverified)
 	}
 	fmt.Fprintf(s.environment.Err, "shield: %s, then run: shield hook status %s\n", s.NextUserStep, s.host.Name)
@@ -167,7 +167,7 @@ func (s *hostHookInstaller) writeHook(ctx context.Context, place *host.HostSetti
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	if !place.Installed(ctx, before) { // back up only a file that does not contain shield's hook yet
+	if !place.ContainsShieldHook(ctx, before) { // back up only a file that does not contain shield's hook yet
 		if err := file.saveBackup(before, existed); err != nil {
 			return err
 		}

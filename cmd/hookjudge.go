@@ -69,8 +69,8 @@ func judgeHookEventForWatchdog(c *cli.Context, w *Environment, hostName string, 
 	return err
 }
 
-// judgeInProcess judges one event of a host in the process that the host waits for.
-func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
+// judgeHostEventInProcess judges one event of a host in the process that the host waits for.
+func judgeHostEventInProcess(c *cli.Context, w *Environment, hostName string, deadline time.Duration) error {
 	printTerminalInputHint(w, "one event of the host from the terminal, a JSON object")
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
@@ -81,7 +81,7 @@ func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.D
 	if err != nil {
 		return err
 	}
-	return judgeBeforeDeadline(ctx, c, w, name, event).writeAllowOrReturnDenial(w.Out)
+	return judgeBeforeDeadline(ctx, c, w, hostName, event).writeAllowOrReturnDenial(w.Out)
 }
 
 // answerQuestionFromHookWatchdog answers the question of a hook's watchdog, unless a later tier must decide.
@@ -146,7 +146,7 @@ var errJudgingTimeout = errors.New("judging the action took too long; raise hook
 
 // callWithDeadline returns the result of f. If the channel late delivers a value or is closed
 // first, it returns errJudgingTimeout, and f continues in the background.
-func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
+func callWithDeadline[T, L any](deadlinePassed <-chan L, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T
 		err   error
@@ -160,7 +160,7 @@ func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, er
 	select {
 	case got := <-done:
 		return got.value, got.err
-	case <-late:
+	case <-deadlinePassed:
 		return value, errJudgingTimeout
 	}
 }
@@ -227,7 +227,7 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 		_, asked := approve.FindHostQuestion(stateDir(&set.Settings, w), eventActionsDigest(event))
 		return judgePermissionRequest(ctx, w, h, p, set.Hook.AnswerPermissionPromptsOnOff == "on" && !asked, event, in)
 	}
-	recordPendingPromptAuthors(ctx, w, h, p, event, in)
+	recordAuthorsOfPendingPrompts(ctx, w, h, p, event, in)
 	refused, decision, reason, err := judgeActions(ctx, w, p, event)
 	switch {
 	case err != nil:

@@ -23,7 +23,7 @@ import (
 // their values at installation.
 var envVariablesSetInHookCommand = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
-// A shellWrapper is the shell script around the command that runs shield. Hosts treat no output,
+// A wrapperShellScript is the shell script around the command that runs shield. Hosts treat no output,
 // output that is not an answer, death by a signal, and a hook that exceeds its timeout as
 // permission. So the script passes on only a complete answer. In all other cases it prints a denial
 // in the host's format, at the deadline at the latest, even if one of its processes is stopped or
@@ -44,7 +44,7 @@ var envVariablesSetInHookCommand = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG
 // environment, to which a project's .env file can add. So the script uses only ${NAME%} and
 // ${NAME#?}, which hosts leave to the shell. ${NAME%} is the value of the variable; ${NAME#?} is
 // the value without its first character.
-type shellWrapper struct {
+type wrapperShellScript struct {
 	commandPrefix, commandSuffix string // the shell text before and after the command that runs shield
 	runsInUserShell              bool
 }
@@ -52,45 +52,45 @@ type shellWrapper struct {
 // noVerdictText is the text for the host if shield gave no usable answer.
 const noVerdictText = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
 
-// unexaminedText is the text for the agent about a result for which shield gave no usable answer.
-const unexaminedText = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
+// unexaminedToolResultText is the text for the agent about a result for which shield gave no usable answer.
+const unexaminedToolResultText = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
 
 // programReplacedText is the text for the host if shield's executable was replaced.
 const programReplacedText = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
 
-// newToolResultShellWrapper returns the shell text around the command that examines results. If that command
+// newToolResultWrapperShellScript returns the shell text around the command that examines results. If that command
 // fails, the text withholds the result from the agent, where the host supports that.
-func newToolResultShellWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
-	lost, err := h.UnexaminedResultResponse(ctx, unexaminedText)
+func newToolResultWrapperShellScript(ctx context.Context, h *host.Host) (wrapperShellScript, error) {
+	lost, err := h.UnexaminedResultResponse(ctx, unexaminedToolResultText)
 	if err != nil {
-		return shellWrapper{}, err
+		return wrapperShellScript{}, err
 	}
 	show, otherwise := printAnswerScript, "printf '%s\\n' '"+string(lost)+"'; "
 	if len(lost) == 0 {
 		show, otherwise = "", ""
 	}
 	no := otherwise + `echo "shield: a result was not examined (${1%})" >&2; exit 0`
-	return newShellWrapper(h, no, otherwise+`echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
+	return newWrapperShellScript(h, no, otherwise+`echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
 // newUserPromptHookWrapper returns the shell text around the command that records the user's prompts: whatever
 // it answers, the prompt is not blocked.
-func newUserPromptHookWrapper(h *host.Host) shellWrapper {
-	return newShellWrapper(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
+func newUserPromptHookWrapper(h *host.Host) wrapperShellScript {
+	return newWrapperShellScript(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
 }
 
 // printAnswerScript is shell code that prints shield's answer. The variable l holds the line that
 // the reader process read; its first character, the exit status, is dropped.
 const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
-func newDenyOnFailureShellWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
+func newDenyOnFailureWrapperShellScript(ctx context.Context, h *host.Host) (wrapperShellScript, error) {
 	denial, err := h.DenialResponse(ctx, noVerdictText, "")
 	if err != nil {
-		return shellWrapper{}, err
+		return wrapperShellScript{}, err
 	}
 	changed, err := h.DenialResponse(ctx, programReplacedText, "")
 	if err != nil {
-		return shellWrapper{}, err
+		return wrapperShellScript{}, err
 	}
 	show, no, other := printAnswerScript, "printf '%s\\n' '"+string(denial)+"'; ", "printf '%s\\n' '"+string(changed)+"'; "
 	if h.RequiresEmptyHookStdout() {
@@ -99,15 +99,15 @@ func newDenyOnFailureShellWrapper(ctx context.Context, h *host.Host) (shellWrapp
 	exit := "exit " + strconv.Itoa(h.DenialExitStatus())
 	no += `echo "` + noVerdictText + ` (${1%})" >&2; ` + exit
 	other += `echo "` + programReplacedText + `" >&2; ` + exit
-	return newShellWrapper(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
+	return newWrapperShellScript(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
-// newShellWrapper returns a script that runs shield's hook. It runs noAnswerScript if shield gives
+// newWrapperShellScript returns a script that runs shield's hook. It runs noAnswerScript if shield gives
 // no valid answer, and programReplacedScript if the program file of shield was replaced.
 // answerCaseBranches are the branches of a case statement that accept answers; exitStatusPattern is
 // a glob of accepted exit statuses.
-func newShellWrapper(h *host.Host, noAnswerScript, programReplacedScript, answerCaseBranches, exitStatusPattern string) shellWrapper {
-	return shellWrapper{
+func newWrapperShellScript(h *host.Host, noAnswerScript, programReplacedScript, answerCaseBranches, exitStatusPattern string) wrapperShellScript {
+	return wrapperShellScript{
 		commandPrefix: "n() { " + noAnswerScript + "; }; { exec 3<&0 2>/dev/null; { ",
 		commandSuffix: `exec 3<&- </dev/null; wait $!; echo "status $?"; } & { exec 3<&- </dev/null; @SLEEP@ & echo "t$!"; wait $!; echo late; } & }` +
 			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case ${l%} in s[0-9]*) s=${l#?};; t[0-9]*) t=${l#?};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answerCaseBranches +
@@ -123,7 +123,7 @@ const runShieldInBackgroundScript = ` --` + watch.HookShellPIDFlagName + ` $$ <&
 
 // wrapCommand returns the command line for a command, with a check before it. If a host uses the
 // user's own shell, which may not be a POSIX shell, the line starts sh.
-func (t shellWrapper) wrapCommand(check, command string, sleep []string) string {
+func (t wrapperShellScript) wrapCommand(check, command string, sleep []string) string {
 	line := t.commandPrefix + check + command + runShieldInBackgroundScript + strings.Replace(t.commandSuffix, "@SLEEP@", strings.Join(sleep, " "), 1)
 	if t.runsInUserShell {
 		return quotedForSh(line)
@@ -138,7 +138,7 @@ func quotedForSh(line string) string {
 
 // splitCommandLine splits an installed hook line into the command that runs shield, with the check
 // before it, and the deadline in seconds.
-func (t shellWrapper) splitCommandLine(line string) (command string, timeoutSeconds int, err error) {
+func (t wrapperShellScript) splitCommandLine(line string) (command string, timeoutSeconds int, err error) {
 	if t.runsInUserShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
 		script, ends := strings.CutSuffix(script, "'")
@@ -178,11 +178,11 @@ var (
 // hookLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
 // returned.
 func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (lines host.HookCommands, err error) {
-	before, err := newDenyOnFailureShellWrapper(ctx, h)
+	before, err := newDenyOnFailureWrapperShellScript(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
-	after, err := newToolResultShellWrapper(ctx, h)
+	after, err := newToolResultWrapperShellScript(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
@@ -197,7 +197,7 @@ func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.
 
 // permissionHookLine returns the command line for a host's permission event.
 func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (string, error) {
-	shell, err := newDenyOnFailureShellWrapper(ctx, h)
+	shell, err := newDenyOnFailureWrapperShellScript(ctx, h)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
@@ -206,11 +206,11 @@ func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadl
 
 // buildWrappedHookCommandLine returns the command line that runs shield. extraArgs are additional
 // arguments.
-func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrapper, deadline time.Duration, extraArgs ...string) (string, error) {
+func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell wrapperShellScript, deadline time.Duration, extraArgs ...string) (string, error) {
 	if w.ShieldExecutablePath == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
 	}
-	judge, err := shieldCommandLineStart(w, true)
+	judge, err := shieldCommandLinePrefix(w, true)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
@@ -229,7 +229,7 @@ func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrappe
 		}
 	}
 	command := strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, extraArgs...), " ")
-	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + shellWrapperGraceAfterTimeout).Seconds()))}), nil
+	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + wrapperDenialDelayAfterHookDeadline).Seconds()))}), nil
 }
 
 // systemProgramFolders are the system folders with the programs that a hook line uses. A project can set PATH, so
@@ -246,29 +246,29 @@ func findSystemProgram(name string) (string, error) {
 	return "", fmt.Errorf("the hook needs the program %s, which is in none of the folders %s; install %[1]s in one of them", name, strings.Join(systemProgramFolders, ", "))
 }
 
-// shellWrapperGraceAfterTimeout is how long after shield's deadline the installed hook command itself denies the
+// wrapperDenialDelayAfterHookDeadline is how long after shield's deadline the installed hook command itself denies the
 // action. This is later than shield's own watchdog denies, and earlier than the host's timeout.
-const shellWrapperGraceAfterTimeout = watch.WatchdogKillDelayAfterHookDeadline + time.Second
+const wrapperDenialDelayAfterHookDeadline = watch.WatchdogKillDelayAfterHookDeadline + time.Second
 
 // An installedHookCommand is a parsed installed command line.
 type installedHookCommand struct {
-	command               string        // the command that runs shield, without the shell text around it
-	shieldPath            string        // the path of shield
-	stateFolder           string        // the state folder
-	programCheckShellCode string        // the shell text that checks the program before it runs
-	shieldTimeout         time.Duration // 0 if the line names no timeout
-	shellWrapperTimeout   time.Duration // time after which the shell text around the command stops waiting for shield
+	command                   string        // the command that runs shield, without the shell text around it
+	shieldPath                string        // the path of shield
+	stateFolder               string        // the state folder
+	programCheckShellCode     string        // the shell text that checks the program before it runs
+	timeoutFlagValue          time.Duration // 0 if the line names no timeout
+	wrapperShellScriptTimeout time.Duration // time after which the shell text around the command stops waiting for shield
 }
 
 // parseHookLine parses the hook command line of a host, which must have the form that shield
 // installs with the given shell script around it. The error says what differs from that form.
-func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installedHookCommand, err error) {
+func parseHookLine(line string, shell wrapperShellScript, h *host.Host) (got installedHookCommand, err error) {
 	command, seconds, err := shell.splitCommandLine(line)
 	if err != nil {
 		return got, err
 	}
 	got.programCheckShellCode, got.command = splitProgramCheck(command)
-	got.shellWrapperTimeout = time.Duration(seconds) * time.Second
+	got.wrapperShellScriptTimeout = time.Duration(seconds) * time.Second
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(got.command), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return got, errForeignHookLine
@@ -309,13 +309,13 @@ func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installed
 			value, ok = words[i+1], true
 		}
 		if ok {
-			if got.shieldTimeout, err = time.ParseDuration(value); err != nil || got.shieldTimeout <= 0 {
+			if got.timeoutFlagValue, err = time.ParseDuration(value); err != nil || got.timeoutFlagValue <= 0 {
 				return got, fmt.Errorf("--timeout %q in the hook command is not a duration such as 50s", shortenTo80Characters(value))
 			}
 		}
 	}
-	if got.shellWrapperTimeout <= got.shieldTimeout+watch.WatchdogGraceAfterHookDeadline {
-		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.shellWrapperTimeout)
+	if got.wrapperShellScriptTimeout <= got.timeoutFlagValue+watch.WatchdogGraceAfterHookDeadline {
+		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.wrapperShellScriptTimeout)
 	}
 	return got, nil
 }

@@ -19,21 +19,21 @@ import (
 
 // checkEventSentByHost returns nil if the host itself ran the installed hook command that called this
 // process. Otherwise it returns why that is not certain.
-func checkEventSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
-	if err := checkShellChildReadsOutput(w.judgePID, w.verdictRequesterPID); err != nil {
+func checkEventSentByHost(w *Environment, h *host.Host, shell wrapperShellScript) error {
+	if err := checkShellChildReadsWriterOutput(w.judgePID, w.verdictRequesterPID); err != nil {
 		return err
 	}
-	above, err := ancestry.Of(w.verdictRequesterPID)
+	above, err := ancestry.ProcessAndAncestors(w.verdictRequesterPID)
 	if len(above) < 2 {
 		return errors.Join(err, errors.New("the parent processes of shield are unknown"))
 	}
 	return checkShieldStartedByHost(above, h, shell)
 }
 
-// checkShellChildReadsOutput returns an error unless a child process of the shell shellPID reads
+// checkShellChildReadsWriterOutput returns an error unless a child process of the shell shellPID reads
 // the output of the process writerPID from a pipe. In an installed hook command, that child is the
 // process that reads shield's answer.
-func checkShellChildReadsOutput(writerPID, shellPID int) error {
+func checkShellChildReadsWriterOutput(writerPID, shellPID int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", writerPID))
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func checkShellChildReadsOutput(writerPID, shellPID int) error {
 // checkShieldStartedByHost returns nil if the host started a shell that runs shield's installed
 // hook line, and this shell started shield; otherwise the reason why that is not certain. ancestors
 // are the ancestor processes of shield, nearest first.
-func checkShieldStartedByHost(ancestors []ancestry.Process, h *host.Host, shell shellWrapper) error {
+func checkShieldStartedByHost(ancestors []ancestry.Process, h *host.Host, shell wrapperShellScript) error {
 	if len(ancestors) < 2 {
 		return errors.New("shield was not started by a shell")
 	}

@@ -87,7 +87,7 @@ func TestStartedByHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shell, err := newToolResultShellWrapper(t.Context(), h)
+		shell, err := newToolResultWrapperShellScript(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p
 
 // possibleProjectFolders returns folders at or below which the project of an event may be.
 func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []string {
-	dirs := []string{w.Dir}
+	dirs := []string{w.WorkingDir}
 	if _, project, _ := h.PermissionRuleSources(); project != "" {
 		dirs = append(dirs, w.Getenv(project))
 	}
@@ -159,7 +159,7 @@ func hostSettingsFolders(w *Environment, p *host.HostSettingsFile, dirs []string
 		return []string{p.Folder}
 	case "user":
 		if dir := w.Getenv(p.FolderVariable); p.FolderVariable != "" && dir != "" {
-			folders = append(folders, absolutePaths([]string{dir}, w.Dir)...)
+			folders = append(folders, absolutePaths([]string{dir}, w.WorkingDir)...)
 		}
 		return append(folders, filepath.Join(w.Home, p.Folder))
 	}
@@ -206,7 +206,7 @@ func checkNotStartedWithOptions(pid int, forbiddenOptions []string) error {
 	if len(forbiddenOptions) == 0 {
 		return nil
 	}
-	all, err := ancestry.Of(pid)
+	all, err := ancestry.ProcessAndAncestors(pid)
 	for _, p := range all {
 		for _, word := range p.Args {
 			name, _, _ := strings.Cut(word, "=")

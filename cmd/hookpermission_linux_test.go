@@ -68,7 +68,7 @@ func TestHookPermission(t *testing.T) {
 		}
 		place(t, config, text)
 		for name, text := range c.files {
-			place(t, filepath.Clean(strings.NewReplacer("HOME", w.Home, "WORK", w.Dir).Replace(name)), text)
+			place(t, filepath.Clean(strings.NewReplacer("HOME", w.Home, "WORK", w.WorkingDir).Replace(name)), text)
 		}
 		status, out, errs := run(t, inProcess(w), c.in, "hook", "claude-code", "--config", config, "--permission-request")
 		if c.want != "" {

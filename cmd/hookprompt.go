@@ -63,9 +63,9 @@ const (
 	transcriptRetryPause = 10 * time.Millisecond
 )
 
-// recordPendingPromptAuthors looks up in the host's transcript who wrote the session's pending prompts. A prompt
+// recordAuthorsOfPendingPrompts looks up in the host's transcript who wrote the session's pending prompts. A prompt
 // that is not in the transcript yet waits for the next event.
-func recordPendingPromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
+func recordAuthorsOfPendingPrompts(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
 	if !h.HasTranscript() {
 		return
 	}

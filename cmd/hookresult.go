@@ -32,7 +32,7 @@ func examineToolResult(ctx context.Context, c *cli.Context, w *Environment, h *h
 
 // examineAndRecordToolResult examines and remembers the result of a tool with a pipeline.
 func examineAndRecordToolResult(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (got shield.SanitizedToolResult, err error) {
-	line, err := newToolResultShellWrapper(ctx, h)
+	line, err := newToolResultWrapperShellScript(ctx, h)
 	if err != nil {
 		return got, err
 	}

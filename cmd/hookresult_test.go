@@ -20,11 +20,11 @@ func TestResultLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shell, err := newToolResultShellWrapper(t.Context(), h)
+		shell, err := newToolResultWrapperShellScript(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lost, err := h.UnexaminedResultResponse(t.Context(), unexaminedText)
+		lost, err := h.UnexaminedResultResponse(t.Context(), unexaminedToolResultText)
 		if err != nil {
 			t.Fatal(err)
 		}

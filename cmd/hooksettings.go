@@ -112,7 +112,7 @@ func (w *Environment) hostInstalled(h *host.Host) bool {
 
 // hasHook reports whether one of the host's settings files contains a hook of shield.
 func hasHook(ctx context.Context, w *Environment, h *host.Host) bool {
-	all, err := h.HookSettings(ctx, host.HookCommands{}, 0, w.Dir, w.OS)
+	all, err := h.HookSettings(ctx, host.HookCommands{}, 0, w.WorkingDir, w.OS)
 	if err != nil {
 		return false
 	}
@@ -182,7 +182,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 			return nil, err
 		}
 	}
-	s, err := h.HookSettings(c.Context, lines, int((deadline + hostTimeoutMinusShieldTimeout).Seconds()), w.Dir, w.OS)
+	s, err := h.HookSettings(c.Context, lines, int((deadline + hostTimeoutMinusShieldTimeout).Seconds()), w.WorkingDir, w.OS)
 	if err != nil {
 		return nil, err
 	}
@@ -200,10 +200,10 @@ func (s *hostHookInstaller) settingsFolder(p *host.HostSettingsFile) string {
 	variable, below, _ := strings.Cut(p.FolderVariable, "/")
 	if variable != "" {
 		if dir := s.environment.Getenv(variable); dir != "" {
-			return filepath.Join(absolutePaths([]string{dir}, s.environment.Dir)[0], below)
+			return filepath.Join(absolutePaths([]string{dir}, s.environment.WorkingDir)[0], below)
 		}
 	}
-	base := s.environment.Dir
+	base := s.environment.WorkingDir
 	switch {
 	case p.Scope == "managed":
 		return p.Folder

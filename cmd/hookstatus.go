@@ -76,16 +76,16 @@ func (s *hostHookInstaller) verifyAndPrintHookStatus(c *cli.Context) error {
 	}
 	files = slices.Compact(files)
 	state := "active in " + strings.Join(files, ", ") + " (test denial worked)."
-	if unverified := s.untestedHostNotice(); unverified != "" {
+	if unverified := s.hostNotTestedWithShieldNotice(); unverified != "" {
 		state = "installed in " + strings.Join(files, ", ") + ". " + unverified
 	}
 	_, err := fmt.Fprintf(s.environment.Out, "%s: %s %s\n", s.host.Title(), state, s.questionRoute)
 	return errors.Join(err, s.questionRoute.checkReachable())
 }
 
-// untestedHostNotice says what was not tested for a host whose program was never run with shield; "" for other
+// hostNotTestedWithShieldNotice says what was not tested for a host whose program was never run with shield; "" for other
 // hosts.
-func (s *hostHookInstaller) untestedHostNotice() string {
+func (s *hostHookInstaller) hostNotTestedWithShieldNotice() string {
 	if s.host.VerifiedVersion() != "" {
 		return ""
 	}
@@ -233,7 +233,7 @@ func (s *hostHookInstaller) newPermissionHookInstaller(ctx context.Context) (*ho
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.HookSettings(ctx, host.HookCommands{}, 0, s.environment.Dir, s.environment.OS)
+	all, err := h.HookSettings(ctx, host.HookCommands{}, 0, s.environment.WorkingDir, s.environment.OS)
 	if err != nil {
 		return nil, err
 	}
@@ -281,18 +281,18 @@ func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *h
 	if err != nil || !exists {
 		return err
 	}
-	before, err := newDenyOnFailureShellWrapper(ctx, s.host)
+	before, err := newDenyOnFailureWrapperShellScript(ctx, s.host)
 	if err != nil {
 		return err
 	}
-	after, err := newToolResultShellWrapper(ctx, s.host)
+	after, err := newToolResultWrapperShellScript(ctx, s.host)
 	if err != nil {
 		return err
 	}
 	asking, permits := s, before
 	if a, err := s.newPermissionHookInstaller(ctx); err == nil {
 		asking = a
-		if permits, err = newDenyOnFailureShellWrapper(ctx, a.host); err != nil {
+		if permits, err = newDenyOnFailureWrapperShellScript(ctx, a.host); err != nil {
 			return err
 		}
 	}
@@ -311,7 +311,7 @@ func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *h
 	for _, stop := range seen.HookDisablingSettings {
 		about(&collected.problems, "%s", stop)
 	}
-	add := func(s *hostHookInstaller, hooks []host.Hook, shell shellWrapper, to *eventHooks) {
+	add := func(s *hostHookInstaller, hooks []host.Hook, shell wrapperShellScript, to *eventHooks) {
 		for _, h := range hooks {
 			for _, problem := range h.Problems {
 				about(&to.problems, "%s", problem)
@@ -339,16 +339,16 @@ func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *h
 
 // parseAndCheckHookCommand returns what is wrong with an installed command line, and how to fix
 // it.
-func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell shellWrapper) (installedHookCommand, error) {
+func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell wrapperShellScript) (installedHookCommand, error) {
 	line, err := parseHookLine(h.Command, shell, s.host)
 	if err != nil {
 		return line, fmt.Errorf("%w; %s again", err, s.installCommand)
 	}
-	deadline := line.shieldTimeout
+	deadline := line.timeoutFlagValue
 	if deadline == 0 {
 		deadline = s.defaultHookTimeout
 	}
-	if least := max(deadline+shellWrapperGraceAfterTimeout, line.shellWrapperTimeout); h.TimeoutSeconds != 0 && h.TimeoutSeconds <= least.Seconds() {
+	if least := max(deadline+wrapperDenialDelayAfterHookDeadline, line.wrapperShellScriptTimeout); h.TimeoutSeconds != 0 && h.TimeoutSeconds <= least.Seconds() {
 		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.TimeoutSeconds, least, s.installCommand)
 	}
 	if err := checkProgramRunnableAndProtected(line.shieldPath); err != nil {
@@ -474,7 +474,7 @@ func (s *hostHookInstaller) checkHookCommandCanJudge(ctx context.Context, comman
 	if err != nil {
 		return err
 	}
-	answer, err := readAnswer(said)
+	answer, err := parseJudgeProcessAnswer(said)
 	if err == nil && answer.JudgingFailed {
 		err = errors.New(answer.ReasonForAgent)
 	}
@@ -485,7 +485,7 @@ func (s *hostHookInstaller) checkHookCommandCanJudge(ctx context.Context, comman
 // which ends with ctx.
 func (s *hostHookInstaller) shellCommand(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	cmd.Dir, cmd.Env = s.environment.Dir, s.environment.Environ()
+	cmd.Dir, cmd.Env = s.environment.WorkingDir, s.environment.Environ()
 	subprocess.SetOwnProcessGroup(cmd)
 	return cmd
 }

@@ -36,7 +36,7 @@ func hostToolDescriber(w *Environment, name string) func(*action.Action) approve
 
 // mcpToolFromClientSettings returns what a client's settings say about the tool of an action.
 func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action.Action) (t approve.UnknownTool, err error) {
-	dirs := []string{w.Dir}
+	dirs := []string{w.WorkingDir}
 	if filepath.IsAbs(a.CWD) {
 		dirs = append(dirs, a.CWD)
 	}
@@ -97,7 +97,7 @@ func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action
 	}
 	sum := sha256.Sum256(found.CanonicalJSON)
 	t.IdentityHash = fmt.Sprintf("%s %q %s %s", client.Name, found.KeyPath, hex.EncodeToString(sum[:]), tool)
-	t.PackagedServerToolClass = gateway.PackagedServerToolClass(argv, tool)
+	t.ShieldShippedToolClass = gateway.PackagedServerToolClass(argv, tool)
 	return t, nil
 }
 

@@ -28,12 +28,12 @@ func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadl
 		begun = watch.StartEventWatch(w.In, w.verdictRequesterPID, dial, func() (*watch.Judge, error) { return w.judgeProcessStarter(args) })
 	}
 	answered := false
-	defer func() { begun.CloseInputAndKillUnlessAnswered(answered) }()
+	defer func() { begun.ReleaseOrKillJudge(answered) }()
 	line, err := begun.WaitForJudgeAnswer(ctx, deadline)
 	if err != nil {
 		return err
 	}
-	answer, err := readAnswer(line)
+	answer, err := parseJudgeProcessAnswer(line)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func judgeProcessArgs(args []string, subcommandName string) []string {
 	return slices.Insert(slices.Clone(args), i+1, "--"+watch.JudgeFlagName)
 }
 
-// readAnswer parses the line in which a judge, a second shield process, returns its answer.
-func readAnswer(line []byte) (a hookAnswer, err error) {
+// parseJudgeProcessAnswer parses the line in which a judge, a second shield process, returns its answer.
+func parseJudgeProcessAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
 	if err != nil || a.Allow == (a.ReasonForAgent != "") || a.Allow && a.JudgingFailed || a.AskUser && (a.Allow || a.JudgingFailed || len(a.HostResponseJSON) == 0) || len(a.HostResponseJSON) > 0 && a.HostResponseJSON.Kind() != '{' {
 		return hookAnswer{}, errors.New("hook: the second shield process gave a malformed answer; install shield again")
@@ -86,7 +86,7 @@ func (w *Environment) startJudgeProcess(args []string) (*watch.Judge, error) {
 	}
 	cmd := exec.Command(w.ShieldExecutablePath, args...)
 	cmd.Args[0] = "shield"
-	cmd.Dir, cmd.Env, cmd.Stderr = w.Dir, w.Environ(), w.Err
+	cmd.Dir, cmd.Env, cmd.Stderr = w.WorkingDir, w.Environ(), w.Err
 	return startJudgeCommand(cmd)
 }
 

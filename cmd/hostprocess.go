@@ -26,7 +26,7 @@ func (w *Environment) callingHostProcess(h *host.Host) (*host.HostProcess, error
 // runningHost returns the process of the asking host, nil if no ancestor of shield is that host. An
 // error means that no person is at its terminal, or that the ancestors could not be read.
 func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
-	all, err := ancestry.Of(w.verdictRequesterPID)
+	all, err := ancestry.ProcessAndAncestors(w.verdictRequesterPID)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
 	if at < 0 {
 		return nil, err
 	}
-	s := personAtTerminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.ShieldExecutablePath}
+	s := personAtTerminalCheck{ancestorsOf: ancestry.ProcessAndAncestors, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.ShieldExecutablePath}
 	if err := s.checkHostAttended(all[at:]); err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func packageVersion(file, name string) string {
 	return ""
 }
 
-// installedVersion returns the version of a host's program in PATH, "" if unknown.
-func installedVersion(w *Environment, h *host.Host) string {
+// installedHostVersion returns the version of a host's program in PATH, "" if unknown.
+func installedHostVersion(w *Environment, h *host.Host) string {
 	programs, _ := h.InstallationIndicators()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		for _, name := range programs {

@@ -48,7 +48,7 @@ func checkHostVersionAsksUserApproval(stateDir string, h *host.Host, hostVersion
 
 // recordHostToldToAsk records that the host is told to ask.
 func (q *hostApprovalPrompt) recordHostToldToAsk() error {
-	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, HostVersion: q.hostVersion, At: q.w.Now()})
+	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, HostVersion: q.hostVersion, AskedAt: q.w.Now()})
 }
 
 // recordExecutedActions records that the actions of an event ran. If the host was told to ask its user, and no

@@ -279,9 +279,9 @@ func replayIncident(ctx context.Context, w *Environment, home, cache string, i i
 		}
 	}
 	there := *w
-	there.Home, there.Dir = home, work
+	there.Home, there.WorkingDir = home, work
 	there.Getenv = func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": cache}[name] }
-	r := &incidentReplay{ctx: ctx, homeFolder: home, workspaceFolder: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, environment: &there}
+	r := &incidentReplay{ctx: ctx, homeFolder: home, workspaceFolder: work, childProcessEnv: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, shieldEnvironment: &there}
 	if i.Server != nil {
 		return r.replayServerCalls(i)
 	}
@@ -292,14 +292,14 @@ func replayIncident(ctx context.Context, w *Environment, home, cache string, i i
 type incidentReplay struct {
 	ctx                         context.Context
 	homeFolder, workspaceFolder string
-	env                         []string
-	environment                 *Environment
+	childProcessEnv             []string
+	shieldEnvironment           *Environment
 }
 
 // runProgram runs a program, shield or a shell, in the workspace, and returns its output and exit status.
 func (r *incidentReplay) runProgram(in []byte, name string, args ...string) (out []byte, status int, err error) {
 	cmd := exec.CommandContext(r.ctx, name, args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.workspaceFolder, r.env, bytes.NewReader(in)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.workspaceFolder, r.childProcessEnv, bytes.NewReader(in)
 	out, err = cmd.Output()
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		return out, exit.ExitCode(), nil
@@ -313,9 +313,9 @@ func (r *incidentReplay) replayToolCalls(steps []incidentStep) (replayResult, er
 	if err != nil {
 		return replayResult{}, err
 	}
-	lines, err := hookLines(r.ctx, r.environment, h, 20*time.Second)
+	lines, err := hookLines(r.ctx, r.shieldEnvironment, h, 20*time.Second)
 	if err == nil {
-		err = recordHookProgram(r.environment)
+		err = recordHookProgram(r.shieldEnvironment)
 	}
 	if err != nil {
 		return replayResult{}, err
@@ -428,7 +428,7 @@ func (r *incidentReplay) replayServerCalls(i incidentYAML) (replayResult, error)
 				return replayResult{}, err
 			}
 		}
-		if out, _, err = r.runProgram(in.Bytes(), r.environment.ShieldExecutablePath, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
+		if out, _, err = r.runProgram(in.Bytes(), r.shieldEnvironment.ShieldExecutablePath, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
 			return replayResult{}, err
 		}
 	}

@@ -44,7 +44,7 @@ func initCommand(w *Environment) *cli.Command {
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
-				judge, err := shieldCommandLineStart(w, false)
+				judge, err := shieldCommandLinePrefix(w, false)
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
@@ -56,13 +56,13 @@ func initCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// shieldCommandLineStart returns the start of a shell command line that runs shield with its current
+// shieldCommandLinePrefix returns the start of a shell command line that runs shield with its current
 // settings and state folder. If withHomeVariable is set, the command line also sets HOME. It fails
 // if a path cannot be quoted for a shell.
-func shieldCommandLineStart(w *Environment, setsHomeVariable bool) (string, error) {
+func shieldCommandLinePrefix(w *Environment, setsHomeVariable bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
-		file = absolutePaths([]string{file}, w.Dir)[0]
+		file = absolutePaths([]string{file}, w.WorkingDir)[0]
 	}
 	var b strings.Builder
 	for _, variable := range []struct{ name, value string }{

@@ -62,7 +62,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 	if len(argv) == 0 {
 		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
 	}
-	server := gateway.NewServer(argv, w.Dir, c.String("name"))
+	server := gateway.NewServer(argv, w.WorkingDir, c.String("name"))
 	if w.requestFromServiceClient != nil {
 		return judgeToolCallForServiceClient(c, w, server)
 	}
@@ -80,7 +80,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 	defer p.Close()
 	session := c.String("session")
 	if session == "" {
-		above, _ := ancestry.Of(w.verdictRequesterPID) // if the ancestors are unknown, the process ID alone identifies the client
+		above, _ := ancestry.ProcessAndAncestors(w.verdictRequesterPID) // if the ancestors are unknown, the process ID alone identifies the client
 		session = mcpClientSessionID(w.verdictRequesterPID, above)
 	}
 	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
@@ -102,7 +102,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 			mode, grants = mcpServerContainmentMode(s.Contain, mode), *s.Contain
 		}
 	}
-	process, err := startServer(mode, grants, set, w, server, path, argv, env, p.ForMCPServer(server.Name), session)
+	process, err := startMCPServer(mode, grants, set, w, server, path, argv, env, p.ForMCPServer(server.Name), session)
 	if err != nil {
 		return fmt.Errorf("mcp: %s: %w", term.EscapeControlAndInvisible(argv[0]), err)
 	}
@@ -199,7 +199,7 @@ func gatewayOptions(ctx context.Context, set *config.LoadedSettings, w *Environm
 			return agentFacingReasoningJudge{p.WithSeparateDenialCount(connection)}, session + "-" + client
 		},
 		Judge: agentFacingReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkTextAsData: sanitize.WrapAsUntrusted, OnActionResult: newToolResultReviewer(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", TrustedElicitationURLHosts: hosts,
-		JudgeTimeout: set.Hook.Timeout.AsTimeDuration(), WorkingDir: w.Dir, SessionID: session,
+		JudgeTimeout: set.Hook.Timeout.AsTimeDuration(), WorkingDir: w.WorkingDir, SessionID: session,
 		Redactor:   redact.New(set.Evaluator.FixedCanaryToken),
 		NotifyUser: notify,
 	}, nil

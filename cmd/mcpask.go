@@ -22,7 +22,7 @@ type mcpToolCallJudge struct {
 // Evaluate returns the verdict on an action. A verdict of the service contains only what a gateway
 // needs: decision, tier and reasoning.
 func (j mcpToolCallJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	if line, ok := j.w.askService(a.Raw); ok {
+	if line, ok := j.w.askServiceForCommandOutput(a.Raw); ok {
 		if v, err := parseServiceVerdict(line); err == nil {
 			return v
 		}

@@ -50,7 +50,7 @@ func TestServedCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	own = own.ForMCPServer(gateway.NewServer(argv, w.Dir, "").Name)
+	own = own.ForMCPServer(gateway.NewServer(argv, w.WorkingDir, "").Name)
 	w.args = append([]string{"mcp", "--state", beside, "--"}, argv...)
 	decided := 0
 	all := rows(t, "../testdata/sample/actions.jsonl", "../testdata/everyday/actions.jsonl", "../testdata/actions/structured.jsonl")

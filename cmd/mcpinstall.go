@@ -67,7 +67,7 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 	}
 	client := gateway.Clients[i]
 	scope := c.String("scope")
-	base := map[string]string{"user": w.Home, "project": w.Dir}[scope]
+	base := map[string]string{"user": w.Home, "project": w.WorkingDir}[scope]
 	if base == "" {
 		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", shortenTo80Characters(scope))
 	}
@@ -83,7 +83,7 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 		file.backupPath = file.path + ".before-shield-mcp"
 		s := &hostHookInstaller{environment: w}
 		edit := func() error {
-			return editServerList(s, file, client, strings.HasSuffix(f.Path, ".toml"), install, c.Bool("dry-run"))
+			return wrapOrUnwrapMCPServers(s, file, client, strings.HasSuffix(f.Path, ".toml"), install, c.Bool("dry-run"))
 		}
 		if !c.Bool("dry-run") {
 			write := edit
@@ -94,12 +94,12 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 	return fmt.Errorf("%s has no list of scope %s on this system; use the other --scope", client.Title, scope)
 }
 
-// An unchangedServers lists the servers that stay unchanged: remote ones, and those that a person put behind
+// An serversUnchangedByInstaller lists the servers that stay unchanged: remote ones, and those that a person put behind
 // shield.
-type unchangedServers struct{ remote, wrappedByUser []string }
+type serversUnchangedByInstaller struct{ remote, wrappedByUser []string }
 
 // rewriterRecordingUnchangedServers returns a function that puts a server behind the shield at a path, or reverts that.
-func (l *unchangedServers) rewriterRecordingUnchangedServers(shieldPath string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
+func (l *serversUnchangedByInstaller) rewriterRecordingUnchangedServers(shieldPath string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
 	return func(c host.ServerCommand) (host.ServerCommand, bool) {
 		if c.Command == "" {
 			l.remote = append(l.remote, c.ServerName)
@@ -118,8 +118,8 @@ func (l *unchangedServers) rewriterRecordingUnchangedServers(shieldPath string, 
 	}
 }
 
-// editServerList edits one server list.
-func editServerList(s *hostHookInstaller, file hostSettingsFileOnDisk, client gateway.Client, isTOML, install, dry bool) error {
+// wrapOrUnwrapMCPServers edits one server list.
+func wrapOrUnwrapMCPServers(s *hostHookInstaller, file hostSettingsFileOnDisk, client gateway.Client, isTOML, install, isDryRun bool) error {
 	doc, exists, err := file.read()
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func editServerList(s *hostHookInstaller, file hostSettingsFileOnDisk, client ga
 		fmt.Fprintf(s.environment.Err, "shield: %s: the file does not exist, so there is nothing to change\n", file.path)
 		return nil
 	}
-	var left unchangedServers
+	var left serversUnchangedByInstaller
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
 		left.remote, left.wrappedByUser = nil, nil
 		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriterRecordingUnchangedServers(s.environment.ShieldExecutablePath, install))
@@ -165,7 +165,7 @@ func editServerList(s *hostHookInstaller, file hostSettingsFileOnDisk, client ga
 	s.showChange(file, doc, out)
 	fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", file.path, term.EscapeControlAndInvisible(strings.Join(changed, ", ")))
 	switch {
-	case dry:
+	case isDryRun:
 		fmt.Fprintln(s.environment.Err, "shield: nothing was changed")
 		return nil
 	case install:

@@ -139,7 +139,7 @@ func serverEndpoint(ctx context.Context, set *config.LoadedSettings, w *Environm
 	if err != nil {
 		return nil, err
 	}
-	opts, err := gatewayOptions(ctx, set, w, p, gateway.NewServer(s.Command, w.Dir, s.Name), session, s.Command, path)
+	opts, err := gatewayOptions(ctx, set, w, p, gateway.NewServer(s.Command, w.WorkingDir, s.Name), session, s.Command, path)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func serverEndpoint(ctx context.Context, set *config.LoadedSettings, w *Environm
 		mode, grants = mcpServerContainmentMode(s.Contain, containIfPossible), *s.Contain
 	}
 	return gateway.NewEndpointForStdioServer(opts, func() (*gateway.ServerProcess, error) {
-		return startServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForMCPServer(s.Name), session)
+		return startMCPServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForMCPServer(s.Name), session)
 	}), nil
 }
 

@@ -49,7 +49,7 @@ func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 func setSessionOrigin(cfg *shield.Config, w *Environment, hostName, parentSessionID string) {
 	cfg.AgentHostName, cfg.ParentSessionID = hostName, parentSessionID
 	cfg.HostAndAncestorProcessNames = func() []string {
-		above, _ := ancestry.Of(w.judgePID) // ignore the error: it only hides ancestors, so the host may not be found
+		above, _ := ancestry.ProcessAndAncestors(w.judgePID) // ignore the error: it only hides ancestors, so the host may not be found
 		return hostProcessNames(w, above)
 	}
 }

@@ -30,7 +30,7 @@ func mcpToolsCommand(w *Environment) *cli.Command {
 				Usage:     "list servers and their tools: accepted, waiting or gone",
 				ArgsUsage: "[SERVER]",
 				Flags:     flags(),
-				Action:    func(c *cli.Context) error { return listTools(c, w) },
+				Action:    func(c *cli.Context) error { return listPinnedMCPTools(c, w) },
 			},
 			{
 				Name:      "diff",
@@ -75,7 +75,7 @@ func pinnedServers(c *cli.Context, w *Environment, name string) (stateFolder str
 	var names []string
 	for _, f := range pinFiles {
 		names = append(names, f.ServerName)
-		if f.ServerName == name || len(name) >= 4 && strings.HasPrefix(f.ID, name) {
+		if f.ServerName == name || len(name) >= 4 && strings.HasPrefix(f.PinFileID, name) {
 			found = append(found, f)
 		}
 	}
@@ -94,14 +94,14 @@ func pinnedServer(c *cli.Context, w *Environment, name string) (state string, f 
 	if len(found) > 1 {
 		var ids []string
 		for _, f := range found {
-			ids = append(ids, fmt.Sprintf("%.8s (%s)", f.ID, term.EscapeControlAndInvisible(strings.Join(f.Command, " "))))
+			ids = append(ids, fmt.Sprintf("%.8s (%s)", f.PinFileID, term.EscapeControlAndInvisible(strings.Join(f.Command, " "))))
 		}
 		return "", f, fmt.Errorf("%d servers are named %s; use an ID: %s", len(found), name, strings.Join(ids, ", "))
 	}
 	return state, found[0], nil
 }
 
-func listTools(c *cli.Context, w *Environment) error {
+func listPinnedMCPTools(c *cli.Context, w *Environment) error {
 	if c.NArg() > 1 {
 		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenTo80Characters(c.Args().Get(1)))
 	}
@@ -117,7 +117,7 @@ func listTools(c *cli.Context, w *Environment) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.ServerName, f.ID, term.EscapeControlAndInvisible(strings.Join(f.Command, " ")))
+		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.ServerName, f.PinFileID, term.EscapeControlAndInvisible(strings.Join(f.Command, " ")))
 		names := map[string]string{}
 		for name, pin := range f.Tools {
 			names[name] = "accepted"
@@ -153,7 +153,7 @@ func diffAcceptedAndListedTools(c *cli.Context, w *Environment) error {
 		t := f.ToolsAwaitingUserAcceptance[name]
 		fmt.Fprintf(&b, "%s: %s\n", name, term.EscapeControlAndInvisible(t.WithholdReason))
 		b.WriteString(unifiedDiff("accepted", indentJSON(f.Tools[name].Definition), "listed", indentJSON(t.Definition)))
-		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.DefinitionHash)
+		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.PinFileID, name, t.DefinitionHash)
 	}
 	for _, name := range sorted.Keys(f.Tools) {
 		if f.Tools[name].Gone {

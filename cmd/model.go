@@ -61,7 +61,7 @@ func modelCommand(w *Environment) *cli.Command {
 // modelStore returns the user's models.
 func modelStore(w *Environment) *modelstore.Store {
 	return modelstore.Open(modelsDir(w), &modelstore.EmbeddedModel{
-		FS: defaultmodel.DefaultModelFolder(""), Digest: defaultmodel.Digest, Size: defaultmodel.TotalUnpackedModelBytes(), Intact: defaultmodel.CheckEmbeddedModelIntact,
+		FS: defaultmodel.DefaultModelFolder(""), Digest: defaultmodel.Digest, Size: defaultmodel.TotalUnpackedModelBytes(), CheckIntact: defaultmodel.CheckEmbeddedModelIntact,
 	}, w.Now)
 }
 

@@ -18,9 +18,9 @@ func TestOneAnswer(t *testing.T) {
 	state, settings := t.TempDir(), filepath.Join(t.TempDir(), "shield.yaml")
 	err := errors.Join(
 		os.WriteFile(settings, []byte("classifier: {model: none}\napproval: {channels: []}\nhook: {answer: allow}\n"), 0o600),
-		os.Mkdir(filepath.Join(w.Dir, "folder.sh"), 0o700),
-		os.WriteFile(filepath.Join(w.Dir, "long.sh"), []byte(strings.Repeat("# a comment\n", 64<<10)), 0o600),
-		os.Symlink(filepath.Join(w.Dir, "nowhere"), filepath.Join(w.Dir, "link.sh")),
+		os.Mkdir(filepath.Join(w.WorkingDir, "folder.sh"), 0o700),
+		os.WriteFile(filepath.Join(w.WorkingDir, "long.sh"), []byte(strings.Repeat("# a comment\n", 64<<10)), 0o600),
+		os.Symlink(filepath.Join(w.WorkingDir, "nowhere"), filepath.Join(w.WorkingDir, "link.sh")),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestOneAnswer(t *testing.T) {
 		action := `{"type":"execute_command","payload":{"command":` + string(text) + `}}`
 		got := map[string]bool{}
 
-		status, out, errs := run(t, w, `{"id":"1","label":"benign","action":`+action+`}`, append(append([]string{"score"}, flags...), "--home", w.Home, "--root", w.Dir, "--format", "json", "-")...)
+		status, out, errs := run(t, w, `{"id":"1","label":"benign","action":`+action+`}`, append(append([]string{"score"}, flags...), "--home", w.Home, "--root", w.WorkingDir, "--format", "json", "-")...)
 		if status != statusAllow {
 			t.Fatalf("%s: score: status %d, %s", c.name, status, errs)
 		}
@@ -71,7 +71,7 @@ func TestOneAnswer(t *testing.T) {
 		status, _, _ = run(t, w, action+"\n", append([]string{"run"}, flags...)...)
 		got["run"] = status == statusAllow
 
-		payload := `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","cwd":` + quoted(t, w.Dir) + `,"tool_input":{"command":` + string(text) + `}}`
+		payload := `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","cwd":` + quoted(t, w.WorkingDir) + `,"tool_input":{"command":` + string(text) + `}}`
 		_, out, _ = run(t, w, payload, append([]string{"hook", "claude-code"}, flags...)...)
 		got["hook"] = strings.Contains(out, `"permissionDecision":"allow"`)
 

@@ -28,7 +28,7 @@ const (
 func requirePerson(w *Environment, command string, minProofLevel int) error {
 	check := w.checkPersonStartedThisProcess
 	if check == nil {
-		s := personAtTerminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.ShieldExecutablePath}
+		s := personAtTerminalCheck{ancestorsOf: ancestry.ProcessAndAncestors, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.ShieldExecutablePath}
 		check = func(sure int) error { return s.checkPersonPresent(os.Getpid(), w.Environ(), sure) }
 	}
 	if err := check(minProofLevel); err != nil {

@@ -62,7 +62,7 @@ func pipelineConfigFromSettings(set *config.LoadedSettings, w *Environment, call
 	return shield.Config{
 		Settings: &s, ActionContainer: in,
 		Home:                      w.Home,
-		WorkingDir:                w.Dir,
+		WorkingDir:                w.WorkingDir,
 		IgnoresPathCase:           w.OS == "windows" || w.OS == "darwin",
 		ExtraProtectedShieldPaths: shieldOwnSettingsAndStatePaths(set, w),
 		ShieldProgramPath:         w.ShieldExecutablePath,
@@ -90,7 +90,7 @@ func detectContainer(set *config.LoadedSettings, w *Environment) (*container.Con
 	}
 	roots := set.WorkspaceRoots
 	if len(roots) == 0 {
-		roots = []string{w.Dir}
+		roots = []string{w.WorkingDir}
 	}
 	return container.DetectContainer(w.RootFS, w.Home, roots)
 }
@@ -126,7 +126,7 @@ func shieldOwnSettingsAndStatePaths(set *config.LoadedSettings, w *Environment) 
 		logs, _ := audit.LogFilePaths(auditFile(set, w)) // if this fails, at least the current file
 		own = append(own, logs...)
 	}
-	return absolutePaths(own, w.Dir)
+	return absolutePaths(own, w.WorkingDir)
 }
 
 // absolutePaths returns paths as absolute paths, relative ones below a folder.

@@ -124,7 +124,7 @@ func testPolicy(c *cli.Context, w *Environment) error {
 			return err
 		}
 		results, err := table.Run(c.Context, an, func(opts policy.Options) (*policy.Policy, error) {
-			if opts.Vars == nil {
+			if opts.FoldersByGlobVariable == nil {
 				opts = shield.PolicyOptions(cfg, &an.DefaultExecutionContext)
 			}
 			return shield.LoadPolicy(cfg, opts)

@@ -77,7 +77,7 @@ func generatePolicyBundleKeys(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	name := absolutePaths(args, w.Dir)[0]
+	name := absolutePaths(args, w.WorkingDir)[0]
 	if c.Bool("no-password") && c.IsSet("password-file") {
 		return errors.New("policy bundle keygen: --no-password and --password-file exclude each other; use one")
 	}
@@ -151,7 +151,7 @@ func askPasswordAtTerminal(ctx context.Context, prompt string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w; name the password's file with --password-file", err)
 	}
-	password, err := d.Password(ctx, prompt)
+	password, err := d.ReadPassword(ctx, prompt)
 	return password, errors.Join(err, d.Close())
 }
 
@@ -200,7 +200,7 @@ func buildPolicyBundle(c *cli.Context, w *Environment) error {
 	if !usable {
 		return fmt.Errorf("policy bundle build: nothing was written; correct the policy %s first", name)
 	}
-	if err := replaceFile(absolutePaths([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
+	if err := replaceFile(absolutePaths([]string{c.String("out")}, w.WorkingDir)[0], archive, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w.Out, "wrote the bundle %s version %d with the files %s; the bundle is not signed yet: run 'shield policy bundle sign'\n", m.Name, m.Version, term.EscapeControlAndInvisible(strings.Join(sorted.Keys(files), ", ")))

@@ -45,7 +45,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	decision, err := printPolicyAnswers(w.Out, answers)
+	decision, err := printPolicyLayerVerdicts(w.Out, answers)
 	if err != nil {
 		return err
 	}
@@ -65,10 +65,10 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// printPolicyAnswers prints a line for each layer, and returns the decision of the policy.
-func printPolicyAnswers(out io.Writer, answers []policy.LayerVerdict) (decision verdict.Decision, err error) {
+// printPolicyLayerVerdicts prints a line for each layer, and returns the decision of the policy.
+func printPolicyLayerVerdicts(out io.Writer, layerVerdicts []policy.LayerVerdict) (decision verdict.Decision, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, a := range answers {
+	for _, a := range layerVerdicts {
 		v := a.Verdict
 		says, mark := v.Decision.String(), ""
 		switch {

@@ -2,5 +2,5 @@
 
 package cmd
 
-// canReadWithoutBlocking always returns false on systems without a service.
-func canReadWithoutBlocking(any) bool { return false }
+// canReadStreamWithoutBlocking always returns false on systems without a service.
+func canReadStreamWithoutBlocking(any) bool { return false }

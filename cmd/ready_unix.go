@@ -4,8 +4,8 @@ package cmd
 
 import "golang.org/x/sys/unix"
 
-// canReadWithoutBlocking reports whether a read from a stream returns within a millisecond.
-func canReadWithoutBlocking(stream any) bool {
+// canReadStreamWithoutBlocking reports whether a read from a stream returns within a millisecond.
+func canReadStreamWithoutBlocking(stream any) bool {
 	f, ok := stream.(fileDescriptorStream)
 	if !ok {
 		return false

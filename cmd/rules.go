@@ -75,7 +75,7 @@ func rulesCommand(w *Environment) *cli.Command {
 func findRule(name string) (classify.Rule, error) {
 	var known []string
 	for _, r := range classify.Rules() {
-		if r.HasName(name) {
+		if r.HasIDOrAnyName(name) {
 			return r, nil
 		}
 		known = append(known, r.ID, r.Name)

@@ -68,12 +68,12 @@ func sanitizeToolResults(c *cli.Context, w *Environment) error {
 		}
 		line := sanitizeRecord(rec, mode, examine)
 		switch {
-		case line.Error != "":
+		case line.ErrorCode != "":
 			t.block++
 			if rest.add(line); rest.count > maxReportedUnreadableRecords {
 				continue
 			}
-			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.ErrorDescription)
+			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.StartLine, line.ErrorDescription)
 		case line.WithholdingReason != "":
 			t.block++
 		case len(line.Findings) > 0:
@@ -81,7 +81,7 @@ func sanitizeToolResults(c *cli.Context, w *Environment) error {
 		default:
 			t.allow++
 		}
-		if line.Error == "" {
+		if line.ErrorCode == "" {
 			if err := rest.writeSummary(out, w.Err); err != nil {
 				return err
 			}
@@ -182,26 +182,26 @@ type sanitizedLine struct {
 	ResultChanged     bool               `json:"changed"`            // the result differs from the input
 	WithholdingReason string             `json:"withheld,omitempty"` // why there is no result
 	Result            jsontext.Value     `json:"result,omitempty"`   // the sanitized result to forward to the agent; omitted in mode "flag", which leaves the result unchanged
-	Error             string             `json:"error,omitempty"`    // short code; set if the record was not examined
+	ErrorCode         string             `json:"error,omitempty"`    // short code; set if the record was not examined
 	ErrorDescription  string             `json:"reason,omitempty"`
 	UnreadableRecords int                `json:"unread,omitempty"` // on a summary line: number of unreadable records, starting at Line, that it summarizes
 }
 
 // sanitizeRecord examines one record.
 func sanitizeRecord(rec action.RawActionRecord, mode sanitize.ResultHandlingMode, examine resultExaminer) sanitizedLine {
-	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
+	line := sanitizedLine{Line: rec.StartLine, Findings: []sanitize.Finding{}}
 	a, result, err := parseActionAndResult(rec)
 	if err != nil {
 		if at := (*action.LineError)(nil); errors.As(err, &at) {
 			err = at.Err
 		}
-		line.Error, line.ErrorDescription = string(action.CodeOf(err)), redactedErrorText(err)
+		line.ErrorCode, line.ErrorDescription = string(action.CodeOf(err)), redactedErrorText(err)
 		return line
 	}
 	line.ID, line.ActionType, line.ActionHash = a.ID, a.Type, a.TypeAndPayloadHash
 	report := examine(a.Type, result.Value)
 	line.Findings, line.OmittedFindings = append(line.Findings, report.Findings...), report.OmittedFindingsLowerBound
-	if mode == sanitize.Flag {
+	if mode == sanitize.ModeFlagFindings {
 		return line
 	}
 	applied := report.SanitizeResult(mode)

@@ -63,7 +63,7 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 		one := cfg.ForReplay(home, folder, files)
 		one.AgentHostName = host
 		return pool.NewActionReplay(one)
-	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), TranscriptPaths: absolutePaths(c.StringSlice("path"), w.Dir)}
+	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), TranscriptPaths: absolutePaths(c.StringSlice("path"), w.WorkingDir)}
 	if c.IsSet("jobs") {
 		if opts.MaxConcurrentConversations, err = parallelJobs(c); err != nil {
 			return err
@@ -93,7 +93,7 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	case c.Bool("html"):
 		page := report.HTMLTablePage{Title: "shield scan", IntroParagraphs: []string{r.Headline()}}
 		for _, s := range r.Sections() {
-			page.Sections = append(page.Sections, report.PageSection{Title: s.Title, Head: s.Head, Rows: s.Rows, Text: s.Text})
+			page.Sections = append(page.Sections, report.PageSection{Title: s.Title, Head: s.TableHeaderCells, Rows: s.Rows, Text: s.Text})
 		}
 		return report.WriteHTMLTablePage(w.Out, page)
 	}
@@ -101,8 +101,8 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// maxWorkspacesWithSuggestions is how many workspaces get proposed exceptions: those with the most questions.
-const maxWorkspacesWithSuggestions = 50
+// maxWorkspacesWithSuggestedExceptions is how many workspaces get proposed exceptions: those with the most questions.
+const maxWorkspacesWithSuggestedExceptions = 50
 
 // proposePolicyExceptions returns exceptions that would have avoided questions whose calls then ran, nil for none.
 func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.SuggestedExceptions, error) {
@@ -114,7 +114,7 @@ func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) 
 		return cmp.Or(len(r.ApprovalsByWorkspaceRoot[b])-len(r.ApprovalsByWorkspaceRoot[a]), strings.Compare(a, b))
 	})
 	s, text := scan.SuggestedExceptions{}, strings.Builder{}
-	for _, root := range roots[:min(len(roots), maxWorkspacesWithSuggestions)] {
+	for _, root := range roots[:min(len(roots), maxWorkspacesWithSuggestedExceptions)] {
 		if len(r.ApprovalsByWorkspaceRoot[root]) < minApprovalsPerException {
 			continue
 		}

@@ -104,7 +104,7 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	}
 	notices := &scoreProgress{line: progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}}
 	opts.OnProgress, opts.OnMalformedRow = notices.showProgress, notices.reportMalformed
-	opts.OnDeniedAction = p.RecordDenialByHostOrUser
+	opts.OnActionDeniedInCorpus = p.RecordDenialByHostOrUser
 	opts.OnToolResult = func(ctx context.Context, a *action.Action, result any) error {
 		_, err := p.ExamineAndRecordToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
@@ -143,7 +143,7 @@ func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	s := counter.Report()
 	s.Rows = kept
 	s.PolicyName, s.Model, s.LastEnabledTierName = set.PolicyNameOrPath, set.Classifier.ModelNameOrDir, c.String("until")
-	if addr := set.Classifier.SettingsOrZeroIfNoModel().SidecarURLOrSocket; addr != "" {
+	if addr := set.Classifier.EmptyIfDisabledOrModelNone().SidecarURLOrSocket; addr != "" {
 		s.Model = addr
 	}
 	failed := checkScoreAgainstLimits(s, limits)
@@ -191,9 +191,9 @@ func openScoreRowsOutput(c *cli.Context, opts *score.Options) (func() error, err
 
 // scoreOptions reads the flags that choose rows, and the last tier that judges.
 func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) {
-	opts = score.Options{MaxConcurrentRows: runtime.GOMAXPROCS(0), OnlySplit: c.String("split"), OnlySource: c.String("source"), MaxMisjudgedRowsPerKind: c.Int("misses")}
+	opts = score.Options{MaxConcurrentRows: runtime.GOMAXPROCS(0), OnlySplit: c.String("split"), OnlySource: c.String("source"), MaxMisjudgedRowsPerLabel: c.Int("misses")}
 	if c.String("format") == "html" && !c.IsSet("misses") {
-		opts.MaxMisjudgedRowsPerKind = 20
+		opts.MaxMisjudgedRowsPerLabel = 20
 	}
 	if lastTier, err = parseTierName(c.String("until")); err != nil {
 		return opts, lastTier, fmt.Errorf("score: --until: %w", err)
@@ -208,8 +208,8 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 			return opts, lastTier, fmt.Errorf("score: --label: %w", err)
 		}
 	}
-	if opts.MaxMisjudgedRowsPerKind < 0 || opts.MaxMisjudgedRowsPerKind > maxListedMisjudgedRows {
-		return opts, lastTier, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisjudgedRowsPerKind, maxListedMisjudgedRows)
+	if opts.MaxMisjudgedRowsPerLabel < 0 || opts.MaxMisjudgedRowsPerLabel > maxListedMisjudgedRows {
+		return opts, lastTier, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisjudgedRowsPerLabel, maxListedMisjudgedRows)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)

@@ -60,7 +60,7 @@ func TestScoreGolden(t *testing.T) {
 func TestScoreSamePlaceEverywhere(t *testing.T) {
 	w := newWorld(t)
 	// A link that would turn the harmless listing into one of the home folder.
-	if err := os.Symlink(w.Home, filepath.Join(w.Dir, "src")); err != nil {
+	if err := os.Symlink(w.Home, filepath.Join(w.WorkingDir, "src")); err != nil {
 		t.Fatal(err)
 	}
 	before := tree(t, w.Home)

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		exe, _ := os.Executable()
 		os.Exit(Run(context.Background(), os.Args[1:], Environment{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-			Home: os.Getenv("HOME"), Dir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
+			Home: os.Getenv("HOME"), WorkingDir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
 		}))
 	}})
 }
@@ -122,7 +122,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 	}
 	return Run(context.Background(), args, inProcess(Environment{
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
-		Home: ts.Getenv("HOME"), Dir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
+		Home: ts.Getenv("HOME"), WorkingDir: dir, ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS,
 		checkPersonStartedThisProcess: func(int) error { return nil },
 		hostAttendedByUserCheck: func(*host.Host) error {
 			if ts.Getenv(scriptAlone) != "" {
@@ -130,7 +130,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 			}
 			return nil
 		},
-		confirmAllow: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
+		askUserToAllowRefusedAction: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
 			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", AnsweringPersonName: "ann"}, nil
 		},
 	}))

@@ -66,8 +66,8 @@ func serve(c *cli.Context, w *Environment) error {
 	if state == "" {
 		return errors.New("serve: the state folder is unknown; set HOME")
 	}
-	s := &server{w: w, serviceClientWaitTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxParallelClientRequestsPerCPU*runtime.GOMAXPROCS(0))}
-	s.approvalPage = service.NewHTTPSService(service.HTTPSServiceOptions{Judge: s.judgeRemote, Status: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
+	s := &server{w: w, askingProcessWaitTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxParallelClientRequestsPerCPU*runtime.GOMAXPROCS(0))}
+	s.approvalPage = service.NewHTTPSService(service.HTTPSServiceOptions{Judge: s.judgeRemoteClientActions, ServiceStatusForJSON: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 // A server answers the questions of other processes.
 type server struct {
 	w                        *Environment
-	serviceClientWaitTimeout time.Duration // how long an asking process waits
+	askingProcessWaitTimeout time.Duration // how long an asking process waits
 	pool                     shield.PipelinePool
 	startedAt                time.Time
 	judgingSlots             chan struct{} // semaphore of the questions that are judged in parallel
 
-	receivedClientRequestCount, decidedQuestionCount atomic.Int64 // questions received from other processes, and those that were decided
+	receivedClientRequestCount, serviceDecidedRequestCount atomic.Int64 // questions received from other processes, and those that were decided
 
 	observe        func(telemetry.Action) // receives telemetry; may be nil
 	metrics        *service.Metrics
@@ -173,9 +173,9 @@ func (s *server) reload(c *cli.Context) error {
 	return nil
 }
 
-// judgeRemote judges actions of a client on another machine by their text alone, since its files are
+// judgeRemoteClientActions judges actions of a client on another machine by their text alone, since its files are
 // not on this machine.
-func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
+func (s *server) judgeRemoteClientActions(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
 	cfg := pipelineConfigFromSettings(set, s.w, "serve")
 	cfg.IgnoresFileSystem, cfg.WorkingDir = true, ""
@@ -192,7 +192,7 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 }
 
 func (s *server) statusReport() serviceReport {
-	return serviceReport{os.Getpid(), s.startedAt, s.receivedClientRequestCount.Load(), s.decidedQuestionCount.Load()}
+	return serviceReport{os.Getpid(), s.startedAt, s.receivedClientRequestCount.Load(), s.serviceDecidedRequestCount.Load()}
 }
 
 // isSameBuildAsService reports whether an asking process runs the same build of shield.
@@ -222,7 +222,7 @@ var errUndecided = errors.New("a later tier must decide; run shield without a ti
 
 // answer runs the command line of a question.
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.CallingProcess) (ans peer.Answer) {
-	ctx, cancel := context.WithTimeout(ctx, s.serviceClientWaitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.askingProcessWaitTimeout)
 	defer cancel()
 	if len(q.AskingProgramArgs) == 2 && q.AskingProgramArgs[0] == "service" && s.isSameBuildAsService(q.AskingProgramPath) {
 		text, err := json.Marshal(s.statusReport())
@@ -236,7 +236,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	}
 	// Wait at most a quarter of the time limit for a free judging slot. After a longer wait, the
 	// asking process could give up before the action is judged.
-	full := time.NewTimer(s.serviceClientWaitTimeout / 4)
+	full := time.NewTimer(s.askingProcessWaitTimeout / 4)
 	defer full.Stop()
 	select {
 	case s.judgingSlots <- struct{}{}:
@@ -261,8 +261,8 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	var out bytes.Buffer
 	w := Environment{
 		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
-		Home: env["HOME"], Dir: q.AskingProcessWorkingDir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
-		verdictRequesterPID: max(q.AskingProcessParentPID, 1), judgePID: from.PID, requestFromServiceClient: of,
+		Home: env["HOME"], WorkingDir: q.AskingProcessWorkingDir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
+		verdictRequesterPID: max(q.ParentPIDOfAskingProcess, 1), judgePID: from.PID, requestFromServiceClient: of,
 	}
 	w.setDefaults()
 	app := newApp(&w, q.AskingProgramArgs...)
@@ -276,18 +276,18 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	if out.Len() == 0 {
 		return peer.Answer{}
 	}
-	s.decidedQuestionCount.Add(1)
+	s.serviceDecidedRequestCount.Add(1)
 	return peer.Answer{ServiceDecided: true, CommandStdout: out.Bytes()}
 }
 
 // newServiceQuestion returns the question for a command line. input is its standard input.
 func (w *Environment) newServiceQuestion(args []string, input []byte) peer.Question {
-	return peer.Question{AskingProgramPath: w.ShieldExecutablePath, AskingProcessWorkingDir: w.Dir, AskingProcessParentPID: w.verdictRequesterPID, AskingProgramArgs: args, Environ: w.Environ(), AskingProcessStdin: input}
+	return peer.Question{AskingProgramPath: w.ShieldExecutablePath, AskingProcessWorkingDir: w.WorkingDir, ParentPIDOfAskingProcess: w.verdictRequesterPID, AskingProgramArgs: args, Environ: w.Environ(), AskingProcessStdin: input}
 }
 
-// askService asks the user's service for the output of this command line on an input. ok is false if
+// askServiceForCommandOutput asks the user's service for the output of this command line on an input. ok is false if
 // this process has to judge.
-func (w *Environment) askService(input []byte) (line []byte, ok bool) {
+func (w *Environment) askServiceForCommandOutput(input []byte) (line []byte, ok bool) {
 	ask := watch.DialService(serviceStateFolder(w), w.newServiceQuestion(w.args, nil))
 	if ask == nil {
 		return nil, false

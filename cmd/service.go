@@ -92,7 +92,7 @@ func installService(c *cli.Context, w *Environment) error {
 		fmt.Fprintf(w.Out, "wrote %s\n", term.EscapeControlAndInvisible(f.Path))
 	}
 	for _, argv := range u.StartCommands {
-		if err := runServiceManager(c.Context, w, argv); err != nil {
+		if err := runServiceManagerCommand(c.Context, w, argv); err != nil {
 			return fmt.Errorf("service install: the files were written, but '%s' failed: %w; run that command yourself, or start 'shield serve' by hand", strings.Join(argv, " "), err)
 		}
 	}
@@ -107,7 +107,7 @@ func uninstallService(c *cli.Context, w *Environment) error {
 	}
 	var failed []error
 	for _, argv := range u.StopCommands {
-		if err := runServiceManager(c.Context, w, argv); err != nil {
+		if err := runServiceManagerCommand(c.Context, w, argv); err != nil {
 			failed = append(failed, fmt.Errorf("'%s' failed: %w", strings.Join(argv, " "), err))
 		}
 	}
@@ -131,8 +131,8 @@ func uninstallService(c *cli.Context, w *Environment) error {
 // serviceManagerTimeout is how long the system's service manager may take.
 const serviceManagerTimeout = 30 * time.Second
 
-// runServiceManager runs the system's service manager.
-func runServiceManager(ctx context.Context, w *Environment, argv []string) error {
+// runServiceManagerCommand runs the system's service manager.
+func runServiceManagerCommand(ctx context.Context, w *Environment, argv []string) error {
 	path, err := launch.LookPath(argv[0], w.Environ())
 	if err != nil {
 		return err
@@ -150,10 +150,10 @@ func runServiceManager(ctx context.Context, w *Environment, argv []string) error
 
 // A serviceReport is the status of a service.
 type serviceReport struct {
-	PID                   int       `json:"pid"`
-	StartedAt             time.Time `json:"since"`
-	ReceivedQuestionCount int64     `json:"asked"`
-	DecidedQuestionCount  int64     `json:"decided"`
+	PID                        int       `json:"pid"`
+	StartedAt                  time.Time `json:"since"`
+	ReceivedClientRequestCount int64     `json:"asked"`
+	ServiceDecidedRequestCount int64     `json:"decided"`
 }
 
 // serviceStatusTimeout is how long a service may take to report its status.
@@ -178,6 +178,6 @@ func serviceStatus(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("the service at %s is of another build; restart it", socket)
 	}
 	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",
-		r.PID, term.EscapeControlAndInvisible(socket), r.StartedAt.Format(time.RFC3339), r.DecidedQuestionCount, r.ReceivedQuestionCount)
+		r.PID, term.EscapeControlAndInvisible(socket), r.StartedAt.Format(time.RFC3339), r.ServiceDecidedRequestCount, r.ReceivedClientRequestCount)
 	return err
 }

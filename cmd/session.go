@@ -71,7 +71,7 @@ func sessionCommand(w *Environment) *cli.Command {
 						if choose == nil {
 							choose = func(*session.Record) bool { return true }
 						}
-						return s.Resume(c.Context, choose)
+						return s.ResumeStoppedSessions(c.Context, choose)
 					})
 				},
 			},

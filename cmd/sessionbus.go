@@ -39,7 +39,7 @@ func (w *Environment) matchesSessionBus(value string) bool {
 	if w.requestFromServiceClient != nil {
 		start = w.verdictRequesterPID
 	}
-	all, err := ancestry.Of(start)
+	all, err := ancestry.ProcessAndAncestors(start)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return true
 	}
@@ -48,14 +48,14 @@ func (w *Environment) matchesSessionBus(value string) bool {
 			all = all[at:]
 		}
 	}
-	return topmostSessionBus(all, ancestry.Environ) == value
+	return sessionBusOfTopmostAncestor(all, ancestry.Environ) == value
 }
 
-// topmostSessionBus returns the address of the D-Bus session bus from the environment of the
+// sessionBusOfTopmostAncestor returns the address of the D-Bus session bus from the environment of the
 // topmost process that has one there. all lists the ancestors of a process, nearest first.
-func topmostSessionBus(all []ancestry.Process, environ func(pid int) ([]string, error)) string {
-	for i := len(all) - 1; i >= 0; i-- {
-		env, err := environ(all[i].PID)
+func sessionBusOfTopmostAncestor(ancestors []ancestry.Process, environ func(pid int) ([]string, error)) string {
+	for i := len(ancestors) - 1; i >= 0; i-- {
+		env, err := environ(ancestors[i].PID)
 		if err != nil {
 			continue // unreadable: it belongs to another user
 		}

@@ -28,7 +28,7 @@ func TestFirstBus(t *testing.T) {
 		for i := range words {
 			all = append(all, ancestry.Process{PID: i})
 		}
-		got := topmostSessionBus(all, func(pid int) ([]string, error) {
+		got := sessionBusOfTopmostAncestor(all, func(pid int) ([]string, error) {
 			switch words[pid] {
 			case "?":
 				return nil, errors.New("another user")

@@ -102,7 +102,7 @@ func setup(c *cli.Context, w *Environment, isInteractive bool) error {
 		return uninstallHooksFromHosts(c, w, set, isInteractive)
 	}
 	s := &setupPlan{environment: w, currentSettings: set, askFlagValue: c.String("ask"), policyPresetName: c.String("preset")}
-	if s.hostNames, s.untestedHosts, err = hostsToProtect(c, w); err != nil {
+	if s.hostNames, s.hostNamesNotTestedWithShield, err = hostsToProtect(c, w); err != nil {
 		return err
 	}
 	if isInteractive {
@@ -176,7 +176,7 @@ type setupPlan struct {
 	environment                    *Environment
 	currentSettings                *config.LoadedSettings
 	hostNames                      []string // names of the hosts to set up
-	untestedHosts                  []string // hosts on this machine that are not set up
+	hostNamesNotTestedWithShield   []string // hosts on this machine that are not set up
 	askFlagValue, policyPresetName string   // "" keeps the current setting
 
 	hosts              []*hostToSetUp
@@ -218,7 +218,7 @@ func (s *setupPlan) computeChanges(c *cli.Context) error {
 
 // planSettings computes the new text of shield's own settings file.
 func (s *setupPlan) planSettings(c *cli.Context) error {
-	var changes []config.Change
+	var changes []config.SettingChange
 	for _, want := range []struct{ name, word, value, now string }{
 		{"policy", s.policyPresetName, s.policyPresetName, s.currentSettings.PolicyNameOrPath},
 		{"approval.channels", s.askFlagValue, approvalChannelsForAskFlag(s.askFlagValue), s.approvalChannels()},
@@ -229,7 +229,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 		if strings.HasPrefix(s.currentSettings.OriginBySetting[want.name], "locked by ") {
 			return fmt.Errorf("%s cannot be set to %s, because it is %s; ask your administrator to change it", want.name, want.value, s.currentSettings.OriginBySetting[want.name])
 		}
-		changes = append(changes, config.Change{Name: want.name, Value: want.value})
+		changes = append(changes, config.SettingChange{Name: want.name, Value: want.value})
 	}
 	src, err := settingsSources(c, s.environment)
 	if err != nil {
@@ -377,8 +377,8 @@ func (s *setupPlan) verifyAndReportInstalledHooks(c *cli.Context) error {
 	if s.settingsChanged {
 		say("Changed settings: %s", s.environment.abbreviateHome(s.shieldSettingsFile.path))
 	}
-	if len(s.untestedHosts) > 0 {
-		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untestedHosts, ", "), s.untestedHosts[0])
+	if len(s.hostNamesNotTestedWithShield) > 0 {
+		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.hostNamesNotTestedWithShield, ", "), s.hostNamesNotTestedWithShield[0])
 	}
 	if _, err := fmt.Fprintln(s.environment.Out, joinLinesEscapedForTerminal(lines)); err != nil {
 		return err

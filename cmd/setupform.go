@@ -17,7 +17,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	var fields []huh.Field
 	if !c.IsSet("host") {
 		var options []huh.Option[string]
-		for _, name := range append(s.hostNames[:len(s.hostNames):len(s.hostNames)], s.untestedHosts...) {
+		for _, name := range append(s.hostNames[:len(s.hostNames):len(s.hostNames)], s.hostNamesNotTestedWithShield...) {
 			h, err := host.Named(name)
 			if err != nil {
 				return err
@@ -60,7 +60,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 		if err := runForm(s.environment, fields...); err != nil {
 			return err
 		}
-		s.untestedHosts = nil // already shown to the user
+		s.hostNamesNotTestedWithShield = nil // already shown to the user
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 	}
 	printTerminalInputHint(w, "actions from the terminal, one JSON object a line")
 	if c.String("format") == "json" {
-		if line, d, ok := s.askService(w); ok {
-			return writeServedVerdict(w, line, d)
+		if line, d, ok := s.askServiceToJudgeStdin(w); ok {
+			return writeVerdictFromService(w, line, d)
 		}
 	}
 	set, p, err := newCommandLinePipeline(c, w, false)
@@ -117,7 +117,7 @@ func blockAllRecords(ctx context.Context, w *Environment, out verdictWriter, cau
 			break
 		}
 		v := verdict.Verdict{
-			Line: rec.Line, Decision: verdict.Block, Confidence: 1, ErrorCode: "config",
+			Line: rec.StartLine, Decision: verdict.Block, Confidence: 1, ErrorCode: "config",
 			Reasoning: redactedErrorText(cause), JudgedAt: now, Expires: now,
 		}
 		if a, err := action.Parse(rec.Raw); err == nil {

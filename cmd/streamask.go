@@ -22,10 +22,10 @@ const (
 	maxReadCallsPerServiceInput = 4
 )
 
-// askService asks the user's service to judge standard input, if that is a single action and has
+// askServiceToJudgeStdin asks the user's service to judge standard input, if that is a single action and has
 // ended, and returns the line of its verdict. If ok is false, this process has to judge, and w.In
 // still yields the whole input.
-func (s recordStreamJudge) askService(w *Environment) (line []byte, d verdict.Decision, ok bool) {
+func (s recordStreamJudge) askServiceToJudgeStdin(w *Environment) (line []byte, d verdict.Decision, ok bool) {
 	state := serviceStateFolder(w)
 	if s.tierRange.First > shield.TierClassify || state == "" {
 		return nil, d, false
@@ -38,7 +38,7 @@ func (s recordStreamJudge) askService(w *Environment) (line []byte, d verdict.De
 	if !ended || parseActionIfSingle(in, maxServiceInputBytes) == nil {
 		return nil, d, false
 	}
-	if line, ok = w.askService(in); !ok {
+	if line, ok = w.askServiceForCommandOutput(in); !ok {
 		return nil, d, false
 	}
 	v, err := parseServiceVerdict(line)
@@ -53,7 +53,7 @@ func readInputWithinServiceLimit(r io.Reader) (in []byte, reachedEOF bool) {
 	buf := make([]byte, maxServiceInputBytes+1)
 	n := 0
 	for range maxReadCallsPerServiceInput {
-		if n == len(buf) || !canReadWithoutBlocking(r) {
+		if n == len(buf) || !canReadStreamWithoutBlocking(r) {
 			break
 		}
 		more, err := r.Read(buf[n:])
@@ -77,8 +77,8 @@ func parseActionIfSingle(in []byte, maxBytes int) *action.Action {
 	return rec.Action
 }
 
-// writeServedVerdict writes the verdict of a service, and returns its status as an error.
-func writeServedVerdict(w *Environment, line []byte, d verdict.Decision) error {
+// writeVerdictFromService writes the verdict of a service, and returns its status as an error.
+func writeVerdictFromService(w *Environment, line []byte, d verdict.Decision) error {
 	if _, err := w.Out.Write(line); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}

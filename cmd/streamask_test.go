@@ -90,7 +90,7 @@ func TestServedStream(t *testing.T) {
 			}
 			status, want, errs := run(t, w, string(action), append(slices.Clone(flags), "--state", alone)...)
 			q := w.newServiceQuestion(append(slices.Clone(flags), "--state", beside), action)
-			q.AskingProcessParentPID = os.Getppid()
+			q.ParentPIDOfAskingProcess = os.Getppid()
 			ans := s.answer(t.Context(), &q, service.CallingProcess{PID: os.Getpid()})
 			asked++
 			if !ans.ServiceDecided {

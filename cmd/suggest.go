@@ -135,16 +135,16 @@ func keepSuggestionsAllowingApprovedCommands(c *cli.Context, cfg shield.Config, 
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
-	if err := addNewlyAllowedCommands(c, cfg, p, found); err != nil {
+	if err := addNewlyAllowedCommandsToSuggestions(c, cfg, p, found); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return found, p.Close()
 }
 
-// addNewlyAllowedCommands adds to each suggestion the other commands that it newly allows.
+// addNewlyAllowedCommandsToSuggestions adds to each suggestion the other commands that it newly allows.
 // pipelineWithSuggestions is a pipeline whose policy contains the suggestions: a command is added
 // if this pipeline allows it and the current policy does not.
-func addNewlyAllowedCommands(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
+func addNewlyAllowedCommandsToSuggestions(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
 	cfg.PolicyNameOrPath = cfg.Settings.PolicyNameOrPath
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {

@@ -73,9 +73,9 @@ type progressLine struct {
 }
 
 // show replaces the progress line.
-func (p *progressLine) show(n int, what string) {
+func (p *progressLine) show(count int, textAfterCount string) {
 	if p.onTerminal {
-		fmt.Fprintf(p.terminal, "\x1b[Kshield: %d %s\r", n, what)
+		fmt.Fprintf(p.terminal, "\x1b[Kshield: %d %s\r", count, textAfterCount)
 		p.isShown = true
 	}
 }

@@ -155,7 +155,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return fmt.Errorf("undo apply: %w", err)
 	}
-	paths := absolutePaths(c.Args().Tail(), w.Dir)
+	paths := absolutePaths(c.Args().Tail(), w.WorkingDir)
 	by, err := confirmUndoReturningApproverName(c, w, set, kept, paths)
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	}
 	getenv := func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": testCache()}[name] }
 	return upgraded{Environment{
-		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, Dir: filepath.Join(home, "app"), Getenv: getenv,
+		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, WorkingDir: filepath.Join(home, "app"), Getenv: getenv,
 		ShieldExecutablePath: exe, User: "me", OS: runtime.GOOS, checkPersonStartedThisProcess: func(int) error { return nil },
 	}, from, exe, kept, pinned != ""}
 }
@@ -233,8 +233,8 @@ var oldLine = regexp.MustCompile(`hook (\S+) `)
 // can be reinstalled and uninstalled.
 func TestUpgradeHooks(t *testing.T) {
 	upgrades(t, func(t *testing.T, u upgraded) {
-		read := `{"session_id":"h1","cwd":"` + u.Dir + `","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"` + u.Dir + `/main.go"}}`
-		wipe := `{"session_id":"h1","cwd":"` + u.Dir + `","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"}}`
+		read := `{"session_id":"h1","cwd":"` + u.WorkingDir + `","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"` + u.WorkingDir + `/main.go"}}`
+		wipe := `{"session_id":"h1","cwd":"` + u.WorkingDir + `","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"}}`
 		lines := oldLines(t, filepath.Join(u.Home, ".claude", "settings.json"))
 		// Lines that know their program judge once a person has accepted the new one.
 		for _, line := range lines {
@@ -318,7 +318,7 @@ func oldLines(t *testing.T, path string) (lines []string) {
 func runLine(t *testing.T, u upgraded, line, event string) (status int, answer string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", line)
-	cmd.Dir, cmd.Stdin = u.Dir, strings.NewReader(event)
+	cmd.Dir, cmd.Stdin = u.WorkingDir, strings.NewReader(event)
 	cmd.Env = []string{"HOME=" + u.Home, "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(cmd.Run(context.Background(), os.Args[1:], cmd.Environment{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-			Home: os.Getenv("HOME"), Dir: dir, User: "me", OS: runtime.GOOS,
+			Home: os.Getenv("HOME"), WorkingDir: dir, User: "me", OS: runtime.GOOS,
 		}))
 		return nil
 	})

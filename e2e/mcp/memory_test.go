@@ -44,7 +44,7 @@ func TestMemory(t *testing.T) { // not parallel: the memory is that of the proce
 	go func() {
 		ended <- cmd.Run(ctx, []string{"mcp", "--policy", "permissive", "--model", "none", "--", "env", "SHIELD_TEST_CHILD=server", self, "mcp-server-filesystem", "."}, cmd.Environment{
 			In: in, Out: w, Err: io.Discard, Getenv: func(string) string { return "" }, Environ: os.Environ, Now: time.Now,
-			Home: home, Dir: home, User: "me", OS: runtime.GOOS,
+			Home: home, WorkingDir: home, User: "me", OS: runtime.GOOS,
 		})
 		w.Close()
 	}()

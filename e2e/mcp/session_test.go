@@ -111,7 +111,7 @@ func TestRecordedSession(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	status := cmd.Run(t.Context(), []string{"score", "--policy", "offline", "--model", "none", "--home", "/home/me", "--root", "/home/me/app", "--format", "json",
-		"--max-pass", "0", "--max-friction", "0", recorded}, cmd.Environment{Out: &out, Err: &errs, Home: home, Dir: home})
+		"--max-pass", "0", "--max-friction", "0", recorded}, cmd.Environment{Out: &out, Err: &errs, Home: home, WorkingDir: home})
 	if status != 0 {
 		t.Errorf("score ends with %d: %s%s", status, out.String(), errs.String())
 	}

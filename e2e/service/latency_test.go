@@ -38,7 +38,7 @@ func TestLatency(t *testing.T) {
 		_ = service.Process.Signal(os.Interrupt)
 		_ = service.Wait()
 	})
-	q := peer.Question{AskingProgramPath: shield, AskingProcessWorkingDir: dir, AskingProcessParentPID: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: env, AskingProcessStdin: event}
+	q := peer.Question{AskingProgramPath: shield, AskingProcessWorkingDir: dir, ParentPIDOfAskingProcess: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: env, AskingProcessStdin: event}
 	ask := func() error {
 		line, err := peer.Dial(peer.ServiceFolder(state))
 		if err != nil {

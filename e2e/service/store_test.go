@@ -82,7 +82,7 @@ func (m *machine) ask(command string) error {
 	if err != nil {
 		return err
 	}
-	q := peer.Question{AskingProgramPath: os.Getenv("SHIELD_BIN"), AskingProcessWorkingDir: m.dir, AskingProcessParentPID: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: m.env, AskingProcessStdin: event}
+	q := peer.Question{AskingProgramPath: os.Getenv("SHIELD_BIN"), AskingProcessWorkingDir: m.dir, ParentPIDOfAskingProcess: os.Getpid(), AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: m.env, AskingProcessStdin: event}
 	if ans, err := line.Ask(&q, time.Second); err != nil || !ans.ServiceDecided {
 		return fmt.Errorf("decided: %v, %w", ans.ServiceDecided, err)
 	}

@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// Of returns a process and its ancestors, nearest first. On an error it also returns the processes
+// ProcessAndAncestors returns a process and its ancestors, nearest first. On an error it also returns the processes
 // read so far; those above are unknown.
-func Of(pid int) ([]Process, error) {
+func ProcessAndAncestors(pid int) ([]Process, error) {
 	var out []Process
 	for pid > 0 {
 		if len(out) == maxAncestors {

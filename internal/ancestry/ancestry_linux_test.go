@@ -29,7 +29,7 @@ func TestOf(t *testing.T) {
 	if _, err := fmt.Fscan(out, &pid); err != nil {
 		t.Fatal(err)
 	}
-	all, err := Of(pid)
+	all, err := ProcessAndAncestors(pid)
 	if err != nil || len(all) < 3 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -59,7 +59,7 @@ func TestOf(t *testing.T) {
 		t.Errorf("environment of a process that ended: %q", env)
 	}
 	for _, gone := range []int{pid, 1 << 30, 0, -1} {
-		if all, err := Of(gone); err == nil || len(all) > 0 {
+		if all, err := ProcessAndAncestors(gone); err == nil || len(all) > 0 {
 			t.Errorf("process %d: %v, %v", gone, all, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestDeep(t *testing.T) {
 	if _, err := fmt.Fscan(out, &pid); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := Of(pid); err == nil || len(all) != maxAncestors {
+	if all, err := ProcessAndAncestors(pid); err == nil || len(all) != maxAncestors {
 		t.Errorf("%d processes, %v", len(all), err)
 	}
 }

@@ -2,9 +2,9 @@
 
 package ancestry
 
-// Of always returns [ErrUnsupported] on this system; on Linux it returns a process and its
+// ProcessAndAncestors always returns [ErrUnsupported] on this system; on Linux it returns a process and its
 // ancestors.
-func Of(int) ([]Process, error) { return nil, ErrUnsupported }
+func ProcessAndAncestors(int) ([]Process, error) { return nil, ErrUnsupported }
 
 // Running always returns [ErrUnsupported] on this system; on Linux it returns the running
 // processes.

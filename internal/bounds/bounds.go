@@ -62,7 +62,7 @@ func OfCommand(effects []effect.Effect, at ContainedProgramContext) (*contain.Pr
 func OfServer(program string, at ContainedProgramContext, g UserGrantsForServer) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
 	b.allowsNetwork = !g.NoNetwork
-	b.addProgramCachesAndCredentials(program)
+	b.addWritableCachesAndReadableCredentials(program)
 	for _, path := range g.Read {
 		b.addReadable(path)
 	}
@@ -72,7 +72,7 @@ func OfServer(program string, at ContainedProgramContext, g UserGrantsForServer)
 			return nil, fmt.Errorf("containment: a writable path of the server cannot be resolved: %w; create the path, or correct contain.write", err)
 		}
 		b.writablePaths = append(b.writablePaths, real)
-		b.pathsKeptWritable = append(b.pathsKeptWritable, real)
+		b.pathsExemptFromReadOnly = append(b.pathsExemptFromReadOnly, real)
 	}
 	return b.buildProfile()
 }
@@ -81,15 +81,15 @@ func OfServer(program string, at ContainedProgramContext, g UserGrantsForServer)
 type profileBuilder struct {
 	ContainedProgramContext
 	hiddenPaths, visibleTmpPaths, writablePaths []string
-	pathsKeptWritable                           []string // paths that the command is meant to write, which are not made read-only
+	pathsExemptFromReadOnly                     []string // paths that the command is meant to write, which are not made read-only
 	foldersToCreate                             []string // writable folders that must be created before the program starts
 	allowsNetwork                               bool
-	allEntryNamesByFolder                       map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
+	entryNameSetsByGlobFolder                   map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
 	readOrExecutedFileNames                     map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
 }
 
 func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
-	b := &profileBuilder{ContainedProgramContext: at, readOrExecutedFileNames: map[string]bool{}, allEntryNamesByFolder: map[string]map[string]bool{}}
+	b := &profileBuilder{ContainedProgramContext: at, readOrExecutedFileNames: map[string]bool{}, entryNameSetsByGlobFolder: map[string]map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
 		b.Home = real
 	}
@@ -177,7 +177,7 @@ func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 		if strings.ContainsAny(first, `*?[\\`) {
 			return true
 		}
-		names, known := b.allEntryNamesByFolder[dir]
+		names, known := b.entryNameSetsByGlobFolder[dir]
 		if !known {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -187,7 +187,7 @@ func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 			for _, e := range entries {
 				names[e.Name()] = true
 			}
-			b.allEntryNamesByFolder[dir] = names
+			b.entryNameSetsByGlobFolder[dir] = names
 		}
 		if !names[first] {
 			return false
@@ -206,14 +206,14 @@ func (b *profileBuilder) hidePath(path string) {
 // hideTree hides a folder, and the targets of its symbolic links in the home folder.
 func (b *profileBuilder) hideTree(path string) {
 	b.hidePath(path)
-	for _, real := range linkTargetsInHome(path, b.Home) {
+	for _, real := range symlinkTargetsInsideHome(path, b.Home) {
 		b.hidePath(real)
 	}
 }
 
-// linkTargetsInHome returns the targets in the home folder of a folder's symbolic links.
-func linkTargetsInHome(folder, home string) (out []string) {
-	f, err := os.Open(folder)
+// symlinkTargetsInsideHome returns the targets in the home folder of a folder's symbolic links.
+func symlinkTargetsInsideHome(folderWithLinks, home string) (out []string) {
+	f, err := os.Open(folderWithLinks)
 	if err != nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func linkTargetsInHome(folder, home string) (out []string) {
 		if e.Type()&fs.ModeSymlink == 0 {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(filepath.Join(folder, e.Name())); err == nil && real != home && contain.Within(real, []string{home}) {
+		if real, err := filepath.EvalSymlinks(filepath.Join(folderWithLinks, e.Name())); err == nil && real != home && contain.Within(real, []string{home}) {
 			out = append(out, real)
 		}
 	}
@@ -240,7 +240,7 @@ func (b *profileBuilder) addEffect(e *effect.Effect) error {
 		if why := knowledge.WhyNotSandboxed(e.Program); why != "" {
 			return &UncontainableCommandError{e.Program + " " + why}
 		}
-		b.addProgramCachesAndCredentials(e.Program)
+		b.addWritableCachesAndReadableCredentials(e.Program)
 		b.allowsNetwork = b.allowsNetwork || e.Class == effect.Network
 	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemoteSystem:
 		b.allowsNetwork = true
@@ -267,9 +267,9 @@ var uncontainableReasonByEffectKind = map[effect.Kind]string{
 	effect.TamperWithShield: "it changes shield; do not run it",
 }
 
-// addProgramCachesAndCredentials adds a program's caches, which are created if missing, and the credentials of its own
+// addWritableCachesAndReadableCredentials adds a program's caches, which are created if missing, and the credentials of its own
 // service.
-func (b *profileBuilder) addProgramCachesAndCredentials(programNameOrPath string) {
+func (b *profileBuilder) addWritableCachesAndReadableCredentials(programNameOrPath string) {
 	caches, credentials := knowledge.CachesAndCredentialFiles(filepath.Base(programNameOrPath))
 	another := strings.ContainsRune(programNameOrPath, '/') && !launch.IsSystemProgramFolder(filepath.Dir(programNameOrPath)) || b.readOrExecutedFileNames[programNameOrPath] // a path to a different program of the same name
 	for _, glob := range caches {
@@ -278,7 +278,7 @@ func (b *profileBuilder) addProgramCachesAndCredentials(programNameOrPath string
 				continue
 			}
 			if real, exists, err := resolveSymlinks(path); err == nil {
-				b.pathsKeptWritable = append(b.pathsKeptWritable, real)
+				b.pathsExemptFromReadOnly = append(b.pathsExemptFromReadOnly, real)
 				if !exists && !contain.Within(real, b.WorkspaceRoots) {
 					b.foldersToCreate = append(b.foldersToCreate, real)
 				}
@@ -293,7 +293,7 @@ func (b *profileBuilder) addProgramCachesAndCredentials(programNameOrPath string
 	}
 	for _, glob := range credentials {
 		for _, path := range b.expandGlob(glob) {
-			for _, real := range append(linkTargetsInHome(path, b.Home), path) {
+			for _, real := range append(symlinkTargetsInsideHome(path, b.Home), path) {
 				b.addReadable(real)
 			}
 			if real, err := filepath.EvalSymlinks(path); err == nil { // the folder contains only the program's credentials
@@ -362,7 +362,7 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	if slices.Contains(outputDevices, real) {
 		return nil
 	}
-	b.pathsKeptWritable = append(b.pathsKeptWritable, real)
+	b.pathsExemptFromReadOnly = append(b.pathsExemptFromReadOnly, real)
 	if contain.Within(real, b.WorkspaceRoots) {
 		return nil
 	}
@@ -457,7 +457,7 @@ func (b *profileBuilder) buildProfile() (*contain.Profile, error) {
 	p := &contain.Profile{HiddenPaths: outermost(b.hiddenPaths), WritablePaths: outermost(append(slices.Clone(b.WorkspaceRoots), b.writablePaths...)), AllowsNetwork: b.allowsNetwork}
 	for _, root := range p.WritablePaths {
 		for _, path := range b.autostartAndAgentSettingsPaths(root) {
-			if !contain.Within(path, b.pathsKeptWritable) && !contain.FolderHoldsAny(path, b.pathsKeptWritable) {
+			if !contain.Within(path, b.pathsExemptFromReadOnly) && !contain.FolderHoldsAny(path, b.pathsExemptFromReadOnly) {
 				p.ReadOnlyPaths = append(p.ReadOnlyPaths, path)
 			}
 		}

@@ -107,7 +107,7 @@ type parser struct {
 	dec              *jsontext.Decoder
 	decoderInput     bytes.Buffer
 	raw              []byte
-	rawString        string // raw as a string; strings without escapes are slices of it
+	wholeInputString string // raw as a string; strings without escapes are slices of it
 	maxDepth         int
 	memberSortBuffer []byte // of append
 }
@@ -123,13 +123,13 @@ func newParser(raw []byte, maxDepth int) (*parser, error) {
 	}
 	p := parsers.Get().(*parser)
 	p.decoderInput = *bytes.NewBuffer(raw)
-	p.raw, p.rawString, p.maxDepth = raw, string(raw), maxDepth
+	p.raw, p.wholeInputString, p.maxDepth = raw, string(raw), maxDepth
 	p.dec.Reset(&p.decoderInput, allowDuplicates())
 	return p, nil
 }
 
 func (p *parser) releaseParser() {
-	p.decoderInput, p.raw, p.rawString = bytes.Buffer{}, nil, ""
+	p.decoderInput, p.raw, p.wholeInputString = bytes.Buffer{}, nil, ""
 	p.dec.Reset(&p.decoderInput)
 	if cap(p.memberSortBuffer) > 64<<10 { // do not keep a large buffer
 		p.memberSortBuffer = nil
@@ -184,7 +184,7 @@ func (p *parser) parseString() (string, error) {
 	}
 	if bytes.IndexByte(lit, '\\') < 0 {
 		end := int(p.dec.InputOffset()) - 1
-		return p.rawString[end-len(lit)+2 : end], nil
+		return p.wholeInputString[end-len(lit)+2 : end], nil
 	}
 	s, err := jsontext.AppendUnquote(nil, lit)
 	if err != nil {

@@ -25,15 +25,15 @@ type FS interface {
 
 // Limits of one Reader. Files beyond them count as not committed.
 const (
-	maxFileBytes      = 8 << 20  // bytes of a compared file
-	maxObjectBytes    = 16 << 20 // bytes of a git object
-	maxProcessedBytes = 32 << 20 // bytes that are hashed or decompressed
-	maxFileAccesses   = 20_000   // accesses to files
-	maxComparedPaths  = 512      // compared files and folders
-	maxFolderDepth    = 32       // nested folders
-	maxDeltaChain     = 64       // length of a delta chain
-	maxPacks          = 64
-	maxRefsBytes      = 1 << 20 // bytes of a refs file
+	maxFileBytes               = 8 << 20  // bytes of a compared file
+	maxObjectBytes             = 16 << 20 // bytes of a git object
+	maxProcessedBytes          = 32 << 20 // bytes that are hashed or decompressed
+	maxFileAccesses            = 20_000   // accesses to files
+	maxPathsComparedWithCommit = 512      // compared files and folders
+	maxFolderDepth             = 32       // nested folders
+	maxDeltaChain              = 64       // length of a delta chain
+	maxPacks                   = 64
+	maxRefsBytes               = 1 << 20 // bytes of a refs file
 )
 
 // A LastCommitReader compares files with the last git commit of their repositories. It serves one action, and
@@ -44,7 +44,7 @@ type LastCommitReader struct {
 	isPermittedLinkedGitFolder func(path string) bool
 	processedBytesLeft         int64
 	accessesLeft               int
-	comparedPathsLeft          int
+	commitPathComparisonsLeft  int
 	reposByTopFolder           map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
 }
 
@@ -52,7 +52,7 @@ type LastCommitReader struct {
 // tree that the reader may read; isPermittedLinkedGitFolder reports whether a linked working tree may have
 // its objects in a folder.
 func New(files FS, isPermittedWorkTreeFolder, isPermittedLinkedGitFolder func(path string) bool) *LastCommitReader {
-	return &LastCommitReader{fs: files, isPermittedWorkTreeFolder: isPermittedWorkTreeFolder, isPermittedLinkedGitFolder: isPermittedLinkedGitFolder, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, comparedPathsLeft: maxComparedPaths, reposByTopFolder: map[string]*repository{}}
+	return &LastCommitReader{fs: files, isPermittedWorkTreeFolder: isPermittedWorkTreeFolder, isPermittedLinkedGitFolder: isPermittedLinkedGitFolder, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, commitPathComparisonsLeft: maxPathsComparedWithCommit, reposByTopFolder: map[string]*repository{}}
 }
 
 // Close closes the files that are open.
@@ -105,7 +105,7 @@ func (r *LastCommitReader) committedEntry(file string) (repo *repository, e tree
 // hasSameContentAsTreeEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
 // base, the requested path, must not lead out of it.
 func (r *LastCommitReader) hasSameContentAsTreeEntry(repo *repository, e treeEntry, filePath, requestedPath string, folderDepth int) bool {
-	if r.comparedPathsLeft--; r.comparedPathsLeft < 0 || folderDepth > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(filePath)) {
+	if r.commitPathComparisonsLeft--; r.commitPathComparisonsLeft < 0 || folderDepth > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(filePath)) {
 		return false
 	}
 	info, err := r.fs.Lstat(filePath)
@@ -117,7 +117,7 @@ func (r *LastCommitReader) hasSameContentAsTreeEntry(repo *repository, e treeEnt
 		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.fileMatchesBlob(repo, e.id, filePath, info.Size())
 	case info.Mode()&fs.ModeType == fs.ModeSymlink:
 		to, err := r.fs.Readlink(filePath)
-		return err == nil && e.kind == symlinkEntry && repo.blobEqualsText(e.id, to) && (filePath == requestedPath || staysBelow(filePath, to, requestedPath))
+		return err == nil && e.kind == symlinkEntry && repo.blobEqualsText(e.id, to) && (filePath == requestedPath || linkTargetStaysBelow(filePath, to, requestedPath))
 	case info.IsDir():
 		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.folderMatchesCommit(repo, e, filePath, requestedPath, folderDepth)
 	}
@@ -125,8 +125,8 @@ func (r *LastCommitReader) hasSameContentAsTreeEntry(repo *repository, e treeEnt
 }
 
 func (r *LastCommitReader) folderMatchesCommit(repo *repository, e treeEntry, dir, base string, level int) bool {
-	names, err := r.fs.ReadDir(dir, r.comparedPathsLeft+1)
-	if err != nil || len(names) > r.comparedPathsLeft {
+	names, err := r.fs.ReadDir(dir, r.commitPathComparisonsLeft+1)
+	if err != nil || len(names) > r.commitPathComparisonsLeft {
 		return false
 	}
 	if e.kind == submoduleEntry || len(names) == 0 {
@@ -164,13 +164,13 @@ func (r *LastCommitReader) fileMatchesBlob(repo *repository, blobID objectID, fi
 	return ok && kind == "blob"
 }
 
-// staysBelow reports whether a symbolic link leads to a path below base, provided that all links below
+// linkTargetStaysBelow reports whether a symbolic link leads to a path below base, provided that all links below
 // base do.
-func staysBelow(link, to, base string) bool {
-	if path.IsAbs(to) || to == "" {
+func linkTargetStaysBelow(linkPath, linkTarget, base string) bool {
+	if path.IsAbs(linkTarget) || linkTarget == "" {
 		return false
 	}
-	rest := to
+	rest := linkTarget
 	for rest == ".." || strings.HasPrefix(rest, "../") {
 		rest = strings.TrimPrefix(strings.TrimPrefix(rest, ".."), "/")
 	}
@@ -179,7 +179,7 @@ func staysBelow(link, to, base string) bool {
 			return false
 		}
 	}
-	at := path.Join(path.Dir(link), to)
+	at := path.Join(path.Dir(linkPath), linkTarget)
 	return at == base || strings.HasPrefix(at, base+"/")
 }
 

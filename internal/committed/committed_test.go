@@ -346,7 +346,7 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	files := map[string]string{}
-	for i := range maxComparedPaths + 1 {
+	for i := range maxPathsComparedWithCommit + 1 {
 		files["src/"+strings.Repeat("x", 1+i%50)+hex.EncodeToString([]byte{byte(i >> 8), byte(i)})] = "x"
 	}
 	f.commit(files)

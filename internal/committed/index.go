@@ -34,7 +34,7 @@ func (r *LastCommitReader) ReadWorkTree(dir string) (t *WorkTree, ok bool) {
 	}
 	t = &WorkTree{Top: repo.workingTreeFolder, GitDir: repo.gitDir, GitCommonDir: repo.gitCommonDir}
 	f, err := r.fs.Open(repo.gitDir + "/index")
-	if isAbsent(err) {
+	if isFileNotExistError(err) {
 		return t, true
 	}
 	if err != nil {

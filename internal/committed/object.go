@@ -20,8 +20,8 @@ type objectID [sha1.Size]byte
 
 var errObjectLimit = errors.New("the git object is too large or too deep")
 
-// isAbsent reports whether an error proves that a file does not exist.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// isFileNotExistError reports whether an error proves that a file does not exist.
+func isFileNotExistError(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // newObjectHash returns a hash that contains an object's header.
 func newObjectHash(kind string, size int64) hash.Hash {
@@ -33,7 +33,7 @@ func newObjectHash(kind string, size int64) hash.Hash {
 // readObject returns an object whose content matches its ID.
 func (repo *repository) readObject(want objectID) (kind string, data []byte, ok bool) {
 	kind, data, err := repo.readLooseObject(want)
-	if isAbsent(err) {
+	if isFileNotExistError(err) {
 		kind, data, err = repo.readPackedObject(want)
 	}
 	if err != nil || !repo.reader.trySpendByteBudget(int64(len(data))) {

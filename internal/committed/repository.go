@@ -33,7 +33,7 @@ func (r *LastCommitReader) findRepository(dir string) *repository {
 			repo := r.openRepository(dir, info)
 			r.reposByTopFolder[dir] = repo
 			return repo
-		case !isAbsent(err):
+		case !isFileNotExistError(err):
 			return nil
 		}
 		if dir == path.Dir(dir) {
@@ -49,7 +49,7 @@ func (r *LastCommitReader) openRepository(top string, info fs.FileInfo) *reposit
 	repo := &repository{reader: r, workingTreeFolder: top, gitDir: top + "/.git", gitCommonDir: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
 	switch {
 	case info.IsDir():
-		if _, err := r.fs.Lstat(repo.gitDir + "/commondir"); !isAbsent(err) {
+		if _, err := r.fs.Lstat(repo.gitDir + "/commondir"); !isFileNotExistError(err) {
 			return nil
 		}
 	case info.Mode().IsRegular():
@@ -127,7 +127,7 @@ func (repo *repository) lastCommit() (objectID, bool) {
 	if err == nil {
 		return parseID(strings.TrimSpace(text))
 	}
-	if !isAbsent(err) {
+	if !isFileNotExistError(err) {
 		return objectID{}, false
 	}
 	text, err = repo.readFile(repo.gitCommonDir+"/packed-refs", maxRefsBytes)

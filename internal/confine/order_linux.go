@@ -14,7 +14,7 @@ type ContainmentInstructions struct {
 	Argv, Env                                                  []string
 	TmpFolder                                                  string        // the program's temporary folder; it contains a folder "own"
 	SeccompFilterHex                                           string        // the seccomp filter program, in hexadecimal
-	WatchedCalls                                               []WatchedCall // the system calls that the filter reports to the process
+	PathSyscallsReportedToWatcher                              []WatchedCall // the system calls that the filter reports to the process
 	ReadablePathLandlockRights, WritablePathLandlockRights     uint64        // Landlock rights for readable files and writable folders
 	AllowsNetwork, UsesNamespaces                              bool
 	MustKillProgramAfterSIGTERM                                bool // kill the program soon after SIGTERM, since the parent soon kills the containing process
@@ -47,8 +47,8 @@ func (o *ContainmentInstructions) Encode() []byte {
 	b := strconv.AppendUint(nil, o.ReadablePathLandlockRights, 10)
 	put := func(s string) { b = append(append(b, 0), s...) }
 	put(strconv.FormatUint(o.WritablePathLandlockRights, 10))
-	put(strconv.Itoa(len(o.WatchedCalls)))
-	for _, w := range o.WatchedCalls {
+	put(strconv.Itoa(len(o.PathSyscallsReportedToWatcher)))
+	for _, w := range o.PathSyscallsReportedToWatcher {
 		for _, n := range []int{int(w.SyscallNumber), w.FolderArg, w.PathArg, w.FlagsArg} {
 			put(strconv.Itoa(n))
 		}
@@ -97,7 +97,7 @@ func (o *ContainmentInstructions) decode(b []byte) error {
 	}
 	o.ReadablePathLandlockRights, o.WritablePathLandlockRights = uint64(number()), uint64(number())
 	for n := number(); n > 0 && err == nil; n-- {
-		o.WatchedCalls = append(o.WatchedCalls, WatchedCall{uintptr(number()), number(), number(), number(), truth()})
+		o.PathSyscallsReportedToWatcher = append(o.PathSyscallsReportedToWatcher, WatchedCall{uintptr(number()), number(), number(), number(), truth()})
 	}
 	texts, lists, flags := o.encodedFields()
 	for _, s := range texts {

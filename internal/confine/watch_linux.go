@@ -57,7 +57,7 @@ func (w *syscallWatcher) answerNotices() {
 			a.errno, a.flags = -int32(syscall.EACCES), 0
 			w.reportDeniedAccessOnce(ChildMessageConnectionDenied, "")
 		} else if len(w.sentMessages) < maxReportedDeniedAccesses {
-			w.reportIfRefused(&n)
+			w.reportIfKernelWillDeny(&n)
 		}
 		_, _ = systemCall(syscall.SYS_IOCTL, uintptr(w.seccompNotifyFD), notifSend, uintptr(unsafe.Pointer(&a)))
 	}
@@ -73,8 +73,8 @@ func (w *syscallWatcher) reportDeniedAccessOnce(kind byte, name string) {
 	sendMessageToParent(kind, name)
 }
 
-// reportIfRefused reports a system call that the kernel will deny.
-func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
+// reportIfKernelWillDeny reports a system call that the kernel will deny.
+func (w *syscallWatcher) reportIfKernelWillDeny(n *seccompNotice) {
 	switch n.call {
 	case syscall.SYS_CONNECT:
 		w.reportDeniedSocketAddress(n.pid, n.args[1], n.args[2])
@@ -83,7 +83,7 @@ func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
 		w.reportDeniedSocketAddress(n.pid, n.args[4], n.args[5])
 		return
 	}
-	for _, c := range w.instructions.WatchedCalls {
+	for _, c := range w.instructions.PathSyscallsReportedToWatcher {
 		if n.call != int32(c.SyscallNumber) {
 			continue
 		}

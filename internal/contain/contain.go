@@ -32,16 +32,16 @@ const (
 	Namespaces                       // read-only view of the file system, own processes, own network, own temporary folder
 )
 
-// An UnavailableError says why programs cannot be contained on this machine.
-type UnavailableError struct{ Why string }
+// An ContainmentUnavailableError says why programs cannot be contained on this machine.
+type ContainmentUnavailableError struct{ Why string }
 
-func (e *UnavailableError) Error() string { return "containment is not available: " + e.Why }
+func (e *ContainmentUnavailableError) Error() string { return "containment is not available: " + e.Why }
 
 // A KernelFeature is a kernel feature for containment, and whether it works.
 type KernelFeature struct {
-	Name                   string `json:"name"`            // Landlock, seccomp, namespaces
-	VersionOrFailureReason string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
-	Works                  bool   `json:"works"`
+	Name                            string `json:"name"`            // Landlock, seccomp, namespaces
+	VersionIfWorksElseFailureReason string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
+	Works                           bool   `json:"works"`
 }
 
 // A Refusal is a denied access of a contained program.

@@ -63,7 +63,7 @@ func TestStartFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, func(t *testing.T, with Mechanism) {
 		g, ok := newGround(t)
-		var unavailable *UnavailableError
+		var unavailable *ContainmentUnavailableError
 		start := func(path string, p Profile) error {
 			started, err := Start(func() *exec.Cmd { return &exec.Cmd{Path: path, Args: []string{path}, Dir: g.Work} }, &p, with, func(Refusal) {})
 			if err == nil {

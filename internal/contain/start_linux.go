@@ -52,7 +52,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	links := func() ([]string, error) { // checks the hidden paths themselves for hard links, not the other paths where they are mounted
 		unseen, err := checkNoUnhiddenHardLinks(p.HiddenPaths, need)
 		if err == nil && need && len(unseen) > 0 {
-			err = &UnavailableError{fmt.Sprintf("--contain hides the folder %.200q, which has too many files to search for hard links; move files that need no protection to another folder, or use --contain without require", unseen[0])}
+			err = &ContainmentUnavailableError{fmt.Sprintf("--contain hides the folder %.200q, which has too many files to search for hard links; move files that need no protection to another folder, or use --contain without require", unseen[0])}
 		}
 		return unseen, err
 	}
@@ -69,9 +69,9 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	}
 	switch {
 	case level < minTruncateLandlockABI:
-		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files; use Linux 6.2 or later, or allow user namespaces"}
+		return nil, &ContainmentUnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files; use Linux 6.2 or later, or allow user namespaces"}
 	case need:
-		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect git hooks and agent settings in the workspace, or file permissions; allow user namespaces"}
+		return nil, &ContainmentUnavailableError{"namespaces are not available, and Landlock alone cannot protect git hooks and agent settings in the workspace, or file permissions; allow user namespaces"}
 	}
 	return startWithInstructions(command(), own, &confine.ContainmentInstructions{}, level, links, refused)
 }
@@ -126,7 +126,7 @@ func startWithInstructions(cmd *exec.Cmd, profile *Profile, o *confine.Containme
 	o.ProgramPath, o.Argv, o.Env, o.WorkingFolder = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	o.TmpFolder, o.MustKillProgramAfterSIGTERM = p.tmpFolder, cmd.SysProcAttr.Setpgid
 	o.ReadablePathLandlockRights, o.WritablePathLandlockRights = readFileRights&rules.handledRights, (writeFileRights|changeFolderRights)&rules.handledRights
-	o.SeccompFilterHex, o.WatchedCalls = hex.EncodeToString(buildSeccompFilter(o)), watchedCalls
+	o.SeccompFilterHex, o.PathSyscallsReportedToWatcher = hex.EncodeToString(buildSeccompFilter(o)), watchedCalls
 	for _, texts := range [][]string{o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Argv, o.Env, {o.ProgramPath, o.WorkingFolder}} {
 		if slices.ContainsFunc(texts, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
 			return nil, syscall.EINVAL
@@ -296,7 +296,7 @@ func checkProfilePathsAbsolute(p *Profile) error {
 var ProbeKernelFeatures = sync.OnceValue(func() []KernelFeature {
 	level, err := landlockABI()
 	if err != nil {
-		var no *UnavailableError
+		var no *ContainmentUnavailableError
 		errors.As(err, &no)
 		return []KernelFeature{{"Landlock", no.Why, false}}
 	}
@@ -308,7 +308,7 @@ var ProbeKernelFeatures = sync.OnceValue(func() []KernelFeature {
 		p, err := startWithInstructions(&exec.Cmd{}, &Profile{}, &confine.ContainmentInstructions{OnlyTestsContainment: true, UsesNamespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
 		found := KernelFeature{m.name, "", err == nil}
 		if err != nil {
-			found.VersionOrFailureReason = err.Error()
+			found.VersionIfWorksElseFailureReason = err.Error()
 		} else {
 			_ = p.Wait()
 			p.WaitForReportsAndCleanUp()
@@ -323,11 +323,11 @@ func landlockABI() (int, error) {
 	level, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
 	case errno == unix.ENOSYS:
-		return 0, &UnavailableError{"the kernel has no Landlock; use Linux 5.13 or later"}
+		return 0, &ContainmentUnavailableError{"the kernel has no Landlock; use Linux 5.13 or later"}
 	case errno == unix.EOPNOTSUPP:
-		return 0, &UnavailableError{"Landlock is turned off in the kernel: it is not in the list of the boot option lsm=; add it there"}
+		return 0, &ContainmentUnavailableError{"Landlock is turned off in the kernel: it is not in the list of the boot option lsm=; add it there"}
 	case errno != 0:
-		return 0, &UnavailableError{"Landlock: " + errno.Error()}
+		return 0, &ContainmentUnavailableError{"Landlock: " + errno.Error()}
 	}
 	return int(level), nil
 }

@@ -9,7 +9,7 @@ import (
 
 // ProbeKernelFeatures reports which features work: none on this system.
 func ProbeKernelFeatures() []KernelFeature {
-	return []KernelFeature{{Name: "Landlock", VersionOrFailureReason: containmentUnavailableText}}
+	return []KernelFeature{{Name: "Landlock", VersionIfWorksElseFailureReason: containmentUnavailableText}}
 }
 
 const containmentUnavailableText = "shield can contain programs on Linux (amd64, arm64) only; this system is " + runtime.GOOS + "/" + runtime.GOARCH
@@ -21,9 +21,9 @@ type Process struct {
 	HardLinkSearchIncompleteFolders []string
 }
 
-// Start fails with an [*UnavailableError].
+// Start fails with an [*ContainmentUnavailableError].
 func Start(func() *exec.Cmd, *Profile, Mechanism, func(Refusal)) (*Process, error) {
-	return nil, &UnavailableError{containmentUnavailableText}
+	return nil, &ContainmentUnavailableError{containmentUnavailableText}
 }
 
 // Terminate does nothing.

@@ -21,9 +21,9 @@ type Container struct {
 	MountPoints []string // folders that are not on its own disk, including the workspace
 }
 
-// IsOnOwnDisk reports whether a canonical path is on the container's own disk, with nothing below it on
+// IsOnContainerDisk reports whether a canonical path is on the container's own disk, with nothing below it on
 // another one.
-func (c *Container) IsOnOwnDisk(file string) bool {
+func (c *Container) IsOnContainerDisk(file string) bool {
 	return !slices.ContainsFunc(c.MountPoints, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
 }
 

@@ -147,7 +147,7 @@ func TestHolds(t *testing.T) {
 		"/opt/tool": true, "/etc/nginx/nginx.conf": true, "/usr/local/bin/x": true, "/workspaces/other": true,
 		"/workspaces": false, workspace + "/a": false, "/proc/sys": false, "/dev/shm/a": false, "/etc": false, "/etc/hosts": false, "/": false,
 	} {
-		if got := c.IsOnOwnDisk(path); got != want {
+		if got := c.IsOnContainerDisk(path); got != want {
 			t.Errorf("Holds(%q) = %v, want %v", path, got, want)
 		}
 	}

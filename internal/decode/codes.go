@@ -54,7 +54,7 @@ func decodeBase64Runs(s string, found func([]byte)) {
 			all = append(append(all, b...), 0)
 		}
 	}
-	for start, end := range Base64Runs(s, minEncodedRunChars) {
+	for start, end := range Base64RunStartsAndEnds(s, minEncodedRunChars) {
 		run := s[start:end]
 		decode(run)
 		if strings.ContainsAny(run, "\r\n") {

@@ -10,11 +10,11 @@ import (
 
 // Limits of [VisitPossibleDecodings]. Evaluators see payloads of at most 64 KiB.
 const (
-	maxDecodedBytes                    = 1 << 20 // bytes of the decoded texts
-	maxDecodedTexts                    = 4096
-	maxNestedDecodings                 = 8 // nested decodings of one text
-	minDecodedBytes                    = 8 // least bytes of a decoded text
-	maxUnconditionalRot13ReversalBytes = 4 << 10
+	maxDecodedBytes                = 1 << 20 // bytes of the decoded texts
+	maxDecodedTexts                = 4096
+	maxPossibleDecodingDepth       = 8 // nested decodings of one text
+	minDecodedBytes                = 8 // least bytes of a decoded text
+	maxBlindRot13ReversalTextBytes = 4 << 10
 )
 
 // VisitPossibleDecodings calls visit with each text that is encoded in the given texts, at any
@@ -37,7 +37,7 @@ func VisitPossibleDecodings(texts []string, visit func(DecodedLayer) bool) (isCo
 				return true
 			}
 		}
-		if depth == maxNestedDecodings {
+		if depth == maxPossibleDecodingDepth {
 			return false
 		}
 		for _, l := range level {
@@ -102,7 +102,7 @@ func (d *decoder) decodeLayer(l DecodedLayer) {
 	// Decode a short text by rot13 and by reversal even if it contains no known word in rot13 or
 	// reversed form: the decoded text can have another encoding. A chain of decodings does this at
 	// most once.
-	turn, blind := rot13OrReversedEncodingName(s), len(s) <= maxUnconditionalRot13ReversalBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
+	turn, blind := rot13OrReversedEncodingName(s), len(s) <= maxBlindRot13ReversalTextBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
 		d.addText(l, "rot13", strings.Map(rot13, s))
 	}

@@ -17,10 +17,10 @@ type DecodedLayer struct {
 }
 
 const (
-	maxLayers          = 8
-	maxNestedLayers    = 4
-	maxLayerBytes      = 64 << 10 // bytes of all layers together, and of the text read
-	minEncodedRunChars = 12       // characters of the shortest encoded run
+	maxLayers               = 8
+	maxCertainDecodingDepth = 4
+	maxLayerBytes           = 64 << 10 // bytes of all layers together, and of the text read
+	minEncodedRunChars      = 12       // characters of the shortest encoded run
 )
 
 // Layers returns the texts that are encoded in s, including texts with up to four nested encodings.
@@ -48,7 +48,7 @@ func Layers(s string) []DecodedLayer {
 		layers = append(layers, DecodedLayer{Name: name, Text: text})
 	}
 	level := []DecodedLayer{{Text: s}}
-	for range maxNestedLayers {
+	for range maxCertainDecodingDepth {
 		from := len(layers)
 		for _, l := range level {
 			decodeOnce(l, add)
@@ -87,7 +87,7 @@ func decodeOnce(l DecodedLayer, add func(outer, name, text string)) {
 func decodeAlphanumericRuns(s string, found func(name, text string)) {
 	texts := map[string][]string{}
 	collect := func(run string) bool {
-		name, text := decodeRun(run)
+		name, text := decodeHexBase32OrBase64Run(run)
 		switch name {
 		case "":
 		case "hex", "base32", "base64":
@@ -104,7 +104,7 @@ func decodeAlphanumericRuns(s string, found func(name, text string)) {
 	if joined := joinLineWrappedEncodedRun(s); joined != "" {
 		s = joined
 	}
-	for start, end := range Base64Runs(s, minEncodedRunChars) {
+	for start, end := range Base64RunStartsAndEnds(s, minEncodedRunChars) {
 		if run := s[start:end]; !collect(run) && strings.IndexByte(run, '\n') >= 0 {
 			for line := range strings.FieldsSeq(run) {
 				if len(line) >= minEncodedRunChars {
@@ -137,8 +137,8 @@ func joinLineWrappedEncodedRun(s string) string {
 	return strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(t)
 }
 
-// decodeRun decodes a run without padding. name is "" if it contains no encoded text.
-func decodeRun(run string) (name, text string) {
+// decodeHexBase32OrBase64Run decodes a run without padding. name is "" if it contains no encoded text.
+func decodeHexBase32OrBase64Run(run string) (name, text string) {
 	var few [256]byte
 	if b, ok := appendDecodedHex(few[:0], run); ok {
 		if name, text := decompressToReadableText("hex", b); name != "" {
@@ -220,7 +220,7 @@ func decodeReadableUTF16(b []byte) string {
 	if 4*zeros <= len(b) {
 		return ""
 	}
-	if text := UTF16(string(b)); isReadable(text) {
+	if text := DecodeUTF16LE(string(b)); isReadable(text) {
 		return text
 	}
 	return ""

@@ -47,8 +47,8 @@ func Gunzip(text string) (plain string, ok bool) {
 	return string(out), by == "gzip" && err == nil && len(out) < maxLayerBytes
 }
 
-// UTF16 decodes bytes of little-endian UTF-16.
-func UTF16(raw string) string {
+// DecodeUTF16LE decodes bytes of little-endian UTF-16.
+func DecodeUTF16LE(raw string) string {
 	units := make([]uint16, len(raw)/2)
 	for i := range units {
 		units[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
@@ -56,9 +56,9 @@ func UTF16(raw string) string {
 	return string(utf16.Decode(units))
 }
 
-// Base64Runs yields the start and end of each run of base64 characters, without padding, that has a
+// Base64RunStartsAndEnds yields the start and end of each run of base64 characters, without padding, that has a
 // minimum number of bytes (least). A run can be wrapped into lines of at least 60 bytes.
-func Base64Runs(s string, least int) iter.Seq2[int, int] {
+func Base64RunStartsAndEnds(s string, minRunBytes int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(s); i++ {
 			start, line, end := i, 0, i
@@ -72,7 +72,7 @@ func Base64Runs(s string, least int) iter.Seq2[int, int] {
 					break
 				}
 			}
-			if end-start >= least && !yield(start, end) {
+			if end-start >= minRunBytes && !yield(start, end) {
 				return
 			}
 		}
@@ -173,7 +173,7 @@ const maxBase64Alignments = 4
 // compressed length. A text can consist of runs that all expand, and each result is searched again.
 const maxDecompressionRatio = 4
 
-// TryDecodingsOfBase64Run decodes a run from [Base64Runs] by each encoding that it may be in, and calls
+// TryDecodingsOfBase64Run decodes a run from [Base64RunStartsAndEnds] by each encoding that it may be in, and calls
 // found with each result until found returns true. It reports whether found returned true. Results
 // that are mostly noise are left out; the others can contain bytes that are not valid UTF-8.
 func TryDecodingsOfBase64Run(run string, found func(name, text string) bool) bool {

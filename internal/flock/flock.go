@@ -92,16 +92,16 @@ func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 		held.Err = ctx.Err()
 	}
 	held.HolderProcessDescription = DescribeLockHolderProcess(l.file)
-	l.releaseLater(got)
+	l.releaseWhenWaitObtainsLock(got)
 	return &held
 }
 
-// releaseLater releases the lock when the abandoned wait obtains it.
-func (l *Lock) releaseLater(got <-chan error) {
+// releaseWhenWaitObtainsLock releases the lock when the abandoned wait obtains it.
+func (l *Lock) releaseWhenWaitObtainsLock(waitResult <-chan error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case err := <-got: // just now
+	case err := <-waitResult: // just now
 		l.pendingWait = nil
 		if err == nil {
 			_ = unlock(l.file)

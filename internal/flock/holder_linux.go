@@ -39,12 +39,12 @@ func DescribeLockHolderProcess(f *os.File) string {
 		if name == "" {
 			return fmt.Sprintf("process %d", pid)
 		}
-		return fmt.Sprintf("process %d (%s)", pid, strings.ToValidUTF8(strings.Map(replaceControl, name), "?"))
+		return fmt.Sprintf("process %d (%s)", pid, strings.ToValidUTF8(strings.Map(replaceControlWithQuestionMark, name), "?"))
 	}
 	return ""
 }
 
-func replaceControl(r rune) rune {
+func replaceControlWithQuestionMark(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return '?'
 	}

@@ -85,7 +85,7 @@ type Release struct {
 	KeyID                   string // ID of the signing key, as minisign writes it
 	Files                   []FileVerification
 	MissingReleaseFileCount int    // number of release files that are not in the folder
-	ProgramArchive          string // the archive that contains the program; "" if none does
+	ProgramArchiveName      string // the archive that contains the program; "" if none does
 }
 
 // trustedCommentPattern matches the trusted comment of a signature, which names version and file: a genuine file
@@ -146,7 +146,7 @@ func VerifyRelease(releaseFolder string, keys Keys, programPath, goos, goarch st
 		}
 	}
 	if programPath != "" && r.isIntact() {
-		r.ProgramArchive, err = r.findProgramArchive(releaseFolder, order, programPath, goos, goarch)
+		r.ProgramArchiveName, err = r.findProgramArchive(releaseFolder, order, programPath, goos, goarch)
 	}
 	return r, err
 }
@@ -191,9 +191,9 @@ func (r *Release) checkFile(dir, name, sum string, keys Keys) error {
 	return err
 }
 
-// CheckFile verifies a single file with the signature next to it, and returns the version and the key
+// VerifyFileSignature verifies a single file with the signature next to it, and returns the version and the key
 // ID.
-func CheckFile(path string, keys Keys) (version, keyID string, err error) {
+func VerifyFileSignature(path string, keys Keys) (version, keyID string, err error) {
 	signature, err := readSmallFile(path+SignatureSuffix, maxSignatureFileBytes)
 	if err != nil {
 		return "", "", err

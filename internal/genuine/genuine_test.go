@@ -158,7 +158,7 @@ func TestCheck(t *testing.T) {
 						got = f.Err.Error()
 					}
 				}
-				if got == "" && (r.Version != "v1.2.3" || r.ProgramArchive != archive || len(r.Files)+r.MissingReleaseFileCount != 2) {
+				if got == "" && (r.Version != "v1.2.3" || r.ProgramArchiveName != archive || len(r.Files)+r.MissingReleaseFileCount != 2) {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -174,10 +174,10 @@ func TestCheckFile(t *testing.T) {
 	dir := t.TempDir()
 	program := released(t, dir, key)
 	path := filepath.Join(dir, archive)
-	if version, _, err := CheckFile(path, keys); err != nil || version != "v1.2.3" {
+	if version, _, err := VerifyFileSignature(path, keys); err != nil || version != "v1.2.3" {
 		t.Errorf("%s, %v", version, err)
 	}
-	if _, _, err := CheckFile(program, keys); err == nil {
+	if _, _, err := VerifyFileSignature(program, keys); err == nil {
 		t.Error("a file without a signature passed")
 	}
 	renamed := filepath.Join(dir, "shield_1.2.4_linux_amd64.tar.gz")
@@ -186,7 +186,7 @@ func TestCheckFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := CheckFile(renamed, keys); err == nil {
+	if _, _, err := VerifyFileSignature(renamed, keys); err == nil {
 		t.Error("a renamed file passed")
 	}
 	if r, err := VerifyRelease(dir, nil, "", "", ""); err == nil {

@@ -15,7 +15,7 @@ import (
 type compiledGrantRule struct {
 	*knowledge.PermissionChangeRule
 	objectKeyPathPattern                                                     *regexp.Regexp
-	requiredFileContentFinder                                                *prefilter.Finder // text that marks a file as one of this rule's; nil if the file name suffices
+	fileMarkerTextFinder                                                     *prefilter.RegexpFinder // text that marks a file as one of this rule's; nil if the file name suffices
 	matchConditions, objectApplicabilityConditions, matchExceptionConditions []keyValueCondition
 	objectApplicabilityAndMatchConditions                                    []keyValueCondition // objectApplicabilityConditions and matchConditions together
 	permissionScopeKeyPaths                                                  []keyPath
@@ -25,9 +25,9 @@ type compiledGrantRule struct {
 // A keyValueCondition requires that at least one of several keys has a value that matches a
 // pattern.
 type keyValueCondition struct {
-	keyPaths       []keyPath
-	valuePattern   *regexp.Regexp
-	matchesAnyText bool // any text may match
+	keyPaths          []keyPath
+	valuePattern      *regexp.Regexp
+	matchesEveryValue bool // any text may match
 }
 
 // A keyPath is a path of keys in an object. If includesDescendants is set, it also stands for all paths
@@ -60,7 +60,7 @@ func grantRuleAt(i int) *compiledGrantRule {
 			f.requiredKeyNameAlternatives = append(f.requiredKeyNameAlternatives, last)
 		}
 		if e.RequiredFileContentPattern != "" {
-			f.requiredFileContentFinder = prefilter.NewFinder(e.RequiredFileContentPattern)
+			f.fileMarkerTextFinder = prefilter.NewRegexpFinder(e.RequiredFileContentPattern)
 		}
 	})
 	return &f.compiledGrantRule

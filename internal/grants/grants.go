@@ -82,10 +82,10 @@ func IsCIOrCodeOwnersFile(file string) bool {
 func TextMatchesGrantRule(grantRuleIndexes []int, text string) bool {
 	for _, i := range grantRuleIndexes {
 		f := grantRuleAt(i)
-		if f.requiredFileContentFinder == nil {
+		if f.fileMarkerTextFinder == nil {
 			return true
 		}
-		if found, _ := f.requiredFileContentFinder.Match(text); found {
+		if found, _ := f.fileMarkerTextFinder.Match(text); found {
 			return true
 		}
 	}
@@ -147,7 +147,7 @@ func lineMatchesGrantRule(f *compiledGrantRule, line string) bool {
 				return true
 			}
 		}
-		if !c.matchesAnyText && (key == "" || strings.HasPrefix(line, "- ")) && c.valuePattern.MatchString(item) {
+		if !c.matchesEveryValue && (key == "" || strings.HasPrefix(line, "- ")) && c.valuePattern.MatchString(item) {
 			return true // an item of a list
 		}
 	}
@@ -174,11 +174,11 @@ type configFileObject struct {
 // isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
 // more permissions than before, or fewer of them contain a check.
 func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool {
-	of1, has1, now := countMatches(f, after)
+	of1, has1, now := countMatchingObjectsAndPermissions(f, after)
 	if f.PermissionChangeKind == "grant" && has1 == 0 {
 		return false
 	}
-	of0, has0, old := countMatches(f, before)
+	of0, has0, old := countMatchingObjectsAndPermissions(f, before)
 	switch f.PermissionChangeKind {
 	case "grant":
 		for right, n := range now {
@@ -193,9 +193,9 @@ func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool 
 	return has1 < has0 && of1-has1 > of0-has0
 }
 
-// countMatches returns how many objects an entry applies to, how many of them match it, and the permissions
+// countMatchingObjectsAndPermissions returns how many objects an entry applies to, how many of them match it, and the permissions
 // that these give: each matched value with its scope.
-func countMatches(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, rights map[string]int) {
+func countMatchingObjectsAndPermissions(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, grantCountByPermission map[string]int) {
 	for i := range objects {
 		o := &objects[i]
 		if !f.objectKeyPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
@@ -203,14 +203,14 @@ func countMatches(f *compiledGrantRule, objects []configFileObject) (applicableC
 		}
 		if applicableCount++; o.meetsConditions(f.matchConditions, true) && (len(f.matchExceptionConditions) == 0 || !o.meetsConditions(f.matchExceptionConditions, false)) {
 			if matchingCount++; f.PermissionChangeKind == "grant" {
-				if rights == nil {
-					rights = map[string]int{}
+				if grantCountByPermission == nil {
+					grantCountByPermission = map[string]int{}
 				}
-				o.countGrantedPermissions(f, rights)
+				o.countGrantedPermissions(f, grantCountByPermission)
 			}
 		}
 	}
-	return applicableCount, matchingCount, rights
+	return applicableCount, matchingCount, grantCountByPermission
 }
 
 // countGrantedPermissions counts the values of an object that an entry asks for, with the values that define their

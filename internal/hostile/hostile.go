@@ -118,8 +118,8 @@ func (g *recordGenerator) forbiddenActionRecord() string {
 }
 
 // recordWithPayload returns a record of an unknown type with one value in its payload.
-func (g *recordGenerator) recordWithPayload(value string) string {
-	return `{"type":"` + g.pickOne("tool", "x", "mcp__x__y", "run_everything") + `","payload":{"` + g.pickOne("a", "b", "text") + `":` + value + `}}`
+func (g *recordGenerator) recordWithPayload(rawJSONFieldValue string) string {
+	return `{"type":"` + g.pickOne("tool", "x", "mcp__x__y", "run_everything") + `","payload":{"` + g.pickOne("a", "b", "text") + `":` + rawJSONFieldValue + `}}`
 }
 
 // recordWithField returns a good record with one more field beside the payload.

@@ -18,7 +18,7 @@ type Keystrokes struct {
 // the program in the terminal.
 func RandomTyping(seed uint64) []Keystrokes {
 	t := &keystrokeGenerator{Rand: rand.New(rand.NewPCG(seed, 1))}
-	kinds := []func(){t.addWords, t.addCommand, t.addHistoryKeys, t.addViKeys, t.addEditingKeys, t.addPastedText, t.addLetters}
+	kinds := []func(){t.addWords, t.addCommand, t.addHistoryKeys, t.addViKeys, t.addEditingKeys, t.addPastedText, t.addRandomLetters}
 	for range 5 + t.IntN(25) {
 		kinds[t.IntN(len(kinds))]()
 		if t.IntN(2) == 0 {
@@ -110,7 +110,7 @@ func (t *keystrokeGenerator) addPastedText() {
 	t.addKeystrokes(text)
 }
 
-func (t *keystrokeGenerator) addLetters() {
+func (t *keystrokeGenerator) addRandomLetters() {
 	for range 1 + t.IntN(10) {
 		t.addKeystrokes(string(rune('a' + t.IntN(26))))
 	}

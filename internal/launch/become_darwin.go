@@ -7,7 +7,7 @@ import (
 
 // ReplaceProcess replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceProcessByProgramAtPath() }
+func (cmd *Command) ReplaceProcess(Streams) error { return cmd.execProgramByPath() }
 
 // sameChangeTime reports whether two files have the same ctime, the time of the last change of
 // content or metadata. Unlike mtime, a program cannot set ctime to an earlier time.

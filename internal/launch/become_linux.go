@@ -11,7 +11,7 @@ import (
 // interpreter needs a path, by its path if that still leads to it.
 func (cmd *Command) ReplaceProcess(Streams) error {
 	if cmd.program.isScript {
-		return cmd.replaceProcessByProgramAtPath()
+		return cmd.execProgramByPath()
 	}
 	if err := cmd.program.checkUnchanged(); err != nil {
 		return err

@@ -6,7 +6,7 @@ import "io/fs"
 
 // ReplaceProcess replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceProcessByProgramAtPath() }
+func (cmd *Command) ReplaceProcess(Streams) error { return cmd.execProgramByPath() }
 
 // sameChangeTime always returns true: the field with the change time (ctime) has another name on
 // each of these systems, so shield compares only the modification times.

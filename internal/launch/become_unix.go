@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// replaceProcessByProgramAtPath replaces shield with the program at the path that was opened, if
+// execProgramByPath replaces shield with the program at the path that was opened, if
 // it is still the same file.
-func (cmd *Command) replaceProcessByProgramAtPath() error {
+func (cmd *Command) execProgramByPath() error {
 	if err := cmd.program.checkFileAtPathUnchanged(); err != nil {
 		return err
 	}

@@ -42,18 +42,18 @@ func New(argv, env []string) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openCommand(path, &Command{argv: argv, env: env, shellCommandLine: text})
+	return openProgramOfCommand(path, &Command{argv: argv, env: env, shellCommandLine: text})
 }
 
 // NewShell is [New] for a command line that sh -c runs.
 func NewShell(text string, env []string) (*Command, error) {
 	const shell = "/bin/sh"
 	// The -- ends options, for a text that starts with a dash.
-	return openCommand(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, shellCommandLine: text})
+	return openProgramOfCommand(shell, &Command{argv: []string{shell, "-c", "--", text}, env: env, shellCommandLine: text})
 }
 
-func openCommand(path string, cmd *Command) (_ *Command, err error) {
-	if cmd.program, err = openProgram(path); err != nil {
+func openProgramOfCommand(programPath string, cmd *Command) (_ *Command, err error) {
+	if cmd.program, err = openProgram(programPath); err != nil {
 		return nil, err
 	}
 	return cmd, nil

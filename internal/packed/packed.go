@@ -30,9 +30,9 @@ const (
 
 // Errors of [Members].
 var (
-	ErrFormat      = errors.New("shield cannot read the format of the archive; use zip or tar")
-	ErrUnsupported = errors.New("of a format that is not read")
-	ErrLimit       = errors.New("the archive is too large for shield to read; use a smaller archive")
+	ErrFormat            = errors.New("shield cannot read the format of the archive; use zip or tar")
+	ErrUnsupportedFormat = errors.New("of a format that is not read")
+	ErrArchiveTooLarge   = errors.New("the archive is too large for shield to read; use a smaller archive")
 )
 
 // A Member is a file, folder or link of an archive.
@@ -47,14 +47,14 @@ type Member struct {
 
 // An ArchiveQuery selects what is read from an archive.
 type ArchiveQuery struct {
-	WantsText               func(name string) bool // reports for which members the text is returned; nil for none
-	DecompressedByteCounter *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
-	ProgramReadsOnlyZip     bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
-	IgnoresZeroBlocks       bool                   // the reading program ignores the end mark of zero blocks
+	WantsText                func(name string) bool // reports for which members the text is returned; nil for none
+	DecompressedByteCounter  *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
+	ProgramReadsOnlyZip      bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
+	ProgramIgnoresZeroBlocks bool                   // the reading program ignores the end mark of zero blocks
 }
 
 // Members returns the members of an archive of size bytes. The error is [ErrFormat] (also if damaged
-// before the first member), [ErrUnsupported], [ErrLimit], or that of later damage; members found before are
+// before the first member), [ErrUnsupportedFormat], [ErrArchiveTooLarge], or that of later damage; members found before are
 // returned too.
 func Members(r io.ReaderAt, size int64, q ArchiveQuery) ([]Member, error) {
 	if q.DecompressedByteCounter == nil {
@@ -65,7 +65,7 @@ func Members(r io.ReaderAt, size int64, q ArchiveQuery) ([]Member, error) {
 		return nil, nil
 	}
 	err := l.readArchive(r, size)
-	if err != nil && len(l.members) == 0 && !errors.Is(err, ErrLimit) && !errors.Is(err, ErrUnsupported) {
+	if err != nil && len(l.members) == 0 && !errors.Is(err, ErrArchiveTooLarge) && !errors.Is(err, ErrUnsupportedFormat) {
 		err = ErrFormat
 	}
 	return l.members, err
@@ -89,7 +89,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 	}
 	for _, mark := range unsupportedMagics {
 		if strings.HasPrefix(string(head), mark) {
-			return ErrUnsupported
+			return ErrUnsupportedFormat
 		}
 	}
 	file := io.NewSectionReader(r, 0, size)
@@ -142,11 +142,11 @@ func isOldTarHeader(head []byte) bool {
 // A memberList collects members.
 type memberList struct {
 	ArchiveQuery
-	members   []Member
-	textBytes int64 // number of bytes of the member texts returned so far
+	members           []Member
+	returnedTextBytes int64 // number of bytes of the member texts returned so far
 }
 
-// byteLimitedReader is a reader that returns [ErrLimit] above the limit.
+// byteLimitedReader is a reader that returns [ErrArchiveTooLarge] above the limit.
 type byteLimitedReader struct {
 	r                       io.Reader
 	members                 *memberList
@@ -156,21 +156,21 @@ type byteLimitedReader struct {
 func (b *byteLimitedReader) Read(p []byte) (int, error) {
 	left := (MaxDecompressedBytesPerAction - *b.members.DecompressedByteCounter) / b.bytesChargedPerReadByte
 	if left <= 0 {
-		return 0, ErrLimit
+		return 0, ErrArchiveTooLarge
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), left)])
 	*b.members.DecompressedByteCounter += int64(n) * b.bytesChargedPerReadByte
 	return n, err
 }
 
-// byteLimitedSeeker is a reader that can seek, and that returns [ErrLimit] when more bytes are read
+// byteLimitedSeeker is a reader that can seek, and that returns [ErrArchiveTooLarge] when more bytes are read
 // than the limit allows.
 type byteLimitedSeeker struct {
 	byteLimitedReader
 	io.Seeker
 }
 
-// byteLimitedReaderAt is an [io.ReaderAt] that returns [ErrLimit] when more bytes are read than the
+// byteLimitedReaderAt is an [io.ReaderAt] that returns [ErrArchiveTooLarge] when more bytes are read than the
 // limit allows.
 type byteLimitedReaderAt struct {
 	r         io.ReaderAt
@@ -179,7 +179,7 @@ type byteLimitedReaderAt struct {
 
 func (b *byteLimitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if b.bytesLeft <= 0 {
-		return 0, ErrLimit
+		return 0, ErrArchiveTooLarge
 	}
 	n, err := b.r.ReadAt(p, off)
 	b.bytesLeft -= int64(n)
@@ -188,7 +188,7 @@ func (b *byteLimitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 
 func (l *memberList) addMember(m Member) error {
 	if len(l.members) >= MaxMembers || len(m.Name) > maxMemberNameBytes || len(m.LinkTarget) > maxMemberNameBytes {
-		return ErrLimit
+		return ErrArchiveTooLarge
 	}
 	l.members = append(l.members, m)
 	return nil
@@ -199,14 +199,14 @@ func (l *memberList) readText(m *Member, size int64, r io.Reader) error {
 	if l.WantsText == nil || !l.WantsText(m.Name) {
 		return nil
 	}
-	if size > MaxMemberTextBytes || l.textBytes+size > maxTotalTextBytes {
+	if size > MaxMemberTextBytes || l.returnedTextBytes+size > maxTotalTextBytes {
 		return nil // too large: the text of this member is not returned
 	}
 	text, err := io.ReadAll(io.LimitReader(r, MaxMemberTextBytes+1))
 	if err != nil || len(text) > MaxMemberTextBytes {
 		return err
 	}
-	l.textBytes += int64(len(text))
+	l.returnedTextBytes += int64(len(text))
 	m.Text, m.TextComplete = string(text), true
 	return nil
 }
@@ -216,7 +216,7 @@ func (l *memberList) readTar(from io.Reader) error {
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			if !l.IgnoresZeroBlocks {
+			if !l.ProgramIgnoresZeroBlocks {
 				return nil
 			}
 			if from, err = afterZeroBlocks(from); from == nil {
@@ -264,7 +264,7 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 	at := &byteLimitedReaderAt{from, maxZipDirectoryBytes}
 	r, err := zip.NewReader(at, size)
 	if at.bytesLeft <= 0 {
-		return ErrLimit
+		return ErrArchiveTooLarge
 	}
 	at.bytesLeft = MaxDecompressedBytesPerAction // limit for reading the compressed members, now that the directory is read
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {

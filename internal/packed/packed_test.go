@@ -110,8 +110,8 @@ func TestBounds(t *testing.T) {
 		data []byte
 		want error
 	}{
-		"members": {tarOf(t, many...), ErrLimit}, "bomb": {gzipOf(t, large), ErrLimit}, "text": {[]byte(strings.Repeat("text ", 200)), ErrFormat},
-		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, nil}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrUnsupported}, "a first header that is skipped": {append(make([]byte, 512), tarOf(t, part{name: "a"})...), ErrFormat},
+		"members": {tarOf(t, many...), ErrArchiveTooLarge}, "bomb": {gzipOf(t, large), ErrArchiveTooLarge}, "text": {[]byte(strings.Repeat("text ", 200)), ErrFormat},
+		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, nil}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrUnsupportedFormat}, "a first header that is skipped": {append(make([]byte, 512), tarOf(t, part{name: "a"})...), ErrFormat},
 		"large, but seen without reading": {large, nil},
 	} {
 		if _, err := members(c.data); !errors.Is(err, c.want) {
@@ -148,7 +148,7 @@ func TestBudget(t *testing.T) {
 	if err := ask(packed); err != nil {
 		t.Error(err)
 	}
-	if err := ask(packed); !errors.Is(err, ErrLimit) {
+	if err := ask(packed); !errors.Is(err, ErrArchiveTooLarge) {
 		t.Errorf("a second one: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestBeyond(t *testing.T) {
 	two := append(tarOf(t, part{name: "a"}), tarOf(t, part{name: "b"})...)
 	for _, data := range [][]byte{two, gzipOf(t, two)} {
 		for zeros, want := range map[bool]int{false: 1, true: 2} {
-			if got, err := Members(bytes.NewReader(data), int64(len(data)), ArchiveQuery{IgnoresZeroBlocks: zeros}); err != nil || len(got) != want {
+			if got, err := Members(bytes.NewReader(data), int64(len(data)), ArchiveQuery{ProgramIgnoresZeroBlocks: zeros}); err != nil || len(got) != want {
 				t.Errorf("zeros %t: %v, %v", zeros, got, err)
 			}
 		}

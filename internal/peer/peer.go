@@ -41,12 +41,12 @@ var ErrWrongMAC = errors.New("the answer is not sealed with the key of this user
 // A Question is a command line that the service runs for the asking process, with all data of the
 // asking process that the command line can read.
 type Question struct {
-	AskingProgramPath       string   // absolute path of the asking process's program
-	AskingProcessWorkingDir string   // working folder of the asking process
-	AskingProcessParentPID  int      // process ID of the asking process's parent
-	AskingProgramArgs       []string // without the program's name
-	Environ                 []string // NAME=VALUE
-	AskingProcessStdin      []byte   // standard input
+	AskingProgramPath        string   // absolute path of the asking process's program
+	AskingProcessWorkingDir  string   // working folder of the asking process
+	ParentPIDOfAskingProcess int      // process ID of the asking process's parent
+	AskingProgramArgs        []string // without the program's name
+	Environ                  []string // NAME=VALUE
+	AskingProcessStdin       []byte   // standard input
 }
 
 // An Answer is the service's response.
@@ -171,7 +171,7 @@ func (q *Question) encode() []byte {
 	text := func(s string) { number(len(s)); b = append(b, s...) }
 	text(q.AskingProgramPath)
 	text(q.AskingProcessWorkingDir)
-	number(q.AskingProcessParentPID)
+	number(q.ParentPIDOfAskingProcess)
 	for _, list := range [][]string{q.AskingProgramArgs, q.Environ} {
 		number(len(list))
 		for _, s := range list {
@@ -214,7 +214,7 @@ func decode(b []byte) (*Question, error) {
 		}
 		return out
 	}
-	q := &Question{AskingProgramPath: text(), AskingProcessWorkingDir: text(), AskingProcessParentPID: number(), AskingProgramArgs: list(), Environ: list()}
+	q := &Question{AskingProgramPath: text(), AskingProcessWorkingDir: text(), ParentPIDOfAskingProcess: number(), AskingProgramArgs: list(), Environ: list()}
 	q.AskingProcessStdin = b
 	return q, err
 }

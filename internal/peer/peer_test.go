@@ -11,7 +11,7 @@ import (
 )
 
 var question = Question{
-	AskingProgramPath: "/usr/bin/shield", AskingProcessWorkingDir: "/home/me/app", AskingProcessParentPID: 7,
+	AskingProgramPath: "/usr/bin/shield", AskingProcessWorkingDir: "/home/me/app", ParentPIDOfAskingProcess: 7,
 	AskingProgramArgs: []string{"hook", "claude-code", "--judge"}, Environ: []string{"HOME=/home/me", "A=1\n2"}, AskingProcessStdin: []byte("{\"a\":1}\x00\n"),
 }
 

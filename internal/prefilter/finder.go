@@ -11,14 +11,14 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Finder says whether an expression matches in a text. It tries the expression
+// A RegexpFinder says whether an expression matches in a text. It tries the expression
 // only where a match may begin, since most texts have few such places; package
 // regexp would try it at every byte. Goroutines may share it.
-type Finder struct {
-	prefixes       []string    // sorted, in lower case; every match begins with one of them, in any letter case
-	prefixIndex    [257]uint16 // prefixes that begin with byte c are prefixes[prefixIndex[c]:prefixIndex[c+1]]
-	atWordBoundary bool        // a match begins at a word boundary
-	atLineStart    bool        // a match begins at the start of a line; its prefix, if there are prefixes, may follow blanks
+type RegexpFinder struct {
+	prefixes                   []string    // sorted, in lower case; every match begins with one of them, in any letter case
+	prefixIndex                [257]uint16 // prefixes that begin with byte c are prefixes[prefixIndex[c]:prefixIndex[c+1]]
+	matchesBeginAtWordBoundary bool        // a match begins at a word boundary
+	matchesBeginAtLineStart    bool        // a match begins at the start of a line; its prefix, if there are prefixes, may follow blanks
 
 	maxMatchBytes int // upper bound of a match's length; -1 if none, or if anchoredRegexp can match where fullRegexp does not
 
@@ -26,22 +26,22 @@ type Finder struct {
 	fullRegexp     func() *regexp.Regexp
 }
 
-// extraMatchAttemptBytesPerText is how many bytes may be read at positions where a match can begin, in addition
+// maxAttemptBytesBeyondTwiceText is how many bytes may be read at positions where a match can begin, in addition
 // to twice the length of the text. Beyond that, the expression is run once on the whole text
 // instead.
-const extraMatchAttemptBytesPerText = 16 << 10
+const maxAttemptBytesBeyondTwiceText = 16 << 10
 
-// NewFinder returns the Finder of an expression, which must be valid.
-func NewFinder(expr string) *Finder {
-	f := &Finder{fullRegexp: LazyRegexp(expr)}
+// NewRegexpFinder returns the Finder of an expression, which must be valid.
+func NewRegexpFinder(expr string) *RegexpFinder {
+	f := &RegexpFinder{fullRegexp: LazyRegexp(expr)}
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		panic(err)
 	}
 	f.maxMatchBytes = -1
 	re = re.Simplify()
-	if words, _ := matchStartConditions(re); f.tryDeriveMatchStartConditions(re) {
-		if (f.atWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
+	if words, _ := mayStartAtBoundaryOrMatchEmpty(re); f.tryDeriveMatchStartConditions(re) {
+		if (f.matchesBeginAtWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
 			f.maxMatchBytes = longestMatchBytes(re)
 		}
 		f.anchoredRegexp = LazyRegexp(`\A(?:` + expr + `)`)
@@ -51,9 +51,9 @@ func NewFinder(expr string) *Finder {
 
 // tryDeriveMatchStartConditions determines how matches begin, and reports whether a search can skip the other
 // positions of a text: every match begins at a line start, or with one of some known literals.
-func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
+func (f *RegexpFinder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginLine {
-		f.atLineStart = true
+		f.matchesBeginAtLineStart = true
 		rest := re.Sub[1:]
 		if rest[0].Op == syntax.OpStar && matchesOneBlank(rest[0].Sub[0]) {
 			rest = rest[1:]
@@ -66,8 +66,8 @@ func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 		return true
 	}
 	f.prefixes = prefixesOfMatches(re)
-	f.atWordBoundary, _ = matchesStartAtWordBoundary(re)
-	words, _ := matchStartConditions(re)
+	f.matchesBeginAtWordBoundary, _ = matchesStartAtWordBoundary(re)
+	words, _ := mayStartAtBoundaryOrMatchEmpty(re)
 	for _, s := range f.prefixes {
 		// anchoredRegexp runs on the rest of the text from a candidate match on and does not see
 		// the byte before it. A word boundary at its start matches only if the first byte is a word
@@ -82,7 +82,7 @@ func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 
 // buildPrefixIndex sorts the prefixes, drops those that begin with another prefix, and indexes them
 // by their first byte.
-func (f *Finder) buildPrefixIndex() {
+func (f *RegexpFinder) buildPrefixIndex() {
 	sorted.SortStrings(f.prefixes)
 	f.prefixes = slices.CompactFunc(f.prefixes, func(a, b string) bool { return strings.HasPrefix(b, a) })
 	i := 0
@@ -112,20 +112,20 @@ func matchesOneBlank(re *syntax.Regexp) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\f' }
 
-// matchStartConditions reports whether an expression may ask for a word boundary where its match
+// mayStartAtBoundaryOrMatchEmpty reports whether an expression may ask for a word boundary where its match
 // begins, and whether it may match nothing.
-func matchStartConditions(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty bool) {
+func mayStartAtBoundaryOrMatchEmpty(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty bool) {
 	switch re.Op {
 	case syntax.OpWordBoundary:
 		return true, true
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return false, false
 	case syntax.OpStar, syntax.OpQuest:
-		mayNeedWordBoundary, _ = matchStartConditions(re.Sub[0])
+		mayNeedWordBoundary, _ = mayStartAtBoundaryOrMatchEmpty(re.Sub[0])
 		return mayNeedWordBoundary, true
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			b, n := matchStartConditions(sub)
+			b, n := mayStartAtBoundaryOrMatchEmpty(sub)
 			if mayNeedWordBoundary = mayNeedWordBoundary || b; !n {
 				return mayNeedWordBoundary, false
 			}
@@ -133,7 +133,7 @@ func matchStartConditions(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty
 		return mayNeedWordBoundary, true
 	case syntax.OpAlternate, syntax.OpCapture, syntax.OpPlus:
 		for _, sub := range re.Sub {
-			b, n := matchStartConditions(sub)
+			b, n := mayStartAtBoundaryOrMatchEmpty(sub)
 			mayNeedWordBoundary, mayMatchEmpty = mayNeedWordBoundary || b, mayMatchEmpty || n
 		}
 		return mayNeedWordBoundary, mayMatchEmpty
@@ -160,13 +160,13 @@ func isWordByte(c byte) bool {
 
 // Match reports whether the expression matches in a text, and how many bytes it has
 // read to know that.
-func (f *Finder) Match(text string) (found bool, bytesRead int) {
+func (f *RegexpFinder) Match(text string) (found bool, bytesRead int) {
 	if f.anchoredRegexp == nil || len(f.prefixes) > 0 && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
 		return f.fullRegexp().MatchString(text), len(text)
 	}
 	// Each attempt to match may read the rest of the text. If all attempts together read more bytes
 	// than this limit, one scan of the whole text is faster.
-	most := 2*len(text) + extraMatchAttemptBytesPerText
+	most := 2*len(text) + maxAttemptBytesBeyondTwiceText
 	for i := f.nextPossibleMatchStart(text, 0); i >= 0; i = f.nextPossibleMatchStart(text, i+1) {
 		r := byteCountingRuneReader{text: text[i:]}
 		hit := f.anchoredRegexp().MatchReader(&r)
@@ -180,7 +180,7 @@ func (f *Finder) Match(text string) (found bool, bytesRead int) {
 // FindAll returns the same matches as [regexp.Regexp.FindAllStringSubmatchIndex] does with n = -1.
 // If every match begins at a line start or with a known literal, and is short, FindAll runs the
 // expression only at these positions: that is faster than package regexp on a long text.
-func (f *Finder) FindAll(text string) [][]int {
+func (f *RegexpFinder) FindAll(text string) [][]int {
 	if f.anchoredRegexp == nil || f.maxMatchBytes < 0 || f.maxMatchBytes > maxFindAllMatchBytes || strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
 		if found, _ := f.Match(text); !found {
 			return nil
@@ -188,7 +188,7 @@ func (f *Finder) FindAll(text string) [][]int {
 		return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
 	}
 	var found [][]int
-	left := 2*len(text) + extraMatchAttemptBytesPerText
+	left := 2*len(text) + maxAttemptBytesBeyondTwiceText
 	for i := f.nextPossibleMatchStart(text, 0); i >= 0; {
 		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // includes the character after the longest possible match, which \b and $ need
 		if left -= len(window); left < 0 {
@@ -210,7 +210,7 @@ func (f *Finder) FindAll(text string) [][]int {
 	return found
 }
 
-// maxFindAllMatchBytes is the length of the longest match that [Finder.FindAll] looks for by itself, in bytes.
+// maxFindAllMatchBytes is the length of the longest match that [RegexpFinder.FindAll] looks for by itself, in bytes.
 const maxFindAllMatchBytes = 4 << 10
 
 // longestMatchBytes returns an upper bound for the length of a match in bytes, or -1 if there is none.
@@ -264,12 +264,12 @@ func (r *byteCountingRuneReader) ReadRune() (c rune, size int, err error) {
 }
 
 // nextPossibleMatchStart returns the next place from an index on where a match may begin, or -1.
-func (f *Finder) nextPossibleMatchStart(text string, from int) int {
-	if f.atLineStart {
+func (f *RegexpFinder) nextPossibleMatchStart(text string, from int) int {
+	if f.matchesBeginAtLineStart {
 		return f.nextLineStartWithMatchPrefix(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.atWordBoundary && i > 0 && isWordByte(text[i-1])) && f.startsWithMatchPrefix(text[i:]) {
+		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.matchesBeginAtWordBoundary && i > 0 && isWordByte(text[i-1])) && f.startsWithMatchPrefix(text[i:]) {
 			return i
 		}
 	}
@@ -280,7 +280,7 @@ func (f *Finder) nextPossibleMatchStart(text string, from int) int {
 // match can begin, or -1. With known prefixes, the line must begin with one of them after optional
 // blanks. Blank lines are skipped: a match that begins with blank lines can also begin at the next
 // line that is not blank.
-func (f *Finder) nextLineStartWithMatchPrefix(text string, fromOffset int) int {
+func (f *RegexpFinder) nextLineStartWithMatchPrefix(text string, fromOffset int) int {
 	for ; ; fromOffset++ {
 		if fromOffset > 0 {
 			n := strings.IndexByte(text[fromOffset-1:], '\n')
@@ -300,7 +300,7 @@ func (f *Finder) nextLineStartWithMatchPrefix(text string, fromOffset int) int {
 }
 
 // startsWithMatchPrefix reports whether a text, which is not empty, begins as a match does.
-func (f *Finder) startsWithMatchPrefix(text string) bool {
+func (f *RegexpFinder) startsWithMatchPrefix(text string) bool {
 	c := int(lower(text[0]))
 	for _, s := range f.prefixes[f.prefixIndex[c]:f.prefixIndex[c+1]] {
 		if len(text) >= len(s) && equalsLowerCaseLiteral(text[1:len(s)], s[1:]) {

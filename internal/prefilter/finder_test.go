@@ -56,7 +56,7 @@ func TestFinder(t *testing.T) {
 	}
 	texts = append(texts, strings.Repeat("u ls if %0\n", 4000), strings.Repeat("user if ls ", 4000)+"user == 'x' ;")
 	for expr, known := range exprs {
-		f, re := NewFinder(expr), regexp.MustCompile(expr)
+		f, re := NewRegexpFinder(expr), regexp.MustCompile(expr)
 		if (f.anchoredRegexp != nil) != known {
 			t.Errorf("%q: it is known where a match begins: %v, want %v", expr, f.anchoredRegexp != nil, known)
 		}
@@ -68,7 +68,7 @@ func TestFinder(t *testing.T) {
 			if got, want := f.FindAll(text), re.FindAllStringSubmatchIndex(text, -1); !reflect.DeepEqual(got, want) {
 				t.Errorf("%q in %.60q: matches at %v, want %v", expr, text, got, want)
 			}
-			if most := 4*len(text) + extraMatchAttemptBytesPerText + 1; read > most {
+			if most := 4*len(text) + maxAttemptBytesBeyondTwiceText + 1; read > most {
 				t.Errorf("%q in %.60q: %d bytes read, of at most %d", expr, text, read, most)
 			}
 		}
@@ -82,7 +82,7 @@ func TestFinderReads(t *testing.T) {
 		`={2,3}\s*"\w+"\s*return`: strings.Repeat("if a == b { return }\n", 1000),
 		`(?m)^\s*ENV\s+KEY`:       strings.Repeat("  KEY env\n\n\n", 1000),
 	} {
-		if found, read := NewFinder(expr).Match(text); found || read > len(text)/2 {
+		if found, read := NewRegexpFinder(expr).Match(text); found || read > len(text)/2 {
 			t.Errorf("%q: found %v, %d of %d bytes read", expr, found, read, len(text))
 		}
 	}

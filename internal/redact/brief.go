@@ -29,7 +29,7 @@ func (r *Redactor) RedactAndTruncate(s string, maxBytes int) string {
 // isCacheable reports whether the redacted form of s can be cached: s is short, and r holds no
 // secrets of one particular action.
 func (r *Redactor) isCacheable(s string) bool {
-	return r != nil && r.secretsFoundWhileRedacting == nil && len(r.learnedPayloadSecrets) == 0 && len(s) <= maxCachedTextBytes
+	return r != nil && r.secretsFoundWhileRedacting == nil && len(r.lowercasedPayloadSecrets) == 0 && len(s) <= maxCachedTextBytes
 }
 
 // Limits of a [redactionCache].

@@ -58,7 +58,7 @@ func (r *Redactor) findEscapedSecrets(s string, kinds decode.Escapes, layers int
 // findUnencodedSecrets returns the secrets that occur in s without encoding.
 func (r *Redactor) findUnencodedSecrets(s string, spans []secretSpan) []secretSpan {
 	if r != nil {
-		for _, k := range r.knownSecrets {
+		for _, k := range r.callerGivenSecretForms {
 			for at := 0; ; {
 				i := strings.Index(s[at:], k)
 				if i < 0 {
@@ -100,7 +100,7 @@ const minEncodedRunBytes = 20
 
 // findEncodedSecrets returns the runs of base64, base32 and hexadecimal in s that contain a secret.
 func (r *Redactor) findEncodedSecrets(s string, layers int, spans []secretSpan) []secretSpan {
-	for start, end := range decode.Base64Runs(s, minEncodedRunBytes) {
+	for start, end := range decode.Base64RunStartsAndEnds(s, minEncodedRunBytes) {
 		decode.TryDecodingsOfBase64Run(s[start:end], func(_, text string) bool {
 			found := r.findSecrets(text, layers-1)
 			if len(found) > 0 {

@@ -9,9 +9,9 @@ import (
 
 // Limits of learned secrets.
 const (
-	minLearnedSecretBytes           = 4 // bytes; shorter secrets would damage ordinary text
+	minPayloadSecretBytes           = 4 // bytes; shorter secrets would damage ordinary text
 	minSecretBytesForSubstringMatch = 8 // bytes; shorter secrets match only as a whole word
-	maxLearnedSecrets               = 256
+	maxPayloadSecrets               = 256
 )
 
 // RedactAndCollectSecrets redacts a decoded JSON value, such as the payload of an action, as
@@ -22,7 +22,7 @@ func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Red
 	var found []string
 	reader, out := &Redactor{secretsFoundWhileRedacting: &found}, new(Redactor)
 	if r != nil {
-		reader.knownSecrets, out.knownSecrets = r.knownSecrets, r.knownSecrets
+		reader.callerGivenSecretForms, out.callerGivenSecretForms = r.callerGivenSecretForms, r.callerGivenSecretForms
 	}
 	clean := reader.RedactJSONValue(v, maxStringBytes)
 	if len(found) == 0 {
@@ -44,9 +44,9 @@ func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Red
 		secret = strings.Trim(secret, " \t\r\n\"'")
 		plain := isShortLowerCaseWord(secret)
 		secret = lowerASCII(secret)
-		if len(secret) >= minLearnedSecretBytes && !plain && !seen[secret] && len(out.learnedPayloadSecrets) < maxLearnedSecrets {
+		if len(secret) >= minPayloadSecretBytes && !plain && !seen[secret] && len(out.lowercasedPayloadSecrets) < maxPayloadSecrets {
 			seen[secret] = true
-			out.learnedPayloadSecrets = append(out.learnedPayloadSecrets, secret)
+			out.lowercasedPayloadSecrets = append(out.lowercasedPayloadSecrets, secret)
 		}
 	}
 	return out.RedactJSONValue(v, maxStringBytes), out
@@ -60,11 +60,11 @@ func isShortLowerCaseWord(s string) bool {
 
 // learnedSecretSpans returns the positions of learned secrets in s.
 func (r *Redactor) learnedSecretSpans(s string, spans []secretSpan) []secretSpan {
-	if r == nil || len(r.learnedPayloadSecrets) == 0 {
+	if r == nil || len(r.lowercasedPayloadSecrets) == 0 {
 		return spans
 	}
 	text := lowerASCII(s)
-	for _, secret := range r.learnedPayloadSecrets {
+	for _, secret := range r.lowercasedPayloadSecrets {
 		for at := 0; ; {
 			i := strings.Index(text[at:], secret)
 			if i < 0 {

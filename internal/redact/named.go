@@ -95,7 +95,7 @@ const maxAssignedValueBytes = 1000
 
 // findAssignedValue returns the position of the value assigned to the name that ends at nameEnd;
 // two equal numbers if there is none.
-func findAssignedValue(s string, nameEnd int, isOption bool) (from, to int) {
+func findAssignedValue(s string, nameEnd int, allowsSpaceSeparator bool) (valueStart, valueEnd int) {
 	for n := 0; n < 2 && nameEnd < len(s) && strings.IndexByte("\"'`]", s[nameEnd]) >= 0; n++ {
 		nameEnd++
 	}
@@ -106,7 +106,7 @@ func findAssignedValue(s string, nameEnd int, isOption bool) (from, to int) {
 		nameEnd = skipSpace(s, nameEnd+2)
 	case nameEnd < len(s) && (s[nameEnd] == '=' || s[nameEnd] == ':'):
 		nameEnd = skipSpace(s, nameEnd+1)
-	case isOption && nameEnd > after: // --password VALUE
+	case allowsSpaceSeparator && nameEnd > after: // --password VALUE
 	default:
 		return 0, 0 // a word in a sentence
 	}
@@ -114,16 +114,16 @@ func findAssignedValue(s string, nameEnd int, isOption bool) (from, to int) {
 		return 0, 0
 	}
 	if q := s[nameEnd]; q == '"' || q == '\'' || q == '`' {
-		for to = nameEnd + 1; to < len(s) && to-nameEnd <= maxAssignedValueBytes && s[to] != q && s[to] != '\n'; to++ {
+		for valueEnd = nameEnd + 1; valueEnd < len(s) && valueEnd-nameEnd <= maxAssignedValueBytes && s[valueEnd] != q && s[valueEnd] != '\n'; valueEnd++ {
 		}
-		return nameEnd + 1, to
+		return nameEnd + 1, valueEnd
 	}
-	for to = nameEnd; to < len(s) && to-nameEnd < maxAssignedValueBytes && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
+	for valueEnd = nameEnd; valueEnd < len(s) && valueEnd-nameEnd < maxAssignedValueBytes && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[valueEnd]) < 0; valueEnd++ {
 	}
-	if to < len(s) && s[to] == '(' { // a function call
+	if valueEnd < len(s) && s[valueEnd] == '(' { // a function call
 		return 0, 0
 	}
-	return nameEnd, to
+	return nameEnd, valueEnd
 }
 
 // skipSpace passes over three spaces at most.

@@ -19,8 +19,8 @@ const MaxScannedTextBytes = 128 << 10
 // A Redactor removes credentials, and also knows configured secrets. A nil Redactor knows none. It is
 // safe for concurrent use.
 type Redactor struct {
-	knownSecrets               []string  // the secrets and their encoded forms
-	learnedPayloadSecrets      []string  // in lower case
+	callerGivenSecretForms     []string  // the secrets and their encoded forms
+	lowercasedPayloadSecrets   []string  // in lower case
 	secretsFoundWhileRedacting *[]string // collects the secrets found; nil for none
 	cache                      redactionCache
 }
@@ -31,7 +31,7 @@ func New(secrets ...string) *Redactor {
 	r := new(Redactor)
 	for _, s := range secrets {
 		if len(s) >= 8 {
-			r.knownSecrets = append(r.knownSecrets, secretURLHexBase64Forms(s)...)
+			r.callerGivenSecretForms = append(r.callerGivenSecretForms, secretURLHexBase64Forms(s)...)
 		}
 	}
 	return r
@@ -131,22 +131,22 @@ func replaceSpans(s string, spans []secretSpan) string {
 	return b.String()
 }
 
-// A Credential is a text that has the form of one, from Start up to End in bytes.
-type Credential struct {
+// A CredentialSpan is a text that has the form of one, from Start up to End in bytes.
+type CredentialSpan struct {
 	Start, End int
 	KindName   string // name of the credential's kind in package knowledge
 }
 
-// Credentials returns the texts in the form of a credential, in no particular order. It does not
+// FindCredentialSpans returns the texts in the form of a credential, in no particular order. It does not
 // decode text or examine names. The text is processed in parts, in linear time and memory.
-func Credentials(s string) []Credential {
+func FindCredentialSpans(s string) []CredentialSpan {
 	const part, overlap = 64 << 10, 8 << 10
-	var found []Credential
-	known := map[Credential]bool{}
+	var found []CredentialSpan
+	known := map[CredentialSpan]bool{}
 	for from := 0; ; from += part {
 		to := min(from+part+overlap, len(s))
 		for _, sp := range findCredentials(s[from:to], nil) {
-			c := Credential{from + sp.start, from + sp.end, sp.kind}
+			c := CredentialSpan{from + sp.start, from + sp.end, sp.kind}
 			if !known[c] {
 				known[c] = true
 				found = append(found, c)

@@ -15,7 +15,7 @@ import (
 // literals first occurs in a text, since most runs need none.
 type compiledSecretPattern struct {
 	once       sync.Once
-	finder     *prefilter.Finder // finds where the pattern can match
+	finder     *prefilter.RegexpFinder // finds where the pattern can match
 	exclusions []*regexp.Regexp
 }
 
@@ -25,7 +25,7 @@ func compileSecretPattern(i int) *compiledSecretPattern {
 	c := &compiledSecretPatterns[i]
 	c.once.Do(func() {
 		f := &knowledge.SecretForms[i]
-		c.finder = prefilter.NewFinder(f.Pattern)
+		c.finder = prefilter.NewRegexpFinder(f.Pattern)
 		for _, not := range f.NotSecretPatterns {
 			c.exclusions = append(c.exclusions, regexp.MustCompile(not))
 		}
@@ -43,14 +43,14 @@ var secretPatternLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 	return set
 })
 
-// A secretPatternSet is a set of indices into the forms.
-type secretPatternSet [(len(knowledge.SecretForms) + 63) / 64]uint64
+// A secretPatternIndexBitset is a set of indices into the forms.
+type secretPatternIndexBitset [(len(knowledge.SecretForms) + 63) / 64]uint64
 
 // findCredentials returns the matches of all forms in s.
 func findCredentials(s string, spans []secretSpan) []secretSpan {
-	var set secretPatternSet
+	var set secretPatternIndexBitset
 	prefilter.ScanForLiterals(secretPatternLiterals(), s, set[:])
-	if set == (secretPatternSet{}) {
+	if set == (secretPatternIndexBitset{}) {
 		return spans
 	}
 	look := prefilter.NewTextFeatures(s)

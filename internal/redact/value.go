@@ -20,25 +20,25 @@ func (r *Redactor) RedactJSONValue(v any, maxStringBytes int) any {
 	return r.redactValue("", v, maxStringBytes, 0)
 }
 
-func (r *Redactor) redactValue(name string, v any, keep, depth int) any {
+func (r *Redactor) redactValue(name string, v any, maxStringBytes, depth int) any {
 	if depth > maxPayloadNesting {
 		return "[redacted unexamined value]"
 	}
 	switch v := v.(type) {
 	case string:
-		if keep > 0 {
-			return r.redactNamedValueAndTruncate(name, v, keep)
+		if maxStringBytes > 0 {
+			return r.redactNamedValueAndTruncate(name, v, maxStringBytes)
 		}
 		return r.RedactNamedValue(name, v)
 	case []any:
-		return r.redactList(name, "", v, keep, depth)
+		return r.redactList(name, "", v, maxStringBytes, depth)
 	case map[string]any:
-		return r.redactObject(v, keep, depth)
+		return r.redactObject(v, maxStringBytes, depth)
 	}
 	return v // numbers and constants
 }
 
-func (r *Redactor) redactObject(v map[string]any, keep, depth int) any {
+func (r *Redactor) redactObject(v map[string]any, maxStringBytes, depth int) any {
 	out := make(map[string]any, len(v))
 	program, args, label := findProgramArgsAndValueName(v)
 	for _, k := range slices.Sorted(maps.Keys(v)) {
@@ -55,11 +55,11 @@ func (r *Redactor) redactObject(v map[string]any, keep, depth int) any {
 		list, isList := v[k].([]any)
 		switch {
 		case isList && k == args:
-			out[key] = r.redactList(k, program, list, keep, depth+1)
+			out[key] = r.redactList(k, program, list, maxStringBytes, depth+1)
 		case k == "value" && label != "":
-			out[key] = r.redactValue(label, v[k], keep, depth+1)
+			out[key] = r.redactValue(label, v[k], maxStringBytes, depth+1)
 		default:
-			out[key] = r.redactValue(k, v[k], keep, depth+1)
+			out[key] = r.redactValue(k, v[k], maxStringBytes, depth+1)
 		}
 	}
 	return out
@@ -88,7 +88,7 @@ func findProgramArgsAndValueName(v map[string]any) (programName, argsFieldName, 
 }
 
 // redactList redacts a list; if program is "", its first word is the program.
-func (r *Redactor) redactList(name, program string, v []any, keep, depth int) any {
+func (r *Redactor) redactList(name, program string, v []any, maxStringBytes, depth int) any {
 	words := make([]string, len(v))
 	for i, e := range v {
 		words[i], _ = e.(string)
@@ -107,7 +107,7 @@ func (r *Redactor) redactList(name, program string, v []any, keep, depth int) an
 			}
 			e = replaceSpans(words[i], secrets[i])
 		}
-		out[i] = r.redactValue(as, e, keep, depth+1)
+		out[i] = r.redactValue(as, e, maxStringBytes, depth+1)
 		option = ""
 		if strings.HasPrefix(words[i], "-") && !strings.Contains(words[i], "=") {
 			option = words[i]

@@ -77,10 +77,10 @@ func ParseURL(text string) (Options, error) {
 	return o, nil
 }
 
-// An Error is what a server answered instead of a value.
-type Error string
+// A ServerError is what a server answered instead of a value.
+type ServerError string
 
-func (e Error) Error() string { return string(e) }
+func (e ServerError) Error() string { return string(e) }
 
 // A Client keeps a few connections to a server. It is safe for concurrent use.
 type Client struct {
@@ -108,7 +108,7 @@ func (c *Client) Close() error {
 }
 
 // Do sends commands together, and returns an answer for each: nil, a string, an
-// int64, an [Error], or a []any of these. The error is one of the connection:
+// int64, an [ServerError], or a []any of these. The error is one of the connection:
 // whether the commands were carried out is unknown then, and Do never sends them
 // again. ctx bounds the whole, [Options.ConnectOrReplyTimeout] each step.
 func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
@@ -195,7 +195,7 @@ func dial(ctx context.Context, o Options) (*connection, error) {
 	}
 	answers, err := c.sendCommands(ctx, first, o.ConnectOrReplyTimeout)
 	for _, answer := range answers {
-		if refused, ok := answer.(Error); ok && err == nil {
+		if refused, ok := answer.(ServerError); ok && err == nil {
 			err = refused
 		}
 	}
@@ -252,7 +252,7 @@ func (c *connection) readAnswer(nestingLeft int, bytesLeft *int) (any, error) {
 	case '+':
 		return rest, nil
 	case '-':
-		return Error(rest), nil
+		return ServerError(rest), nil
 	}
 	n, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {

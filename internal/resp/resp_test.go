@@ -37,7 +37,7 @@ func answering(t *testing.T, answer string) *Client {
 
 func TestAnswers(t *testing.T) {
 	for text, want := range map[string]any{
-		"+OK\r\n": "OK", "-ERR no\r\n": Error("ERR no"), ":-42\r\n": int64(-42), "$-1\r\n": nil, "*-1\r\n": nil, "$0\r\n\r\n": "",
+		"+OK\r\n": "OK", "-ERR no\r\n": ServerError("ERR no"), ":-42\r\n": int64(-42), "$-1\r\n": nil, "*-1\r\n": nil, "$0\r\n\r\n": "",
 		"$4\r\na\r\nb\r\n": "a\r\nb", "*2\r\n$1\r\na\r\n*1\r\n:1\r\n": []any{"a", []any{int64(1)}}, "*0\r\n": []any(nil),
 	} {
 		got, err := answering(t, text).Do(t.Context(), []string{"X"})

@@ -27,7 +27,7 @@ import (
 func main() {
 	allow := flag.String("allow", "", "")
 	again := flag.Int("again", 0, "")
-	args := parseLeadingFlags(os.Args[1:])
+	args := parseAndDropLeadingFlags(os.Args[1:])
 	var allowed []*regexp.Regexp
 	if *allow != "" {
 		var err error
@@ -45,9 +45,9 @@ func main() {
 	}
 }
 
-// parseLeadingFlags parses the flags -allow and -again at the start of args, and returns the
+// parseAndDropLeadingFlags parses the flags -allow and -again at the start of args, and returns the
 // remaining arguments.
-func parseLeadingFlags(args []string) []string {
+func parseAndDropLeadingFlags(args []string) []string {
 	for len(args) > 1 && (args[0] == "-allow" || args[0] == "-again") {
 		if err := flag.CommandLine.Parse(args[:2]); err != nil {
 			exitWithError(err)
@@ -117,10 +117,10 @@ type testRun struct {
 
 // A testedPackage is a package that is tested.
 type testedPackage struct {
-	name                   string
-	elapsed                time.Duration
-	outputByTest           map[string]*bytes.Buffer // by test; "" is the package itself
-	testNamesByFirstOutput []string                 // of these
+	name                        string
+	elapsed                     time.Duration
+	outputByTest                map[string]*bytes.Buffer // by test; "" is the package itself
+	testNamesInFirstOutputOrder []string                 // of these
 }
 
 // A testOutcome names a test and its package, or with an empty test a package that failed although
@@ -195,7 +195,7 @@ func (p *testedPackage) addTestOutput(test, text string) {
 	if b == nil {
 		b = new(bytes.Buffer)
 		p.outputByTest[test] = b
-		p.testNamesByFirstOutput = append(p.testNamesByFirstOutput, test)
+		p.testNamesInFirstOutputOrder = append(p.testNamesInFirstOutputOrder, test)
 	}
 	if b.Len() < maxTestOutputBytes {
 		b.WriteString(text)
@@ -221,7 +221,7 @@ func (r *testRun) endPackage(p *testedPackage, e event) {
 	p.elapsed = time.Duration(e.Elapsed * float64(time.Second))
 	r.endedPackages = append(r.endedPackages, p)
 	if e.Action == "fail" {
-		for _, test := range p.testNamesByFirstOutput {
+		for _, test := range p.testNamesInFirstOutputOrder {
 			if b := p.outputByTest[test]; b != nil && test != "" {
 				fmt.Fprintf(r.out, "%s", b)
 			}
@@ -301,7 +301,7 @@ func skipReason(b *bytes.Buffer) string {
 		return "no reason given"
 	}
 	text, _, _ = strings.Cut(text[at[len(at)-1][1]:], "--- SKIP")
-	if said := scriptSkipPattern.FindAllStringSubmatch(text, -1); len(said) > 0 {
+	if said := skippedScriptLinePattern.FindAllStringSubmatch(text, -1); len(said) > 0 {
 		last := said[len(said)-1]
 		text = cmp.Or(last[2], last[1])
 	}
@@ -310,8 +310,8 @@ func skipReason(b *bytes.Buffer) string {
 }
 
 var (
-	scriptSkipPattern     = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // the line with which package testscript reports a skipped script
-	missingProgramPattern = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // the messages with which packages exec and testscript report a missing program
+	skippedScriptLinePattern = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // the line with which package testscript reports a skipped script
+	missingProgramPattern    = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // the messages with which packages exec and testscript report a missing program
 )
 
 // Bounds of the summary.

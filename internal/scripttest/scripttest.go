@@ -41,7 +41,7 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 			case "runtime":
 				return ortlib.Available(), nil
 			case "contain", "namespaces":
-				return isKernelContainmentAvailable(name), nil
+				return isKernelContainmentConditionMet(name), nil
 			case "person":
 				return isTestRunStartedByPerson(), nil
 			}
@@ -50,11 +50,11 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 	}
 }
 
-// isKernelContainmentAvailable reports whether this machine can contain programs by Landlock and seccomp, or for the
+// isKernelContainmentConditionMet reports whether this machine can contain programs by Landlock and seccomp, or for the
 // name "namespaces", by namespaces as well.
-func isKernelContainmentAvailable(containOrNamespaces string) bool {
+func isKernelContainmentConditionMet(scriptConditionName string) bool {
 	all := contain.ProbeKernelFeatures()
-	if containOrNamespaces == "contain" {
+	if scriptConditionName == "contain" {
 		all = all[:min(2, len(all))]
 	}
 	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })
@@ -63,7 +63,7 @@ func isKernelContainmentAvailable(containOrNamespaces string) bool {
 // isTestRunStartedByPerson reports whether shield would accept that a person started the tests: no
 // ancestor process is an agent host. It is true on systems where shield cannot list the ancestors.
 func isTestRunStartedByPerson() bool {
-	all, err := ancestry.Of(os.Getpid())
+	all, err := ancestry.ProcessAndAncestors(os.Getpid())
 	for i := range all {
 		environ, _ := ancestry.Environ(all[i].PID)
 		if host.OfProcess(&all[i]) != nil || host.OfEnvironment(environ) != nil {

@@ -31,17 +31,17 @@ type PhraseHit struct {
 // use.
 var agentPromptInjectionSearcher = sync.OnceValue(func() *ruleSearcher { return newRuleSearcher(agentRules()) })
 
-// AgentPromptInjectionRules returns the rules of [FindAgentPromptInjections].
-func AgentPromptInjectionRules() []Rule { return agentRules() }
+// AgentTargetedPromptInjectionRules returns the rules of [FindAgentTargetedPromptInjections].
+func AgentTargetedPromptInjectionRules() []Rule { return agentRules() }
 
-// FindAgentPromptInjections finds phrases in a text that address the agent that reads it.
+// FindAgentTargetedPromptInjections finds phrases in a text that address the agent that reads it.
 // isTextHidden means that people do not see the text. isComplete is false if the search stopped
 // early: after 200 hits, or in a text that consists mostly of the literals that rules search for.
 //
 // The time is linear: one scan of each normalized form of the text searches for the literals of all
 // rules. The regular expression of a rule runs only around such a literal, and only if other
 // literals that the rule requires are near.
-func FindAgentPromptInjections(text string, isTextHidden bool) (hits []PhraseHit, isComplete bool) {
+func FindAgentTargetedPromptInjections(text string, isTextHidden bool) (hits []PhraseHit, isComplete bool) {
 	return agentPromptInjectionSearcher().searchText(text, isTextHidden)
 }
 
@@ -100,20 +100,20 @@ func (s *ruleSearcher) searchText(text string, isTextHidden bool) (hits []Phrase
 	defer s.searchPool.Put(c)
 	c.hits, c.scanBudgetBytesLeft = nil, minScanBudgetBytesPerText+len(text)/4
 	c.lowercasedText = appendLowerASCII(c.lowercasedText[:0], text)
-	c.runRules(s.literalsForLowercasedText, c.lowercasedText, isTextHidden, "", func(i int) int { return i })
+	c.matchRulesNearLiterals(s.literalsForLowercasedText, c.lowercasedText, isTextHidden, "", func(i int) int { return i })
 	ascii := c.normalizedWords.readWords(text, c.latinSpellings.spellingOf)
-	c.runRules(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
+	c.matchRulesNearLiterals(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
 	c.rot13OrReversedText = appendROT13(c.rot13OrReversedText[:0], c.normalizedWords.text)
-	c.runRules(s.literalsForNormalizedWords, c.rot13OrReversedText, true, "rot13", c.normalizedWords.originalOffset)
-	c.rot13OrReversedText = appendReversed(c.rot13OrReversedText[:0], c.normalizedWords.text)
-	c.runRules(s.literalsForNormalizedWords, c.rot13OrReversedText, true, "reversed", func(i int) int { return c.normalizedWords.originalOffset(len(c.normalizedWords.text) - i) })
+	c.matchRulesNearLiterals(s.literalsForNormalizedWords, c.rot13OrReversedText, true, "rot13", c.normalizedWords.originalOffset)
+	c.rot13OrReversedText = appendRunesReversed(c.rot13OrReversedText[:0], c.normalizedWords.text)
+	c.matchRulesNearLiterals(s.literalsForNormalizedWords, c.rot13OrReversedText, true, "reversed", func(i int) int { return c.normalizedWords.originalOffset(len(c.normalizedWords.text) - i) })
 	if leet := decodeLeet(string(c.lowercasedText)); leet != string(c.lowercasedText) {
 		c.normalizedWords.readWords(leet, c.latinSpellings.spellingOf)
-		c.runRules(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
+		c.matchRulesNearLiterals(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
 	}
 	if !ascii {
 		c.normalizedWords.readWords(text, c.lookalikeSpellings.spellingOf)
-		c.runRules(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
+		c.matchRulesNearLiterals(s.literalsForNormalizedWords, c.normalizedWords.text, isTextHidden, "", c.normalizedWords.originalOffset)
 	}
 	return c.hits, c.scanBudgetBytesLeft >= 0 && len(c.hits) < maxHits
 }
@@ -128,15 +128,15 @@ type textVariantSearch struct {
 	toOriginalTextOffset func(int) int // offset in the original text of a byte of the normalised one
 }
 
-// runRules runs the rules of a set on a form of the text.
-func (c *textSearch) runRules(set *prefilter.LiteralSet, text []byte, hidden bool, form string, origin func(int) int) {
+// matchRulesNearLiterals runs the rules of a set on a form of the text.
+func (c *textSearch) matchRulesNearLiterals(ruleLiterals *prefilter.LiteralSet, text []byte, isTextHidden bool, variantName string, toOriginalTextOffset func(int) int) {
 	for i := range c.literalPositionsByRuleIndex {
 		c.literalPositionsByRuleIndex[i] = ruleLiteralPositions{latestSeenNearbyLiteralOffset: -1, latestSeenMainLiteralOffset: -1, mainLiteralOffsetsAwaitingNearby: c.literalPositionsByRuleIndex[i].mainLiteralOffsetsAwaitingNearby[:0]}
 	}
-	r := textVariantSearch{c, text, hidden, form, origin}
-	prefilter.EachLiteralMatch(set, text, func(id, at int) {
+	r := textVariantSearch{c, text, isTextHidden, variantName, toOriginalTextOffset}
+	prefilter.EachLiteralMatch(ruleLiterals, text, func(id, at int) {
 		switch i := id / 2; {
-		case c.searcher.rules[i].OnlyInHiddenText && !hidden:
+		case c.searcher.rules[i].OnlyInHiddenText && !isTextHidden:
 		case c.searcher.rules[i].matchesBeginWithLiteral:
 			r.matchStartingAtLiteral(i, at, id%2 == 1)
 		default:
@@ -275,8 +275,8 @@ func appendROT13(b, words []byte) []byte {
 	return b
 }
 
-// appendReversed appends words from their end to their beginning.
-func appendReversed(b, words []byte) []byte {
+// appendRunesReversed appends words from their end to their beginning.
+func appendRunesReversed(b, words []byte) []byte {
 	for len(words) > 0 {
 		_, n := utf8.DecodeLastRune(words)
 		b = append(b, words[len(words)-n:]...)

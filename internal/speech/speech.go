@@ -1,6 +1,6 @@
 // Package speech detects text that addresses a language model instead of the user (prompt
 // injection). [JudgingModelPromptInjectionDetector] finds phrases in a payload that address the
-// model that judges it; [FindAgentPromptInjections] finds phrases in a tool's result that address
+// model that judges it; [FindAgentTargetedPromptInjections] finds phrases in a tool's result that address
 // the agent that reads it. The phrases are data in the folder rules; many rules apply to both.
 package speech
 
@@ -39,8 +39,8 @@ const (
 // never need it.
 var JudgingModelPromptInjectionDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
 
-// JudgingModelPromptInjectionRules returns the rules of [JudgingModelPromptInjectionDetector].
-func JudgingModelPromptInjectionRules() []Rule { return judgeRules() }
+// JudgingModelTargetedPromptInjectionRules returns the rules of [JudgingModelPromptInjectionDetector].
+func JudgingModelTargetedPromptInjectionRules() []Rule { return judgeRules() }
 
 // A PhraseDetector reads the whole of a text. Goroutines may share it.
 type PhraseDetector struct {

@@ -63,8 +63,8 @@ func (d *Device) EnableCbreakMode() error {
 	return nil
 }
 
-// Password asks for a line that is not shown while it is typed, until ctx ends.
-func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
+// ReadPassword asks for a line that is not shown while it is typed, until ctx ends.
+func (d *Device) ReadPassword(ctx context.Context, prompt string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err // a read that starts now could change the terminal's settings after they were restored
 	}

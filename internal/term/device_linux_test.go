@@ -169,13 +169,13 @@ func TestPassword(t *testing.T) {
 	if _, err := person.WriteString("hush\n"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Password(t.Context(), "Password: ")
+	got, err := d.ReadPassword(t.Context(), "Password: ")
 	if err != nil || got != "hush" {
 		t.Errorf("%q, error %v", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := d.Password(ctx, "Password: "); !errors.Is(err, context.Canceled) || got != "" {
+	if got, err := d.ReadPassword(ctx, "Password: "); !errors.Is(err, context.Canceled) || got != "" {
 		t.Errorf("%q, error %v", got, err)
 	}
 }

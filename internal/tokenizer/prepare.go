@@ -25,7 +25,7 @@ import (
 //   - It replaces each run of white space by one space, and removes white space
 //     at both ends.
 func NormalizeForShieldModels(text string) string {
-	i := normalizedASCIIPrefixLen(text)
+	i := alreadyNormalizedPrefixLen(text)
 	if i == len(text) {
 		return text
 	}
@@ -43,11 +43,11 @@ func NormalizeForShieldModels(text string) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// normalizedASCIIPrefixLen returns the length of the longest prefix of text that
+// alreadyNormalizedPrefixLen returns the length of the longest prefix of text that
 // [NormalizeForShieldModels] leaves unchanged. The prefix ends before the first upper-case letter,
 // control character, non-ASCII character or repeated space, and before a space at either end of
 // text.
-func normalizedASCIIPrefixLen(text string) int {
+func alreadyNormalizedPrefixLen(text string) int {
 	space := true
 	for i := 0; i < len(text); i++ {
 		c := text[i]

@@ -21,13 +21,13 @@ type textPart struct {
 type splitter func(dst []textPart, w textPart) []textPart
 
 type splitterSection struct {
-	Type              string           `json:"type"`
-	Pretokenizers     []jsontext.Value `json:"pretokenizers"`
-	Replacement       string           `json:"replacement"`
-	PrependScheme     *string          `json:"prepend_scheme"`
-	AddPrefixSpace    *bool            `json:"add_prefix_space"`
-	SplitBeforeSpaces *bool            `json:"split"`
-	Behavior          *string          `json:"behavior"`
+	Type                        string           `json:"type"`
+	Pretokenizers               []jsontext.Value `json:"pretokenizers"`
+	Replacement                 string           `json:"replacement"`
+	PrependScheme               *string          `json:"prepend_scheme"`
+	AddPrefixSpace              *bool            `json:"add_prefix_space"`
+	MetaspaceSplitsBeforeSpaces *bool            `json:"split"`
+	Behavior                    *string          `json:"behavior"`
 }
 
 func parseSplitter(raw jsontext.Value) (splitter, error) {
@@ -169,7 +169,7 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 	if scheme != "always" && scheme != "first" && scheme != "never" {
 		return nil, fmt.Errorf("the splitter Metaspace with prepend_scheme %.80q is not supported", scheme)
 	}
-	apart := f.SplitBeforeSpaces == nil || *f.SplitBeforeSpaces
+	apart := f.MetaspaceSplitsBeforeSpaces == nil || *f.MetaspaceSplitsBeforeSpaces
 	return func(dst []textPart, w textPart) []textPart {
 		text := strings.ReplaceAll(w.text, " ", mark)
 		if text != "" && !strings.HasPrefix(text, mark) && (scheme == "always" || scheme == "first" && w.atTextStart) {
@@ -177,11 +177,11 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 		}
 		first := w.atTextStart
 		for apart && text != "" {
-			next := strings.Index(text[len(prefixIfPresent(text, mark)):], mark)
+			next := strings.Index(text[len(matchingPrefixOrEmpty(text, mark)):], mark)
 			if next < 0 {
 				break
 			}
-			next += len(prefixIfPresent(text, mark))
+			next += len(matchingPrefixOrEmpty(text, mark))
 			dst = append(dst, textPart{text[:next], first})
 			text, first = text[next:], false
 		}
@@ -189,8 +189,8 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 	}, nil
 }
 
-// prefixIfPresent returns prefix if text begins with it, else "".
-func prefixIfPresent(text, prefix string) string {
+// matchingPrefixOrEmpty returns prefix if text begins with it, else "".
+func matchingPrefixOrEmpty(text, prefix string) string {
 	if strings.HasPrefix(text, prefix) {
 		return prefix
 	}

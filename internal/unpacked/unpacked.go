@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// errChanged is the error for an unpacked file with another content.
-var errChanged = errors.New("the unpacked file was changed; delete the folder with the unpacked file, and shield unpacks the file again")
+// errUnpackedFileChanged is the error for an unpacked file with another content.
+var errUnpackedFileChanged = errors.New("the unpacked file was changed; delete the folder with the unpacked file, and shield unpacks the file again")
 
 // A File is one file that the program carries.
 type File struct {
@@ -57,7 +57,7 @@ func (f *File) Extract(dir string) (string, error) {
 		return fail(err)
 	}
 	if !f.isIntactAt(path) {
-		return fail(errChanged)
+		return fail(errUnpackedFileChanged)
 	}
 	return path, nil
 }
@@ -89,11 +89,11 @@ func (f *File) mapUnpackedFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !f.matchesSizeAndOwner(info) {
-		return nil, errChanged
+		return nil, errUnpackedFileChanged
 	}
 	data, err := mapOrReadFile(file, f.UnpackedBytes)
 	if err == nil && !f.matchesSizeAndSHA256(data) {
-		return nil, errChanged
+		return nil, errUnpackedFileChanged
 	}
 	return data, err
 }

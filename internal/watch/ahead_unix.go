@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/internal/peer"
 )
 
-// maxJudgeWaitInInit is how long a hook process waits for its judge during package initialization. If the
+// maxWaitForJudgeAnswerInInit is how long a hook process waits for its judge during package initialization. If the
 // judge asks a person or a language model, the fully initialized program continues to wait.
-const maxJudgeWaitInInit = 250 * time.Millisecond
+const maxWaitForJudgeAnswerInInit = 250 * time.Millisecond
 
 // init handles a hook event before the other packages of shield are initialized, because an allowed
 // action needs none of them in this process. A process that judges by itself only asks the running
@@ -32,7 +32,7 @@ func init() {
 		parent = os.Getppid()
 	}
 	dial := func() ServiceCall {
-		return DialService(peer.StateFolder(os.Getenv), peer.Question{AskingProgramPath: program, AskingProcessWorkingDir: dir, AskingProcessParentPID: parent, AskingProgramArgs: args, Environ: os.Environ()})
+		return DialService(peer.StateFolder(os.Getenv), peer.Question{AskingProgramPath: program, AskingProcessWorkingDir: dir, ParentPIDOfAskingProcess: parent, AskingProgramArgs: args, Environ: os.Environ()})
 	}
 	if isHookCommandJudgingInProcess(os.Args[1:]) {
 		ask := dial()
@@ -48,7 +48,7 @@ func init() {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signal.Notify(eventWatchFromPackageInit.signalsDuringInit, ends...)
-	late := time.NewTimer(maxJudgeWaitInInit)
+	late := time.NewTimer(maxWaitForJudgeAnswerInInit)
 	defer late.Stop()
 	select {
 	case got := <-eventWatchFromPackageInit.replies:

@@ -7,39 +7,39 @@ import (
 	"sync"
 )
 
-// HookScriptLineWriter writes the output of shield as lines for the shell script of an installed hook. The
+// HookScriptProtocolWriter writes the output of shield as lines for the shell script of an installed hook. The
 // script prints a line that begins with "!" on standard error. A line with an exit status and a
 // JSON object is the answer: the script prints the object on standard output and exits with the
 // status.
-type HookScriptLineWriter struct {
+type HookScriptProtocolWriter struct {
 	mu                 sync.Mutex
 	output             io.Writer
 	bufferedHookAnswer bytes.Buffer
 	partialErrorLine   []byte // the end of the error output that has no line feed yet
 }
 
-// NewHookScriptLineWriter returns a HookScriptLineWriter that writes its lines to w.
-func NewHookScriptLineWriter(w io.Writer) *HookScriptLineWriter {
-	return &HookScriptLineWriter{output: w}
+// NewHookScriptProtocolWriter returns a HookScriptProtocolWriter that writes its lines to w.
+func NewHookScriptProtocolWriter(w io.Writer) *HookScriptProtocolWriter {
+	return &HookScriptProtocolWriter{output: w}
 }
 
 // Stdout is standard output.
-func (l *HookScriptLineWriter) Stdout() io.Writer { return writerFunc(l.writeOut) }
+func (l *HookScriptProtocolWriter) Stdout() io.Writer { return writerFunc(l.writeOut) }
 
 // Stderr is standard error.
-func (l *HookScriptLineWriter) Stderr() io.Writer { return writerFunc(l.writeErr) }
+func (l *HookScriptProtocolWriter) Stderr() io.Writer { return writerFunc(l.writeErr) }
 
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func (l *HookScriptLineWriter) writeOut(p []byte) (int, error) {
+func (l *HookScriptProtocolWriter) writeOut(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bufferedHookAnswer.Write(p)
 }
 
-func (l *HookScriptLineWriter) writeErr(p []byte) (int, error) {
+func (l *HookScriptProtocolWriter) writeErr(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.partialErrorLine = append(l.partialErrorLine, p...)
@@ -52,7 +52,7 @@ func (l *HookScriptLineWriter) writeErr(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (l *HookScriptLineWriter) writeErrorLines(text []byte) error {
+func (l *HookScriptProtocolWriter) writeErrorLines(text []byte) error {
 	var b bytes.Buffer
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		b.WriteByte('!')
@@ -65,7 +65,7 @@ func (l *HookScriptLineWriter) writeErrorLines(text []byte) error {
 
 // WriteAnswerAndExitStatus writes the incomplete last line of the error output, and then one line
 // with the exit status and the answer. The hook script accepts only an answer of one line.
-func (l *HookScriptLineWriter) WriteAnswerAndExitStatus(exitStatus int) error {
+func (l *HookScriptProtocolWriter) WriteAnswerAndExitStatus(exitStatus int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.partialErrorLine) > 0 {

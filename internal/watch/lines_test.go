@@ -23,7 +23,7 @@ func TestLines(t *testing.T) {
 		{"", "", 2, "2\n"},
 	} {
 		var b bytes.Buffer
-		l := NewHookScriptLineWriter(&b)
+		l := NewHookScriptProtocolWriter(&b)
 		for _, c := range tt.errs { // in pieces
 			fmt.Fprintf(l.Stderr(), "%c", c)
 		}

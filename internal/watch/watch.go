@@ -41,7 +41,7 @@ const (
 // watchdog started.
 //
 // [HookShellPIDFlagName] is in the hook commands that shield installs now: the process that the
-// command starts judges the action, and answers in the format of [HookScriptLineWriter]. The flag's
+// command starts judges the action, and answers in the format of [HookScriptProtocolWriter]. The flag's
 // value is the PID of the shell that runs the command.
 //
 // [JudgeInProcessFlagName] is in the hook commands that older versions installed: the process that
@@ -219,8 +219,8 @@ func (w *EventWatch) WaitForJudgeAnswer(ctx context.Context, deadline time.Durat
 	}
 }
 
-// CloseInputAndKillUnlessAnswered releases the judge; a judge that has not answered is killed.
-func (w *EventWatch) CloseInputAndKillUnlessAnswered(hasJudgeAnswered bool) {
+// ReleaseOrKillJudge releases the judge; a judge that has not answered is killed.
+func (w *EventWatch) ReleaseOrKillJudge(hasJudgeAnswered bool) {
 	w.closeJudgeInput()
 	if judge := w.judge.Load(); judge != nil && !hasJudgeAnswered {
 		judge.Kill()

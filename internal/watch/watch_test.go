@@ -178,7 +178,7 @@ func TestWaitGivesUp(t *testing.T) {
 			if line != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%q, %v; want %q", line, err, tt.want)
 			}
-			w.CloseInputAndKillUnlessAnswered(false)
+			w.ReleaseOrKillJudge(false)
 			if tt.start == nil {
 				<-ended
 				<-killed
@@ -197,7 +197,7 @@ func TestWaitAnswers(t *testing.T) {
 		return &Judge{closer{&asked, ended}, strings.NewReader(FormatJudgeAllowAnswerLine("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
 	line, err := w.WaitForJudgeAnswer(t.Context(), time.Minute)
-	w.CloseInputAndKillUnlessAnswered(true)
+	w.ReleaseOrKillJudge(true)
 	<-ended
 	if string(line) != FormatJudgeAllowAnswerLine("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
 		t.Errorf("%q, %v to %q", line, err, asked.String())

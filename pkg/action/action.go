@@ -12,12 +12,12 @@ import "github.com/go-json-experiment/json/jsontext"
 // An Action is one thing that an agent proposes to do.
 // It is not changed after [Parse], and goroutines may share it.
 type Action struct {
-	ID                    string // echoed in the verdict; may be empty
-	Type                  string // canonical name of the action type, such as "execute_command"
-	CWD                   string // absolute folder that relative paths start from; may be empty
-	Session               string // groups actions for approvals and the audit log; may be empty
-	MinTier               int    // lowest tier that may allow the action, 0–3
-	AmbiguousReceivedType string // the type as received, if other tools have that name as well, such as "run"; else empty
+	ID                             string // echoed in the verdict; may be empty
+	Type                           string // canonical name of the action type, such as "execute_command"
+	CWD                            string // absolute folder that relative paths start from; may be empty
+	Session                        string // groups actions for approvals and the audit log; may be empty
+	MinAllowTier                   int    // lowest tier that may allow the action, 0–3
+	OriginalTypeSharedByOtherTools string // the type as received, if other tools have that name as well, such as "run"; else empty
 
 	// IsPowerShellCommand is true if the tool's name says that its commands are PowerShell.
 	IsPowerShellCommand bool

@@ -11,17 +11,17 @@ type ErrorCode string
 
 // The codes of [Error].
 const (
-	InvalidJSON           ErrorCode = "invalid_json"    // not JSON, incomplete, or not an object
-	InvalidUTF8           ErrorCode = "invalid_utf8"    // bytes that are not UTF-8
-	LoneSurrogate         ErrorCode = "lone_surrogate"  // an escaped half of a surrogate pair
-	DuplicateKey          ErrorCode = "duplicate_key"   // keys of one object equal, or different only in case
-	MissingField          ErrorCode = "missing_field"   // a required field is missing
-	WrongType             ErrorCode = "wrong_type"      // a field does not have the required type
-	InvalidValue          ErrorCode = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute, a NUL in a name
-	TooDeep               ErrorCode = "too_deep"        // nested deeper than [MaxJSONNestingDepth]
-	TooLarge              ErrorCode = "too_large"       // a record or field is too long
-	FieldAliasCollision   ErrorCode = "alias_collision" // two payload fields with the same meaning, such as command and cmd
-	ForbiddenVerdictField ErrorCode = "verdict"         // a top-level decision or seal: the record looks like a verdict
+	InvalidJSON          ErrorCode = "invalid_json"    // not JSON, incomplete, or not an object
+	InvalidUTF8          ErrorCode = "invalid_utf8"    // bytes that are not UTF-8
+	LoneSurrogate        ErrorCode = "lone_surrogate"  // an escaped half of a surrogate pair
+	DuplicateKey         ErrorCode = "duplicate_key"   // keys of one object equal, or different only in case
+	MissingField         ErrorCode = "missing_field"   // a required field is missing
+	WrongType            ErrorCode = "wrong_type"      // a field does not have the required type
+	InvalidValue         ErrorCode = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute, a NUL in a name
+	TooDeep              ErrorCode = "too_deep"        // nested deeper than [MaxJSONNestingDepth]
+	TooLarge             ErrorCode = "too_large"       // a record or field is too long
+	FieldAliasCollision  ErrorCode = "alias_collision" // two payload fields with the same meaning, such as command and cmd
+	VerdictFieldInAction ErrorCode = "verdict"         // a top-level decision or seal: the record looks like a verdict
 )
 
 // An Error says why a record is not an action.

@@ -28,7 +28,7 @@ hello`
 		}
 		a, err := action.Parse(rec.Raw)
 		if err != nil {
-			fmt.Println(&action.LineError{InputName: "stdin", Line: rec.Line, Err: err})
+			fmt.Println(&action.LineError{InputName: "stdin", Line: rec.StartLine, Err: err})
 			continue
 		}
 		fmt.Println(a.Type, a.Text("command"))

@@ -65,10 +65,10 @@ func normalizeName(dst []byte, name string) []byte {
 func (a *Action) canonicalizeTypeAndFields() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
-		if !a.hasGenericCommandTypeAndPayload() {
+		if !a.isCommandOfUnknownType() {
 			return nil
 		}
-		typ, a.AmbiguousReceivedType = "execute_command", a.Type
+		typ, a.OriginalTypeSharedByOtherTools = "execute_command", a.Type
 	}
 	required, touches := requiredFields(typ)
 	for _, field := range required {
@@ -82,7 +82,7 @@ func (a *Action) canonicalizeTypeAndFields() error {
 	}
 	given := a.Type
 	a.Type = typ
-	if err := a.renameFields(); err != nil || !touches {
+	if err := a.renamePayloadFieldsToCanonical(); err != nil || !touches {
 		return err
 	}
 	a.IsPowerShellCommand = typ == "execute_command" && isPowerShellToolName(given)
@@ -97,9 +97,9 @@ func (a *Action) canonicalizeTypeAndFields() error {
 	return nil
 }
 
-// hasGenericCommandTypeAndPayload reports whether an action of unknown type is a command: its type is a name that other tools
+// isCommandOfUnknownType reports whether an action of unknown type is a command: its type is a name that other tools
 // have as well, and the payload has one command and otherwise only a folder and plain fields.
-func (a *Action) hasGenericCommandTypeAndPayload() bool {
+func (a *Action) isCommandOfUnknownType() bool {
 	name := a.Type
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		_, name, _ = strings.Cut(rest, "__")
@@ -158,8 +158,8 @@ func (a *Action) hasField(typ, field string) bool {
 	return false
 }
 
-// renameFields renames the payload's fields to their canonical names.
-func (a *Action) renameFields() error {
+// renamePayloadFieldsToCanonical renames the payload's fields to their canonical names.
+func (a *Action) renamePayloadFieldsToCanonical() error {
 	var aliases []string
 	for name := range a.Payload {
 		if field := CanonicalField(a.Type, name); field != "" && field != name {

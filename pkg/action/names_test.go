@@ -87,12 +87,12 @@ func TestLooseCommands(t *testing.T) {
 	for _, name := range append(names.Loose, "Run", "mcp__shell__execute", "mcp__shell__run_command") {
 		for _, payload := range append([]string{`"command":"ls"`, `"cmd":"ls","cwd":"/x"`}, `"command":"ls","`+strings.Join(names.Plain, `":1,"`)+`":1`) {
 			a, err := Parse([]byte(record(name, payload)))
-			if err != nil || a.Type != "execute_command" || a.AmbiguousReceivedType != name || a.Text("command") != "ls" {
+			if err != nil || a.Type != "execute_command" || a.OriginalTypeSharedByOtherTools != name || a.Text("command") != "ls" {
 				t.Errorf("%s %s: %+v, %v", name, payload, a, err)
 			}
 		}
 		for _, payload := range []string{`"command":" "`, `"command":["ls"]`, `"command":"ls","host":"h"`, `"command":"ls","cmd":"id"`, `"command":"ls","args":["x"]`, `"query":"x"`, `"path":"a"`, ""} {
-			if a, err := Parse([]byte(record(name, payload))); err != nil || a.Type != name || a.AmbiguousReceivedType != "" {
+			if a, err := Parse([]byte(record(name, payload))); err != nil || a.Type != name || a.OriginalTypeSharedByOtherTools != "" {
 				t.Errorf("%s %s: %+v, %v; want the type as it is", name, payload, a, err)
 			}
 		}

@@ -27,7 +27,7 @@ const (
 // Parse parses one record. Its errors have type [*Error]. The Action keeps raw, which the caller must not
 // change afterwards.
 //
-// For a record with a top-level key decision or seal, in any case, the error is [ForbiddenVerdictField]. Other unknown
+// For a record with a top-level key decision or seal, in any case, the error is [VerdictFieldInAction]. Other unknown
 // keys are ignored.
 func Parse(raw []byte) (*Action, error) {
 	var few [8]canonjson.Member
@@ -45,7 +45,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	hasPayload, hasType := false, false
 	for _, m := range members {
 		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
-			return nil, &Error{Code: ForbiddenVerdictField, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field; remove it")}
+			return nil, &Error{Code: VerdictFieldInAction, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field; remove it")}
 		}
 	}
 	for _, m := range members {
@@ -73,7 +73,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 				err = invalidValueError("cwd", "expected an absolute path; write it in full")
 			}
 		case "min_tier":
-			a.MinTier, err = parseMinTier(m.Value)
+			a.MinAllowTier, err = parseMinTier(m.Value)
 		}
 		if err != nil {
 			return nil, err

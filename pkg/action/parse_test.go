@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Action{
-		ID: "a1", Type: "execute_command", CWD: "/home/me", Session: "s1", MinTier: 2, Raw: raw, TypeAndPayloadHash: got.TypeAndPayloadHash,
+		ID: "a1", Type: "execute_command", CWD: "/home/me", Session: "s1", MinAllowTier: 2, Raw: raw, TypeAndPayloadHash: got.TypeAndPayloadHash,
 		Payload: map[string]any{"command": "ls é", "n": jsontext.Value("1.50"), "ok": true, "none": nil,
 			"list": []any{"x", jsontext.Value("2")}, "o": map[string]any{"cmd": "y"}},
 	}
@@ -135,11 +135,11 @@ func TestParseErrors(t *testing.T) {
 		{"tier 1e400", `{"type":"x","payload":{},"min_tier":1e400}`, InvalidValue, "min_tier"},
 		{"tier almost 3", `{"type":"x","payload":{},"min_tier":2.99999999999999999999}`, InvalidValue, "min_tier"},
 		{"tier is a string", `{"type":"x","payload":{},"min_tier":"3"}`, WrongType, "min_tier"},
-		{"decision", `{"type":"x","payload":{},"decision":"ALLOW"}`, ForbiddenVerdictField, "decision"},
-		{"seal alone", `{"seal":""}`, ForbiddenVerdictField, "seal"},
-		{"Seal", `{"type":"x","payload":{},"SeaL":1}`, ForbiddenVerdictField, "SeaL"},
-		{"long s", `{"type":"x","payload":{},"ſeal":1}`, ForbiddenVerdictField, "ſeal"},
-		{"escaped decision", `{"type":"x","payload":{},"deci\u0073ion":null}`, ForbiddenVerdictField, "decision"},
+		{"decision", `{"type":"x","payload":{},"decision":"ALLOW"}`, VerdictFieldInAction, "decision"},
+		{"seal alone", `{"seal":""}`, VerdictFieldInAction, "seal"},
+		{"Seal", `{"type":"x","payload":{},"SeaL":1}`, VerdictFieldInAction, "SeaL"},
+		{"long s", `{"type":"x","payload":{},"ſeal":1}`, VerdictFieldInAction, "ſeal"},
+		{"escaped decision", `{"type":"x","payload":{},"deci\u0073ion":null}`, VerdictFieldInAction, "decision"},
 		{"two names of one field", `{"type":"execute_command","payload":{"command":"ls","cmd":"rm"}}`, FieldAliasCollision, "payload.command"},
 		{"two aliases", `{"type":"bash","payload":{"script":"ls","cmd":"rm"}}`, FieldAliasCollision, "payload.command"},
 		{"aliases in two styles", `{"type":"Read","payload":{"filePath":"a","file_path":"b"}}`, FieldAliasCollision, "payload.path"},
@@ -256,7 +256,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		b, err := Parse(other)
-		if err != nil || a.TypeAndPayloadHash != b.TypeAndPayloadHash || a.Type != b.Type || a.MinTier != b.MinTier {
+		if err != nil || a.TypeAndPayloadHash != b.TypeAndPayloadHash || a.Type != b.Type || a.MinAllowTier != b.MinAllowTier {
 			t.Fatalf("indented: %v, %v, want %v", b, err, a)
 		}
 		if _, complete := a.Leaves(len(in)); !complete && len(in) > 64 {

@@ -18,9 +18,9 @@ type ReaderOptions struct {
 
 // A RawActionRecord is one proposed action in its original form.
 type RawActionRecord struct {
-	Line int    // line at which it starts, counted from 1
-	Raw  []byte // bytes of the record, owned by the caller; with Err, the bytes up to the error, nil if the record is too large
-	Err  error  // a [*LineError] that wraps an [*Error] if the input is not an object here
+	StartLine int    // line at which it starts, counted from 1
+	Raw       []byte // bytes of the record, owned by the caller; with Err, the bytes up to the error, nil if the record is too large
+	Err       error  // a [*LineError] that wraps an [*Error] if the input is not an object here
 }
 
 // A Reader splits a stream into records: JSON Lines, several objects on a line,
@@ -86,7 +86,7 @@ func (r *Reader) Next() (RawActionRecord, error) {
 	err := r.scanObject(&o)
 	switch err {
 	case nil:
-		return RawActionRecord{Line: line, Raw: bytes.Clone(r.buf[r.recordStartInBuf:r.scanPosInBuf])}, nil
+		return RawActionRecord{StartLine: line, Raw: bytes.Clone(r.buf[r.recordStartInBuf:r.scanPosInBuf])}, nil
 	case errTooLarge:
 		return r.brokenRecord(line, err, "")
 	}
@@ -103,7 +103,7 @@ func (r *Reader) Next() (RawActionRecord, error) {
 // brokenRecord returns the error record for input that cannot be parsed.
 func (r *Reader) brokenRecord(line int, cause error, why string) (RawActionRecord, error) {
 	r.isSkippingBrokenRecord = true
-	rec := RawActionRecord{Line: line}
+	rec := RawActionRecord{StartLine: line}
 	e := &Error{Code: InvalidJSON, Err: errors.New(why)}
 	switch cause {
 	case errTooLarge:

@@ -27,14 +27,14 @@ func got(t *testing.T, r *Reader) []string {
 		if err != nil {
 			return append(out, err.Error())
 		}
-		s := strconv.Itoa(rec.Line) + " " + string(rec.Raw)
+		s := strconv.Itoa(rec.StartLine) + " " + string(rec.Raw)
 		if rec.Err != nil {
 			var e *Error
 			var line *LineError
-			if !errors.As(rec.Err, &e) || !errors.As(rec.Err, &line) || line.Line != rec.Line {
-				t.Fatalf("line %d: %v is no *LineError around an *Error", rec.Line, rec.Err)
+			if !errors.As(rec.Err, &e) || !errors.As(rec.Err, &line) || line.Line != rec.StartLine {
+				t.Fatalf("line %d: %v is no *LineError around an *Error", rec.StartLine, rec.Err)
 			}
-			s = strconv.Itoa(rec.Line) + " !" + string(e.Code)
+			s = strconv.Itoa(rec.StartLine) + " !" + string(e.Code)
 		}
 		if out = append(out, s); len(out) > 10_000 {
 			t.Fatal("no end of records")

@@ -11,14 +11,14 @@ import (
 // parent folder and its stamp: while the stamp is unchanged, the file still does not exist. Sessions look up
 // the same files before each action. Goroutines may share it.
 type missingFileCache struct {
-	mu                     sync.Mutex
-	byPath                 map[string]fileAbsenceEvidence
-	mostRecentMissingPaths missingPathList
+	mu                      sync.Mutex
+	byPath                  map[string]fileAbsenceEvidence
+	latestMissingPathLookup missingPathLookup
 }
 
-// An missingPathList is the list of files that was looked up last, with the few folders whose stamps
+// An missingPathLookup is the list of files that was looked up last, with the few folders whose stamps
 // prove that these files still do not exist. The list is identified by its address in memory.
-type missingPathList struct {
+type missingPathLookup struct {
 	paths                    []string
 	absenceEvidence          []fileAbsenceEvidence
 	evidenceIndexByPathIndex []int8 // index into folders, for each path; -1 if no folder proves that it is absent
@@ -101,19 +101,19 @@ func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (o
 	if len(again) > 0 {
 		list.pathIndexesToRecheck = again
 		a.mu.Lock()
-		a.mostRecentMissingPaths = list
+		a.latestMissingPathLookup = list
 		a.mu.Unlock()
 	}
 	return out
 }
 
 // findAbsenceEvidence returns the folders whose stamps prove that files of a list do not exist.
-func (a *missingFileCache) findAbsenceEvidence(paths []string) missingPathList {
+func (a *missingFileCache) findAbsenceEvidence(paths []string) missingPathLookup {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list := a.mostRecentMissingPaths
+	list := a.latestMissingPathLookup
 	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.absenceEvidence) == maxAbsenceEvidenceFolders {
-		list = missingPathList{paths: paths, evidenceIndexByPathIndex: make([]int8, len(paths))}
+		list = missingPathLookup{paths: paths, evidenceIndexByPathIndex: make([]int8, len(paths))}
 		for i := range paths {
 			list.recordExistingParentFolder(i, a.byPath)
 		}
@@ -124,13 +124,13 @@ func (a *missingFileCache) findAbsenceEvidence(paths []string) missingPathList {
 		}
 	}
 	list.pathIndexesToRecheck = nil
-	a.mostRecentMissingPaths = list
+	a.latestMissingPathLookup = list
 	return list
 }
 
 // recordExistingParentFolder records the existing parent folder that proves that the file
 // paths[pathIndex] does not exist.
-func (l *missingPathList) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
+func (l *missingPathLookup) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
 	was, ok := missingFileByPath[l.paths[pathIndex]]
 	f := slices.Index(l.absenceEvidence, was)
 	if ok && f < 0 && len(l.absenceEvidence) < maxAbsenceEvidenceFolders {

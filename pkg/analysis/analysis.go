@@ -14,7 +14,7 @@ type ActionCase struct {
 	Action           *action.Action
 	Effects          []effect.Effect
 	EarlierTierSteps []verdict.Step        // the results of earlier tiers and classifiers
-	MinTier          int                   // lowest tier that may allow: the strictest of action, type and policy, 0–3
+	MinAllowTier     int                   // lowest tier that may allow: the strictest of action, type and policy, 0–3
 	SessionState     SessionState          // earlier actions of the action's session; nil: none are known
 	LabelledFiles    []effect.LabelledFile // files that the action leaves behind and that carry labels
 
@@ -33,8 +33,8 @@ type ActionCase struct {
 	// UserMentionedObjects are the objects of the action that the user of the session has mentioned.
 	UserMentionedObjects []UserMention
 
-	// EvidenceFromTier1 is filled by Tier 1 if it is not nil.
-	EvidenceFromTier1 *AllowEvidence
+	// Tier1AllowEvidence is filled by Tier 1 if it is not nil.
+	Tier1AllowEvidence *Tier1DecisionEvidence
 
 	shellAnalyzer                  ShellCommandAnalyzer
 	fileAnalyzer                   FileAnalyzer
@@ -48,7 +48,7 @@ type ActionCase struct {
 	filesReadByAnalysis            []effect.WrittenFileText // files that the analysis read
 	decodedTextLayersCache         []decodedText
 	lookalikeFoldedTextCache       []lookalikeFoldedText
-	leadingStatedEffectCount       int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	actionStatedEffectCount        int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
 	files                          *fileAccess             // nil: no file is looked at
 	inputFilesDigest               *cachedInputFilesDigest // nil until [ActionCase.InputFilesDigest] is called
 
@@ -99,9 +99,9 @@ type Analyzer struct {
 	ReplaySession           SessionReplayFunc  // analyses an action after earlier ones; nil: not possible
 	DefaultExecutionContext effect.PathContext // place of actions without a folder; CWD is the first root
 
-	trustedDestinations *trustMatcher          // nil trusts only this machine
-	files               *fileAccess            // nil: no file is looked at
-	approvalPageStatus  ApprovalPageStatusFunc // nil: no approval page is known
+	trustedDestinations *trustMatcher                  // nil trusts only this machine
+	files               *fileAccess                    // nil: no file is looked at
+	approvalPageStatus  ApprovalPageQuestionStatusFunc // nil: no approval page is known
 
 	executionContainer ActionContainer // container in which actions run; nil for none
 }
@@ -119,7 +119,7 @@ const (
 
 // AnalyzeAction returns the analysed action.
 func (an *Analyzer) AnalyzeAction(a *action.Action) *ActionCase {
-	c := &ActionCase{Action: a, shellAnalyzer: an.ShellAnalyzer, fileAnalyzer: an.FileAnalyzer, executionContext: an.DefaultExecutionContext, files: an.files, MinTier: max(a.MinTier, MinTierForActionType(a.Type))}
+	c := &ActionCase{Action: a, shellAnalyzer: an.ShellAnalyzer, fileAnalyzer: an.FileAnalyzer, executionContext: an.DefaultExecutionContext, files: an.files, MinAllowTier: max(a.MinAllowTier, MinTierForActionType(a.Type))}
 	if a.CWD != "" {
 		// The agent chooses the folder; it does not become part of the workspace, whose roots come from the
 		// user.
@@ -144,7 +144,7 @@ func (an *Analyzer) AnalyzeAction(a *action.Action) *ActionCase {
 	c.recordFilesWithTaintLabels()
 	c.truncateEffects()
 	c.addEffectsOfWrittenFiles()
-	c.leadingStatedEffectCount = len(c.Effects)
+	c.actionStatedEffectCount = len(c.Effects)
 	c.resolveLinks()
 	c.addPersistenceEffects()
 	c.addURLQueryCredentialEffects()

@@ -125,8 +125,8 @@ func TestTools(t *testing.T) {
 			if got := c.HasOnlyHarmlessEffects(); got != tt.harmless {
 				t.Errorf("%v: harmless = %t", tt.action.Payload, got)
 			}
-			if c.MinTier != tt.min {
-				t.Errorf("MinTier = %d, want %d", c.MinTier, tt.min)
+			if c.MinAllowTier != tt.min {
+				t.Errorf("MinTier = %d, want %d", c.MinAllowTier, tt.min)
 			}
 		})
 	}

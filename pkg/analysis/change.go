@@ -55,7 +55,7 @@ func parseEdits(payload map[string]any) (list []edit) {
 			})
 			item = fields
 		}
-		if text := joinTexts(item); len(e.newTexts) == 0 && text != "" {
+		if text := joinPayloadTextsByNewline(item); len(e.newTexts) == 0 && text != "" {
 			e.newTexts = []string{text}
 		}
 		e.replaceAll = e.replaceAll || payload["replace_all"] == true

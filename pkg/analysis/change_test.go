@@ -34,7 +34,7 @@ func TestChange(t *testing.T) {
 		}
 		whole := testAnalyzer.AnalyzeAction(act(c.typ, c.payload))
 		read(whole)
-		whole.EachWrittenFile(read)
+		whole.EachFileWriteCase(read)
 		if got.String() != c.want {
 			t.Errorf("%s: read %q, want %q", c.name, got.String(), c.want)
 		}

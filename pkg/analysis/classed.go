@@ -38,7 +38,7 @@ func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost stri
 		changes = changes || byName
 		return c.IsUnknownToolEffect(&e) || byName && class != ToolClassChangesOutsideWorkspace
 	})
-	c.leadingStatedEffectCount -= before - len(c.Effects)
+	c.actionStatedEffectCount -= before - len(c.Effects)
 	if slices.Contains([]string{"destroys", "pays", "grants"}, c.unknownToolPayloadVerbCategory) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
 	}

@@ -22,7 +22,7 @@ func (c *ActionCase) addCommandEffects() {
 		c.addUnknownEffect(effect.CauseInvalidActionField, "the command is missing")
 		return
 	}
-	c.setWorkingFolder()
+	c.setWorkingFolderFromPayload()
 	place := c.executionContext
 	if inner, ok := strings.CutPrefix(text, powerShellCommandPrefix); ok && inner == command.QuoteWordIfNeeded(c.Action.Text("command")) {
 		text, place.IsCommandTextPowerShell = c.Action.Text("command"), true
@@ -30,20 +30,20 @@ func (c *ActionCase) addCommandEffects() {
 	place.IsCommandTextPowerShell = place.IsCommandTextPowerShell || c.Action.IsPowerShellCommand && text == c.Action.Text("command")
 	c.addShellEffects(text, &place, text == c.Action.Text("command"))
 	c.addEffectsInPayloadWorkingFolders(text)
-	c.addEffectsOfToolAppendedArgs(text)
+	c.addEffectsWithArgsAppendedByTool(text)
 	c.addRemoteExecutionEffect()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseRunsOutsideHostSandbox, Reason: "sandbox: off"})
 	}
 	c.addPrivilegeElevationEffect()
-	if c.Action.AmbiguousReceivedType != "" && !c.startsOnlyKnownPrograms() {
+	if c.Action.OriginalTypeSharedByOtherTools != "" && !c.startsOnlyKnownPrograms() {
 		c.addUnknownEffect(effect.CauseUnknownTool, unknownToolReason)
 	}
 }
 
-// addEffectsOfToolAppendedArgs analyses a command again with the words of a list in a field whose role is not known, since the
+// addEffectsWithArgsAppendedByTool analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
-func (c *ActionCase) addEffectsOfToolAppendedArgs(shellCommand string) {
+func (c *ActionCase) addEffectsWithArgsAppendedByTool(shellCommand string) {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
 		if len(list) > 0 && len(list) <= maxPayloadTexts && commandFieldRole(field) == fieldRoleOther && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
@@ -78,7 +78,7 @@ func (c *ActionCase) addRemoteExecutionEffect() {
 		}
 		switch v := c.Action.Text(field); words[len(words)-1] {
 		case "host", "hostname", "connection":
-			if strings.ContainsAny(v, ".@") && !effect.ThisMachine(effect.CanonicalHost(v)) {
+			if strings.ContainsAny(v, ".@") && !effect.MayBeThisMachine(effect.CanonicalHost(v)) {
 				c.addUnknownEffect(effect.CauseUnknownTool, "the command runs on "+redact.TruncateBytes(v, 40)+", which is not this machine; instead: ask the user to approve this command")
 			}
 		case "container", "pod", "vm", "instance", "machine", "device", "ssh", "node", "cluster", "namespace", "remote":
@@ -102,9 +102,9 @@ func (c *ActionCase) startsOnlyKnownPrograms() bool {
 	return starts
 }
 
-// setWorkingFolder sets the case's working directory to the folder in the payload's field cwd,
+// setWorkingFolderFromPayload sets the case's working directory to the folder in the payload's field cwd,
 // workdir or working_directory.
-func (c *ActionCase) setWorkingFolder() {
+func (c *ActionCase) setWorkingFolderFromPayload() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
 			c.executionContext.CWD = c.executionContext.WithCWD(dir).CWD
@@ -188,7 +188,7 @@ func (c *ActionCase) addPayloadCodeEffects() {
 		c.addUnknownEffect(effect.CauseInvalidActionField, "the code is missing")
 		return
 	}
-	c.setWorkingFolder()
+	c.setWorkingFolderFromPayload()
 	c.addCodeEffects(text, payloadCodeLanguage(c.Action.Payload))
 	if c.Action.Payload["command"] != nil {
 		c.addCommandEffects()
@@ -202,7 +202,7 @@ func (c *ActionCase) addPatchEffects() {
 		c.addUnknownEffect(effect.CauseInvalidActionField, "the patch names no file")
 		return
 	}
-	c.setWorkingFolder()
+	c.setWorkingFolderFromPayload()
 	c.addShellEffects("apply_patch <<<"+command.QuoteWordIfNeeded(text), &c.executionContext, false)
 }
 
@@ -237,7 +237,7 @@ func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansR
 		c.addTextWithoutEffect(text)
 	}
 	for _, w := range result.Writes {
-		c.Effects = append(c.Effects, remoteShellEffects(w.Path, w.NewText)...)
+		c.Effects = append(c.Effects, webOrReverseShellEffects(w.Path, w.NewText)...)
 	}
 	c.addChangesByURLVerbs(from)
 	if !spansReferToPayload {
@@ -308,7 +308,7 @@ func commandText(payload map[string]any) (text string, ok bool) {
 		case fieldRoleEnvironment:
 			text = prependExportLines(payload[field], text)
 		case fieldRoleStdin:
-			if in := joinTexts(payload[field]); in != "" {
+			if in := joinPayloadTextsByNewline(payload[field]); in != "" {
 				text = "printf %s " + command.QuoteWordIfNeeded(in) + " | { " + text + "\n}"
 			}
 		}
@@ -369,7 +369,7 @@ func prependExportLines(env any, shellCommand string) string {
 			set(name, value)
 		}
 	case []any:
-		if name, ok := nameAndValue(env); ok {
+		if name, ok := parseEnvNameValuePair(env); ok {
 			set(name[0], name[1])
 			break
 		}
@@ -390,8 +390,8 @@ func prependExportLines(env any, shellCommand string) string {
 	return b.String() + shellCommand
 }
 
-// nameAndValue returns a list of two texts as a name and a value.
-func nameAndValue(list []any) (pair [2]string, ok bool) {
+// parseEnvNameValuePair returns a list of two texts as a name and a value.
+func parseEnvNameValuePair(list []any) (pair [2]string, ok bool) {
 	if len(list) != 2 {
 		return pair, false
 	}

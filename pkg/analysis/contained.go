@@ -9,9 +9,9 @@ import (
 
 // An ActionContainer describes the container in which actions run, as the kernel reports it.
 type ActionContainer interface {
-	// IsOnOwnDisk reports whether a canonical path and everything below it are on the container's
+	// IsOnContainerDisk reports whether a canonical path and everything below it are on the container's
 	// own disk.
-	IsOnOwnDisk(path string) bool
+	IsOnContainerDisk(path string) bool
 }
 
 // markEffectsInsideContainer marks effects that stay in the container: packages installed by name from the configured sources,
@@ -22,13 +22,13 @@ func (c *ActionCase) markEffectsInsideContainer(container ActionContainer) {
 		return
 	}
 	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest })
-	kept, stated := c.Effects[:0], c.leadingStatedEffectCount
+	kept, stated := c.Effects[:0], c.actionStatedEffectCount
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Cause == effect.CauseUnknownPackage && e.Certainty == effect.Unknown && !sources:
 			if i < stated {
-				c.leadingStatedEffectCount--
+				c.actionStatedEffectCount--
 			}
 			continue
 		case e.Certainty == effect.Unknown || len(e.Harms) > 0:
@@ -76,7 +76,7 @@ func (c *ActionCase) affectsOnlyContainerDisk(e *effect.Effect, in ActionContain
 		path = path[:strings.LastIndexByte(path[:at], '/')+1]
 		path = strings.TrimSuffix(path, "/")
 	}
-	if !strings.HasPrefix(path, "/") || !in.IsOnOwnDisk(path) || len(effect.PersistenceClassName(e.Path, e.PathIsPattern, e.Recursive)) > 0 || effect.IsSecretPath(e.Path, e.PathIsPattern) {
+	if !strings.HasPrefix(path, "/") || !in.IsOnContainerDisk(path) || len(effect.PersistenceClassName(e.Path, e.PathIsPattern, e.Recursive)) > 0 || effect.IsSecretPath(e.Path, e.PathIsPattern) {
 		return false
 	}
 	for _, home := range [...]string{c.executionContext.Home, "/root", "/home"} {

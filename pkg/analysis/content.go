@@ -32,7 +32,7 @@ func (c *ActionCase) addEffectsOfWrittenText(text string) {
 			continue
 		}
 		c.Effects = append(c.Effects, c.fileAnalyzer(e.Path, text, &c.executionContext)...)
-		c.Effects = append(c.Effects, remoteShellEffects(e.Path, text)...)
+		c.Effects = append(c.Effects, webOrReverseShellEffects(e.Path, text)...)
 	}
 }
 
@@ -58,9 +58,9 @@ func (c *ActionCase) possibleWrittenFileTexts(payloadText string) []string {
 	return texts
 }
 
-// EachWrittenFile calls f once for each text that a command writes to a file. f gets a new case:
+// EachFileWriteCase calls f once for each text that a command writes to a file. f gets a new case:
 // the action write_file with the same path and text.
-func (c *ActionCase) EachWrittenFile(f func(*ActionCase)) {
+func (c *ActionCase) EachFileWriteCase(f func(*ActionCase)) {
 	for _, w := range c.filesWrittenByCommand {
 		payload := map[string]any{"path": w.Path, "content": w.NewText}
 		if w.OldText != "" {
@@ -87,9 +87,9 @@ func (c *ActionCase) ContentAfterEdit(old string) (text string, known bool) {
 // literalPrintOnlyCodePattern matches code that does nothing except print literal texts.
 var literalPrintOnlyCodePattern = prefilter.LazyRegexp(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
-// ExecutedFiles returns the files of the workspace and of temporary folders that the case runs, and whose code is
+// FilesExecutedByAction returns the files of the workspace and of temporary folders that the case runs, and whose code is
 // analysed only as far as its calls are literal.
-func (c *ActionCase) ExecutedFiles() (out []effect.WrittenFileText) {
+func (c *ActionCase) FilesExecutedByAction() (out []effect.WrittenFileText) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
 		if e.Kind != effect.ReadFile || e.PathIsPattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass && !compilesAndRuns(by) {
@@ -148,5 +148,5 @@ func unknownFieldsText(payload map[string]any) string {
 			left[name] = v
 		}
 	}
-	return joinTexts(left)
+	return joinPayloadTextsByNewline(left)
 }

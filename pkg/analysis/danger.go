@@ -129,14 +129,14 @@ func (d EffectSafetyDoubt) NeedsAuthorityAboveClassifier() bool {
 func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst EffectSafetyDoubt) {
 	if c.UnexaminedReason != "" {
 		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.UnexaminedReason}, safeThresholdByDoubtCause)
-		c.EvidenceFromTier1.AddDoubt(worst)
+		c.Tier1AllowEvidence.AddDoubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.MinApprovingAuthority == verdict.AuthorityNeverAllowed && c.EvidenceFromTier1 == nil {
+		if worst.MinApprovingAuthority == verdict.AuthorityNeverAllowed && c.Tier1AllowEvidence == nil {
 			break
 		}
 		d := c.doubtAbout(&c.Effects[i], safeThresholdByDoubtCause)
-		c.EvidenceFromTier1.AddDoubt(d)
+		c.Tier1AllowEvidence.AddDoubt(d)
 		if isMoreSevere(d, worst) {
 			worst = d
 		}
@@ -223,7 +223,7 @@ func describeEffectObject(e *effect.Effect) string {
 
 // describePrivilegedProgram names the program that runs with the privileges of an effect.
 func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
-	for _, x := range c.caseEffectsAfter(e) {
+	for _, x := range c.effectsListedAfter(e) {
 		if x.Kind == effect.Execute {
 			return redact.TruncateAndReplaceControlChars(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
 		}
@@ -231,8 +231,8 @@ func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
 	return describeEffectObject(e)
 }
 
-// caseEffectsAfter returns the effects of the case that follow one of them.
-func (c *ActionCase) caseEffectsAfter(e *effect.Effect) []effect.Effect {
+// effectsListedAfter returns the effects of the case that follow one of them.
+func (c *ActionCase) effectsListedAfter(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
 			return c.Effects[i+1:]

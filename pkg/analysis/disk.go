@@ -57,7 +57,7 @@ func (d localNoSymlinkDisk) ReadDir(name string, most int) ([]fs.DirEntry, error
 		return nil, err
 	}
 	if d.files.overlay != nil {
-		return d.files.readMergedDir(name, most)
+		return d.files.readDirWithOverlay(name, most)
 	}
 	return readDir(name, most)
 }

@@ -17,7 +17,7 @@ func ExampleAnalyzer_AnalyzeAction() {
 	for _, e := range c.Effects {
 		fmt.Println(e.KindForPolicies(), e.Path)
 	}
-	fmt.Println(c.MinTier, c.HasOnlyHarmlessEffects())
+	fmt.Println(c.MinAllowTier, c.HasOnlyHarmlessEffects())
 	// Output:
 	// move_file /home/me/app/notes
 	// write_file /home/me/.bashrc

@@ -294,8 +294,8 @@ func (c *ActionCase) HasDoubtfulOrUnusualDangerLevel(e *effect.Effect) bool {
 // runsUnreadableScript reports whether an effect is a program that runs a script which could not be read. The
 // script has an effect of its own, and the doubt is about that.
 func (c *ActionCase) runsUnreadableScript(program *effect.Effect) bool {
-	all := c.caseEffectsAfter(program)
-	for i := range all[:min(maxProgramEffectCandidates, len(all))] {
+	all := c.effectsListedAfter(program)
+	for i := range all[:min(maxEffectsSearchedAfterExecute, len(all))] {
 		e := &all[i]
 		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
 			break
@@ -307,6 +307,6 @@ func (c *ActionCase) runsUnreadableScript(program *effect.Effect) bool {
 	return false
 }
 
-// maxProgramEffectCandidates is how many of the effects that follow a program's Execute effect are searched
+// maxEffectsSearchedAfterExecute is how many of the effects that follow a program's Execute effect are searched
 // for effects of this program.
-const maxProgramEffectCandidates = 16
+const maxEffectsSearchedAfterExecute = 16

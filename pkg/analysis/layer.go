@@ -21,9 +21,9 @@ type FileOverlay interface {
 	// Names returns the names in a folder that the overlay has added or deleted.
 	Names(folder string) []string
 
-	// Absent is called with a path that is neither in the overlay nor on the disk. It reports
+	// TreatsMissingPathAsEmptyFile is called with a path that is neither in the overlay nor on the disk. It reports
 	// whether to judge as if an empty file existed at the path.
-	Absent(path string) bool
+	TreatsMissingPathAsEmptyFile(path string) bool
 }
 
 // An OverlayEntry is the state of a path in a [FileOverlay].
@@ -54,7 +54,7 @@ func (f *fileAccess) overlayOrDiskLinkTarget(look *localLinkLookup, path string)
 		return "", nil
 	}
 	linkTarget, err = look.linkTarget(path)
-	if f.overlay != nil && errors.Is(err, fs.ErrNotExist) && f.overlay.Absent(path) {
+	if f.overlay != nil && errors.Is(err, fs.ErrNotExist) && f.overlay.TreatsMissingPathAsEmptyFile(path) {
 		return "", nil
 	}
 	return linkTarget, err
@@ -76,22 +76,22 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 	}
 	look := f.newLocalLinkLookup()
 	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the overlay decides whether to judge as if an empty file existed
-		return nil, nil, f.overlay.Absent(path)
+		return nil, nil, f.overlay.TreatsMissingPathAsEmptyFile(path)
 	}
 	return nil, nil, false
 }
 
-// readMergedDir returns the entries of a folder from disk and overlay, sorted by name. It returns
+// readDirWithOverlay returns the entries of a folder from disk and overlay, sorted by name. It returns
 // at most as many entries as the parameter most says.
-func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, error) {
+func (f *fileAccess) readDirWithOverlay(folder string, maxEntries int) ([]fs.DirEntry, error) {
 	names := f.overlay.Names(folder)
-	out, err := readDir(folder, most)
+	out, err := readDir(folder, maxEntries)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || len(names) == 0) {
 		return out, err
 	}
 	for _, name := range names {
 		out = slices.DeleteFunc(out, func(e fs.DirEntry) bool { return e.Name() == name })
-		if e, known := f.overlayEntryAt(path.Join(folder, name)); known && !e.Deleted && len(out) < most {
+		if e, known := f.overlayEntryAt(path.Join(folder, name)); known && !e.Deleted && len(out) < maxEntries {
 			out = append(out, overlayFileInfo{name, e})
 		}
 	}

@@ -28,7 +28,7 @@ func (c *ActionCase) addEffectsOfUnanalyzedFields(t *tool) {
 	if s.textsLeft < 0 {
 		c.setUnexamined("the payload has more than 256 texts")
 	}
-	if len(s.messageRecipients) > 0 && t.kind == "" {
+	if len(s.messageRecipients) > 0 && t.unconditionalEffectKind == "" {
 		c.addMessageEffects(s.messageRecipients)
 	}
 	if s.payloadVerbCategory == "destroys" || s.payloadVerbCategory == "pays" || s.payloadVerbCategory == "grants" {

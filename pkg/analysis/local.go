@@ -10,17 +10,17 @@ import (
 
 // Options describe the place in which actions are judged. The zero Options have no folders.
 type Options struct {
-	ShellAnalyzer       ShellCommandAnalyzer   // analyses commands; nil means that commands are unknown
-	FileAnalyzer        FileAnalyzer           // analyses the content written to files; nil means that it is not read
-	ReplaySession       SessionReplayFunc      // analyses an action after earlier ones; nil: not possible
-	CWD                 string                 // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
-	Home                string                 // the user's home folder
-	WorkspaceRoots      []string               // folders that count as workspace
-	FoldCase            bool                   // the file system ignores case
-	InspectLocalFiles   bool                   // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
-	Overlay             FileOverlay            // with InspectLocalFiles: files that replace those on the disk; nil for none
-	ApprovalPageStatus  ApprovalPageStatusFunc // address of the approval page; nil if not known
-	TrustedDestinations TrustedDestinations    // places to which data may go in ordinary work
+	ShellAnalyzer       ShellCommandAnalyzer           // analyses commands; nil means that commands are unknown
+	FileAnalyzer        FileAnalyzer                   // analyses the content written to files; nil means that it is not read
+	ReplaySession       SessionReplayFunc              // analyses an action after earlier ones; nil: not possible
+	CWD                 string                         // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
+	Home                string                         // the user's home folder
+	WorkspaceRoots      []string                       // folders that count as workspace
+	FoldCase            bool                           // the file system ignores case
+	InspectLocalFiles   bool                           // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
+	DiskFileOverlay     FileOverlay                    // with InspectLocalFiles: files that replace those on the disk; nil for none
+	ApprovalPageStatus  ApprovalPageQuestionStatusFunc // address of the approval page; nil if not known
+	TrustedDestinations TrustedDestinations            // places to which data may go in ordinary work
 
 	ActionContainer ActionContainer // with InspectLocalFiles: container in which actions run; nil for none
 }
@@ -49,7 +49,7 @@ func New(o Options) (*Analyzer, error) {
 	}
 	f := newFileAccess()
 	if o.InspectLocalFiles {
-		f.overlay = o.Overlay
+		f.overlay = o.DiskFileOverlay
 		place.ResolveLinks, place.NewCachedLinkResolver, place.ReadScript, place.ListArchive = f.resolveLinks, f.newCachingLinkResolver, f.readScript, f.listArchive
 		f.allowInspectingFileSystem(place.Home)
 	}

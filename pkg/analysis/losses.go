@@ -44,7 +44,7 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 		before := len(l.AllLossesToBackUp)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.leadingStatedEffectCount { // a link's target is not lost when the link is deleted
+			if i < c.actionStatedEffectCount { // a link's target is not lost when the link is deleted
 				c.addEffectPathLosses(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
@@ -237,7 +237,7 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCo
 	folder := c.resolveFolderSymlinks(e.FolderLosingFiles)
 	t, areLossesKnown := r.ReadWorkTree(folder)
 	if !areLossesKnown && c.files.overlay != nil {
-		return c.files.overlay.Absent(path.Join(folder, ".git"))
+		return c.files.overlay.TreatsMissingPathAsEmptyFile(path.Join(folder, ".git"))
 	}
 	if !areLossesKnown || len(t.Files) > maxGitTrackedFiles {
 		return false
@@ -373,8 +373,8 @@ func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	}
 	k := *c
 	k.Effects, k.MatchedRulesByEffectIndex, k.EarlierTierSteps = slices.Clone(c.Effects), nil, nil
-	if c.EvidenceFromTier1 != nil {
-		k.EvidenceFromTier1 = &AllowEvidence{}
+	if c.Tier1AllowEvidence != nil {
+		k.Tier1AllowEvidence = &Tier1DecisionEvidence{}
 	}
 	if c.MatchedRulesByEffectIndex != nil {
 		k.MatchedRulesByEffectIndex = make([][]RuleMatch, len(k.Effects))
@@ -382,23 +382,23 @@ func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
-		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.leadingStatedEffectCount) {
+		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.actionStatedEffectCount) {
 			if _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); !output {
 				lost++
 			}
 		}
-		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.leadingStatedEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
+		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.actionStatedEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
 	}
 	for i := range k.Effects {
 		if e := &k.Effects[i]; e.Kind == effect.Execute {
 			k.markProgramEffectsBackedUp(i, l.effectsRestorableFromBackup[i])
 		}
 	}
-	k.MinTier = MinTierForActionType(c.Action.Type)
+	k.MinAllowTier = MinTierForActionType(c.Action.Type)
 	if lost == 0 && !l.HasLossOutsideWorkspace {
-		k.MinTier = min(k.MinTier, 1)
+		k.MinAllowTier = min(k.MinAllowTier, 1)
 	}
-	k.MinTier = max(k.MinTier, c.Action.MinTier)
+	k.MinAllowTier = max(k.MinAllowTier, c.Action.MinAllowTier)
 	return &k
 }
 

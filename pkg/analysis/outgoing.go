@@ -21,15 +21,15 @@ type OutgoingText struct {
 	IsSendUncertain  bool     // maybe not sent: typed into a page, put into a secret store, a program argument, or a URL in a file
 }
 
-// usesServiceSecretStore reports whether the action runs a command that stores a secret in a secret store.
-func (c *ActionCase) usesServiceSecretStore() bool {
+// runsSecretStoreCommand reports whether the action runs a command that stores a secret in a secret store.
+func (c *ActionCase) runsSecretStoreCommand() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] })
 	})
 }
 
-// urlsInText matches URLs in files: opening one sends the part after the host.
-var urlsInText = prefilter.LazyRegexp(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
+// urlWithPathOrQueryPattern matches URLs in files: opening one sends the part after the host.
+var urlWithPathOrQueryPattern = prefilter.LazyRegexp(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
 // maxURLs is the maximum number of URLs read in one text.
 const maxURLs = 256
@@ -40,7 +40,7 @@ func joinURLPathsAndQueries(text string) string {
 		return ""
 	}
 	var b strings.Builder
-	for _, m := range urlsInText().FindAllStringSubmatch(text, maxURLs) {
+	for _, m := range urlWithPathOrQueryPattern().FindAllStringSubmatch(text, maxURLs) {
 		if host, _, _ := strings.Cut(m[1], ":"); !effect.Loopback(host) {
 			b.WriteString(m[2])
 			b.WriteByte('\n')
@@ -72,7 +72,7 @@ var outgoingEffectKinds = []effect.Kind{effect.SendData, effect.SendMessage, eff
 // FindOutgoingText returns the text that a case sends to others, nil if nothing leaves the machine.
 func (c *ActionCase) FindOutgoingText() *OutgoingText {
 	o := &OutgoingText{}
-	leaves, stays, stores := false, false, c.usesServiceSecretStore()
+	leaves, stays, stores := false, false, c.runsSecretStoreCommand()
 	uses := strings.HasPrefix(c.Action.Type, "browser_")
 	var text strings.Builder
 	for i := range c.Effects {
@@ -115,9 +115,9 @@ func (c *ActionCase) FindOutgoingText() *OutgoingText {
 	if len(said) > maxOutgoingBytes {
 		said, o.Truncated = said[:maxOutgoingBytes], true
 	}
-	o.Texts = append([]string{said}, decodedForms(said)...)
+	o.Texts = append([]string{said}, deobfuscatedTexts(said)...)
 	for _, s := range slices.Clone(o.LoginCredentials) {
-		o.LoginCredentials = append(o.LoginCredentials, decodedForms(s)...)
+		o.LoginCredentials = append(o.LoginCredentials, deobfuscatedTexts(s)...)
 	}
 	return o
 }
@@ -129,7 +129,7 @@ func (c *ActionCase) PayloadAndCommandTexts() []string {
 	appendTexts(&text, c.Action.Payload)
 	said := text.String()
 	said = said[:min(len(said), maxOutgoingBytes)]
-	return append([]string{said}, decodedForms(said)...)
+	return append([]string{said}, deobfuscatedTexts(said)...)
 }
 
 // appendTexts appends all texts in a value of a payload.
@@ -179,11 +179,11 @@ func (c *ActionCase) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, f
 	}
 }
 
-// AddSessionCredentialSend adds the effect of sending a credential that the session has read.
+// AddEarlierReadCredentialSend adds the effect of sending a credential that the session has read.
 // isUncertainMatch means that the text has only part of a credential, or that the credential is so
 // short that the match may be chance.
-func (c *ActionCase) AddSessionCredentialSend(isUncertainMatch bool) {
-	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSecretReadEarlierInSession, Certainty: effect.CertainIf(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
+func (c *ActionCase) AddEarlierReadCredentialSend(isUncertainMatch bool) {
+	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSecretReadEarlierInSession, Certainty: effect.CertainOrPossible(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
 		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
 			e.Host = h

@@ -14,14 +14,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An ApprovalPageStatusFunc returns the address of this user's approval page as HOST:PORT, "" if it was
+// An ApprovalPageQuestionStatusFunc returns the address of this user's approval page as HOST:PORT, "" if it was
 // never served, and whether a question is waiting there for an answer.
-type ApprovalPageStatusFunc func() (address string, waits bool)
+type ApprovalPageQuestionStatusFunc func() (address string, waits bool)
 
 // addApprovalPageAccess adds an effect if an action contacts the approval page, because a request
 // to that page can answer a question. It also adds an effect if a question is waiting and the
 // action reads the page, a notification or the terminal that shows the question.
-func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatusFunc) {
+func (c *ActionCase) addApprovalPageAccess(where ApprovalPageQuestionStatusFunc) {
 	if where == nil || !c.mayReachApprovalPage() {
 		return
 	}
@@ -110,7 +110,7 @@ func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bo
 	if e.Kind != effect.ChangeRemoteSystem && c.actionTextContainsApprovalPageAddress(host, port) { // the address may be a proxy, a header or a setting
 		return true
 	}
-	if curlPortRange().MatchString(e.URL) {
+	if curlMultiPortURLPattern().MatchString(e.URL) {
 		return true
 	}
 	if u, err := url.Parse(e.URL); err == nil && e.URL != "" && !e.PathIsPattern {
@@ -118,16 +118,16 @@ func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bo
 			return false
 		}
 		addr := effect.ParseAddr(e.Host)
-		return effect.ThisMachine(e.Host) || e.Host == host || !addr.IsValid() && len(port) == 5
+		return effect.MayBeThisMachine(e.Host) || e.Host == host || !addr.IsValid() && len(port) == 5
 	}
-	if e.Host != "" && !effect.ThisMachine(e.Host) && e.Host != host {
+	if e.Host != "" && !effect.MayBeThisMachine(e.Host) && e.Host != host {
 		return false
 	}
 	return c.actionTextContainsPort(port)
 }
 
-// curlPortRange matches a URL on this machine with several ports, in curl's glob syntax.
-var curlPortRange = prefilter.LazyRegexp(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
+// curlMultiPortURLPattern matches a URL on this machine with several ports, in curl's glob syntax.
+var curlMultiPortURLPattern = prefilter.LazyRegexp(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
 // containsHostAndPort reports whether a text contains the approval page's port as a whole number
 // and also, in any place, the page's host or a name of this machine. A text that consists of the

@@ -14,7 +14,7 @@ func TestPresigned(t *testing.T) {
 		"AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&secret=x":              "AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&secret=x",
 		"": "",
 	} {
-		if got := withoutSignature(query); got != want {
+		if got := withoutPresignedURLParams(query); got != want {
 			t.Errorf("%s: %q is left, want %q", query, got, want)
 		}
 	}

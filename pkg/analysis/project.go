@@ -114,9 +114,9 @@ func containsWholeWord(text, word []byte) bool {
 	}
 }
 
-// IsCommitted reports whether a file of the workspace is unchanged since the last commit of the
+// IsUnchangedSinceLastCommit reports whether a file of the workspace is unchanged since the last commit of the
 // repository that contains it.
-func (c *ActionCase) IsCommitted(file string) bool {
+func (c *ActionCase) IsUnchangedSinceLastCommit(file string) bool {
 	if c.files == nil {
 		return false
 	}

@@ -34,7 +34,7 @@ func (c *ActionCase) addCredentialPublicationEffects() {
 		if e.Kind != effect.Execute || len(e.Args) == 0 {
 			continue
 		}
-		if where := c.describeCredentialLocation(e); where != "" {
+		if where := c.describeCredentialSourceInArgs(e); where != "" {
 			c.addCredentialSend(effect.Effect{RemoteTargetName: e.Program, Span: e.Span, Certainty: e.Certainty}, where)
 		}
 		if e.Program == "git" && isStagingGitCommand(command.ParseGit(e.Args)) {
@@ -49,9 +49,9 @@ func (c *ActionCase) addCredentialPublicationEffects() {
 	c.addTrackedFileCredentialEffect()
 }
 
-// describeCredentialLocation returns which words of a command that reaches other people hold a credential, or the file
+// describeCredentialSourceInArgs returns which words of a command that reaches other people hold a credential, or the file
 // from which it reads them; "" if none.
-func (c *ActionCase) describeCredentialLocation(e *effect.Effect) string {
+func (c *ActionCase) describeCredentialSourceInArgs(e *effect.Effect) string {
 	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.ParseGit(e.Args).Subcommand)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		return (o.Kind == effect.ChangeRemoteSystem || o.Kind == effect.SendMessage) && o.Span == e.Span && o.Host == ""

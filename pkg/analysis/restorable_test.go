@@ -165,8 +165,8 @@ func TestRestorableTypes(t *testing.T) {
 	}
 	for _, typ := range []string{"delete_file", "delete_directory"} {
 		c := an.AnalyzeAction(act(typ, map[string]any{"path": "a.md"}))
-		if len(c.Effects) == 0 || c.Effects[0].Kind != effect.Kind(typ) || c.Effects[0].IsRestorableWithoutBackup || c.MinTier != 2 {
-			t.Errorf("%s: %+v, least tier %d", typ, c.Effects, c.MinTier)
+		if len(c.Effects) == 0 || c.Effects[0].Kind != effect.Kind(typ) || c.Effects[0].IsRestorableWithoutBackup || c.MinAllowTier != 2 {
+			t.Errorf("%s: %+v, least tier %d", typ, c.Effects, c.MinAllowTier)
 		}
 	}
 	without, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}})

@@ -77,7 +77,7 @@ func (c *ActionCase) addURLQueryCredentialEffects() {
 		if e.Kind != effect.HTTPRequest || !ok || e.PathIsPattern || targetsThisMachine(e) {
 			continue
 		}
-		query = withoutSignature(query)
+		query = withoutPresignedURLParams(query)
 		query = strings.ReplaceAll(decode.DecodePercentEscapes(query), "+", " ")
 		if (*redact.Redactor)(nil).RedactText(query) != query {
 			c.addCredentialSend(effect.Effect{Host: e.Host, Span: e.Span}, "the query of a URL")
@@ -85,9 +85,9 @@ func (c *ActionCase) addURLQueryCredentialEffects() {
 	}
 }
 
-// urlParamPatternBySignatureParam are the query parameters of a presigned URL, in lower case, each with the other
+// presignedURLParamPatternBySignature are the query parameters of a presigned URL, in lower case, each with the other
 // parameters of such a signature. The URL holds a signature, not the signing key.
-var urlParamPatternBySignatureParam = sync.OnceValue(func() map[string]*regexp.Regexp {
+var presignedURLParamPatternBySignature = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
 		"x-goog-signature": regexp.MustCompile(`^x-goog-(?:algorithm|credential|date|expires|signedheaders|signature)$`),
@@ -96,12 +96,12 @@ var urlParamPatternBySignatureParam = sync.OnceValue(func() map[string]*regexp.R
 	}
 })
 
-// withoutSignature returns a query without the parameters of a URL signature.
-func withoutSignature(query string) string {
+// withoutPresignedURLParams returns a query without the parameters of a URL signature.
+func withoutPresignedURLParams(query string) string {
 	parts := strings.Split(query, "&")
 	for _, part := range parts {
 		name, _, _ := strings.Cut(part, "=")
-		if own := urlParamPatternBySignatureParam()[strings.ToLower(name)]; own != nil {
+		if own := presignedURLParamPatternBySignature()[strings.ToLower(name)]; own != nil {
 			return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool {
 				n, _, _ := strings.Cut(p, "=")
 				return own.MatchString(strings.ToLower(n))

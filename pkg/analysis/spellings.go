@@ -11,13 +11,13 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// decodedForms returns the decoded forms of a text, readable or not: its encodings decoded, the text rotated
+// deobfuscatedTexts returns the decoded forms of a text, readable or not: its encodings decoded, the text rotated
 // (ROT13) and reversed, and its short parts joined.
-func decodedForms(text string) (out []string) {
+func deobfuscatedTexts(text string) (out []string) {
 	rotated, backwards := decode.Rot13AndReversed(text)
 	out = append(out, rotated, backwards)
 	parts := urlPartSeparators.Replace(text)
-	for _, t := range [...]string{text, parts, uppercaseBase32Words(parts)} {
+	for _, t := range [...]string{text, parts, extractUppercasedBase32Words(parts)} {
 		for _, l := range decode.Layers(t) {
 			out = append(out, l.Text)
 		}
@@ -29,8 +29,8 @@ func decodedForms(text string) (out []string) {
 	return out
 }
 
-// uppercaseBase32Words returns the words of a text that may be base32 in lower case, converted to upper case.
-func uppercaseBase32Words(text string) string {
+// extractUppercasedBase32Words returns the words of a text that may be base32 in lower case, converted to upper case.
+func extractUppercasedBase32Words(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
@@ -54,7 +54,7 @@ func uppercaseBase32Words(text string) string {
 // Kinds of bytes, as bits.
 const (
 	byteKindBase64 = 1 << iota // a letter, a digit or one of + - _
-	byteKindSecretPart
+	byteKindSecretCharacter
 	byteKindBase32              // a character of base32, in upper or lower case
 	byteKindSecretPartSeparator // can separate two parts
 )
@@ -70,7 +70,7 @@ var byteKinds = func() (kinds [256]uint8) {
 		}
 		name := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 		add(byteKindBase64, name || strings.IndexByte("+-_", c) >= 0)
-		add(byteKindSecretPart, name || strings.IndexByte("+/=_~!%", c) >= 0)
+		add(byteKindSecretCharacter, name || strings.IndexByte("+/=_~!%", c) >= 0)
 		add(byteKindSecretPartSeparator, strings.IndexByte(" \t.,;:|-", c) >= 0)
 		add(byteKindBase32, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
 	}
@@ -101,7 +101,7 @@ func joinSplitSecretParts(text string) string {
 	}
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && byteKinds[text[i+n]]&byteKindSecretPart != 0 {
+		for i+n < len(text) && byteKinds[text[i+n]]&byteKindSecretCharacter != 0 {
 			n++
 		}
 		if n == 0 || n > maxSplitSecretPartBytes {
@@ -129,7 +129,7 @@ func writePartsOccurringAtMostTwice(to *strings.Builder, text string) {
 	var parts []uint64
 	for i := 0; i < len(text) && len(parts) < maxCountedSecretParts; i++ {
 		start, packed := i, uint64(0)
-		for i < len(text) && byteKinds[text[i]]&byteKindSecretPart != 0 && text[i] != '=' && text[i] != '/' {
+		for i < len(text) && byteKinds[text[i]]&byteKindSecretCharacter != 0 && text[i] != '=' && text[i] != '/' {
 			packed = packed<<8 | uint64(text[i])
 			i++
 		}

@@ -44,7 +44,7 @@ func (c *ActionCase) recipientsInFields(payloadFieldNames ...string) []string {
 		for _, item := range texts {
 			text, ok := item.(string)
 			if !ok {
-				text = joinTexts(item)
+				text = joinPayloadTextsByNewline(item)
 			}
 			for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
 				if part = strings.TrimSpace(part); part != "" {

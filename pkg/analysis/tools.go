@@ -12,13 +12,13 @@ import (
 
 // A tool describes what an action type does with the fields of its payload.
 type tool struct {
-	name                string
-	fieldUses           []payloadFieldUse
-	fieldsSentToURLHost []string    // fields whose content is sent to the host of the tool's URL
-	kind                effect.Kind // an effect that does not depend on a field
-	effectReason        string      // the Reason of the effect that kind adds
-	readOnly            bool        // changes nothing
-	minTier             int         // lowest tier that may allow it
+	name                    string
+	fieldUses               []payloadFieldUse
+	fieldsSentToURLHost     []string    // fields whose content is sent to the host of the tool's URL
+	unconditionalEffectKind effect.Kind // an effect that does not depend on a field
+	effectReason            string      // the Reason of the effect that kind adds
+	readOnly                bool        // changes nothing
+	minTier                 int         // lowest tier that may allow it
 }
 
 // A payloadFieldUse describes what a tool does with the value of a field.
@@ -61,7 +61,7 @@ var knownActionTypes = [...]tool{
 	{name: "search_files", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile, recursive: true, defaultPath: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
 	{name: "upload_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, fieldsSentToURLHost: []string{"path", "source", "content"}},
 	{name: "web_fetch", fieldUses: []payloadFieldUse{{field: "url", kind: effect.HTTPRequest}}, minTier: 1},
-	{name: "web_search", kind: effect.HTTPRequest, effectReason: "search"},
+	{name: "web_search", unconditionalEffectKind: effect.HTTPRequest, effectReason: "search"},
 	{name: "write_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
@@ -90,16 +90,16 @@ func (f *actionTypeFamily) allowsName(name string) bool {
 // actionTypeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
 // for the family.
 var actionTypeFamilies = [...]actionTypeFamily{
-	{"send_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
-	{"reply_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
+	{"send_", "", "", tool{unconditionalEffectKind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
+	{"reply_", "", "", tool{unconditionalEffectKind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
 	{"browser_", "", browserToolNameWords, tool{fieldUses: []payloadFieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"canvas_", "", browserToolNameWords, tool{fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"list_", "events", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "event", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedules", " list upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedule", " list upcoming all my next recent ", tool{readOnly: true}},
-	{"", "_event", calendarToolNameWords, tool{kind: effect.ChangeRemoteSystem, effectReason: "calendar"}},
-	{"", "_schedule", calendarToolNameWords, tool{kind: effect.Persist, effectReason: "schedule"}},
+	{"", "_event", calendarToolNameWords, tool{unconditionalEffectKind: effect.ChangeRemoteSystem, effectReason: "calendar"}},
+	{"", "_schedule", calendarToolNameWords, tool{unconditionalEffectKind: effect.Persist, effectReason: "schedule"}},
 }
 
 const (
@@ -160,7 +160,7 @@ func (c *ActionCase) addToolEffects() {
 
 // addKnownActionTypeEffects adds the effects of a known type.
 func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
-	if len(t.fieldUses) == 1 && t.kind == "" && t.fieldsSentToURLHost == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.fieldUses[0].field] != nil {
+	if len(t.fieldUses) == 1 && t.unconditionalEffectKind == "" && t.fieldsSentToURLHost == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.fieldUses[0].field] != nil {
 		// Fast path: most actions have only the field that their type uses.
 		c.addFieldEffect(&t.fieldUses[0])
 		return
@@ -171,12 +171,12 @@ func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
 	if strings.HasSuffix(t.name, "_file") {
 		c.addWriteIntoDestinationFolder()
 	}
-	switch t.kind {
+	switch t.unconditionalEffectKind {
 	case "":
 	case effect.SendMessage:
 		c.addMessageEffects(c.recipientsInFields("to", "cc", "bcc", "recipient", "recipients", "channel"))
 	default:
-		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.effectReason})
+		c.Effects = append(c.Effects, effect.Effect{Kind: t.unconditionalEffectKind, Reason: t.effectReason})
 		if invited := c.recipientsInFields("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
 			c.addMessageEffects(invited)
 		}
@@ -399,8 +399,8 @@ func (c *ActionCase) WhyHigherTierMustDecide() string {
 	case c.UnexaminedReason != "":
 		return "part of the action could not be examined: " + c.UnexaminedReason + "; split the action into smaller steps"
 	case c.Action == nil:
-	case c.Action.MinTier > MinTierForActionType(c.Action.Type):
-		return fmt.Sprintf("the action itself asks for a review (min_tier %d)", c.Action.MinTier)
+	case c.Action.MinAllowTier > MinTierForActionType(c.Action.Type):
+		return fmt.Sprintf("the action itself asks for a review (min_tier %d)", c.Action.MinAllowTier)
 	case MinTierForActionType(c.Action.Type) > 0:
 		return "actions of type " + c.Action.Type + " are always reviewed"
 	}

@@ -59,14 +59,14 @@ func (c *ActionCase) RecordMatch(effect int, m RuleMatch) {
 	c.MatchedRulesByEffectIndex[effect] = append(c.MatchedRulesByEffectIndex[effect], m)
 }
 
-// AllowEvidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
+// Tier1DecisionEvidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
 // is for people and never part of a verdict.
-type AllowEvidence struct {
-	AllowReason       string              // reason to ALLOW that does not depend on the model; "" if none
-	Doubts            []EffectSafetyDoubt // reasons against ALLOW, without duplicates
-	MinTier           int                 // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
-	MinSafeConfidence float64             // confidence of the model's SAFE required for this type of action, 0.0–1.0
-	Answer            *ModelAnswer        // the model's answer; nil if it was not asked
+type Tier1DecisionEvidence struct {
+	AllowReason            string              // reason to ALLOW that does not depend on the model; "" if none
+	Doubts                 []EffectSafetyDoubt // reasons against ALLOW, without duplicates
+	MinAllowTier           int                 // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
+	RequiredSafeConfidence float64             // confidence of the model's SAFE required for this type of action, 0.0–1.0
+	Answer                 *ModelAnswer        // the model's answer; nil if it was not asked
 
 	Findings []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
 
@@ -84,10 +84,10 @@ type ModelAnswer struct {
 const maxDoubts = 50
 
 // HasMaxDoubts reports whether the limit of doubts is reached, so that some may be missing.
-func (e *AllowEvidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
+func (e *Tier1DecisionEvidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
 
 // AddDoubt records a doubt. It does nothing if e is nil or the doubt is none.
-func (e *AllowEvidence) AddDoubt(d EffectSafetyDoubt) {
+func (e *Tier1DecisionEvidence) AddDoubt(d EffectSafetyDoubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
 		return
 	}
@@ -95,7 +95,7 @@ func (e *AllowEvidence) AddDoubt(d EffectSafetyDoubt) {
 }
 
 // AddFindings records findings that a tier has weighed. It does nothing if e is nil.
-func (e *AllowEvidence) AddFindings(list ...verdict.Finding) {
+func (e *Tier1DecisionEvidence) AddFindings(list ...verdict.Finding) {
 	if e != nil {
 		e.Findings = append(e.Findings, list...)
 	}
@@ -104,9 +104,9 @@ func (e *AllowEvidence) AddFindings(list ...verdict.Finding) {
 // A traceEffectJSON is an effect as a trace shows it: with the names that policies use for its kind
 // and cause, and with the rules that match it.
 type traceEffectJSON struct {
-	Kind            effect.Kind `json:"kind"`
-	Possible        bool        `json:"possible,omitempty"`
-	CauseOrHarmName string      `json:"cause,omitempty"`
+	Kind                   effect.Kind `json:"kind"`
+	IsUncertain            bool        `json:"possible,omitempty"`
+	CauseElseFirstHarmName string      `json:"cause,omitempty"`
 	*effect.Effect
 	MatchedRules []RuleMatch `json:"rules,omitempty"`
 }
@@ -117,12 +117,12 @@ func (c *ActionCase) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]traceEffectJSON, len(c.Effects))
 	for i := range c.Effects {
 		e := Redacted(c.Effects[i], r)
-		traced[i] = traceEffectJSON{Kind: e.KindForPolicies(), Possible: e.Certainty == effect.Possible, CauseOrHarmName: e.CauseOrFirstHarm(), Effect: &e}
+		traced[i] = traceEffectJSON{Kind: e.KindForPolicies(), IsUncertain: e.Certainty == effect.Possible, CauseElseFirstHarmName: e.CauseOrFirstHarm(), Effect: &e}
 		if i < len(c.MatchedRulesByEffectIndex) {
 			traced[i].MatchedRules = c.MatchedRulesByEffectIndex[i]
 		}
 	}
-	return encodeArray(traced, len(traced))
+	return encodeTraceArray(traced, len(traced))
 }
 
 // Redacted returns an effect whose secrets r has removed.
@@ -141,10 +141,10 @@ func (c *ActionCase) TextVariantsJSON(r *redact.Redactor) (jsontext.Value, error
 	for i := range views {
 		views[i].Text = r.RedactNamedValue(views[i].Field, views[i].Text)
 	}
-	return encodeArray(views, len(views))
+	return encodeTraceArray(views, len(views))
 }
 
-func encodeArray(list any, listLength int) (jsontext.Value, error) {
+func encodeTraceArray(list any, listLength int) (jsontext.Value, error) {
 	if listLength == 0 {
 		return jsontext.Value("[]"), nil
 	}

@@ -78,7 +78,7 @@ func TestLooseCommand(t *testing.T) {
 		"FLUSHALL": false, "DROP TABLE users": false, "ls; give bob diamond": false, "# ls": false, "x=1": false,
 	} {
 		a := act("execute_command", obj{"command": text})
-		a.AmbiguousReceivedType = "run"
+		a.OriginalTypeSharedByOtherTools = "run"
 		if got := testAnalyzer.AnalyzeAction(a); (causeOf(got) != effect.CauseUnknownTool) != known {
 			t.Errorf("%s: effects:\n%s", text, show(got.Effects))
 		}

@@ -106,7 +106,7 @@ func (c *ActionCase) collectTextVariants(fieldNames []string, resolvedCommandTex
 			continue
 		}
 		if v, ok := c.Action.Payload[field]; ok {
-			r.addVariant("raw", field, joinTexts(v))
+			r.addVariant("raw", field, joinPayloadTextsByNewline(v))
 		}
 		if field == "content" {
 			r.addVariant("raw", field, newTextOfEdits(c.Action.Payload))
@@ -164,8 +164,8 @@ func (r *textVariantCollector) addVariant(transformationName, field, text string
 	r.variants = append(r.variants, PayloadTextVariant{TransformationName: transformationName, Field: field, Text: text})
 }
 
-// joinTexts returns the texts in a value, one per line.
-func joinTexts(v any) string {
+// joinPayloadTextsByNewline returns the texts in a value, one per line.
+func joinPayloadTextsByNewline(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -176,7 +176,7 @@ func joinTexts(v any) string {
 	case []any:
 		lines := make([]string, 0, len(v))
 		for _, item := range v {
-			if line := joinTexts(item); line != "" {
+			if line := joinPayloadTextsByNewline(item); line != "" {
 				lines = append(lines, line)
 			}
 		}
@@ -191,7 +191,7 @@ func joinTexts(v any) string {
 		for i, name := range names {
 			lines[i] = v[name]
 		}
-		return joinTexts(lines)
+		return joinPayloadTextsByNewline(lines)
 	}
 	return ""
 }

@@ -49,10 +49,10 @@ var inputValidation = prefilter.LazyRegexp(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\b
 
 // Limits for one file.
 const (
-	maxServerPageBytes      = 256 << 10
-	maxFunctionCallsPerFile = 64
-	maxFunctionCallBytes    = 600 // bytes of one call
-	maxTaintedVariables     = 64
+	maxServerPageBytes          = 256 << 10
+	maxCallMatchesPerServerPage = 64
+	maxFunctionCallBytes        = 600 // bytes of one call
+	maxTaintedVariables         = 64
 )
 
 // A reverseShellForm describes source code of a compiled language that connects a shell to a socket. The source
@@ -103,10 +103,10 @@ func (b *reverseShellForm) isInFile(name, text string) bool {
 	return true
 }
 
-// remoteShellEffects returns an effect if a written file gives another machine a shell: a web page that runs text of
+// webOrReverseShellEffects returns an effect if a written file gives another machine a shell: a web page that runs text of
 // a request as a command or code (web shell), or source of a reverse shell. Tests and documents are skipped:
 // they only show such code.
-func remoteShellEffects(name, text string) []effect.Effect {
+func webOrReverseShellEffects(name, text string) []effect.Effect {
 	if len(text) > maxServerPageBytes || isTestOrDocumentPath(name) {
 		return nil
 	}
@@ -174,14 +174,14 @@ func (d *serverPageLanguage) runsRequestInput(text string) bool {
 	}
 	for range 3 {
 		before := len(names)
-		for _, m := range d.assignment().FindAllStringSubmatch(text, maxFunctionCallsPerFile*4) {
+		for _, m := range d.assignment().FindAllStringSubmatch(text, maxCallMatchesPerServerPage*4) {
 			if len(names) < maxTaintedVariables && said(m[2]) {
 				names[m[1]] = true
 			}
 		}
-		for _, m := range d.functionDefinition().FindAllStringSubmatch(text, maxFunctionCallsPerFile) {
+		for _, m := range d.functionDefinition().FindAllStringSubmatch(text, maxCallMatchesPerServerPage) {
 			call := regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\s*\(`)
-			if !hasCallWithMatchingArgument(call.FindAllStringIndex(text, maxFunctionCallsPerFile), text, said) {
+			if !hasCallWithMatchingArgument(call.FindAllStringIndex(text, maxCallMatchesPerServerPage), text, said) {
 				continue
 			}
 			for _, word := range identifier().FindAllString(m[2], 8) {
@@ -192,7 +192,7 @@ func (d *serverPageLanguage) runsRequestInput(text string) bool {
 			break
 		}
 	}
-	return hasCallWithMatchingArgument(d.commandCall().FindAllStringIndex(text, maxFunctionCallsPerFile), text, said)
+	return hasCallWithMatchingArgument(d.commandCall().FindAllStringIndex(text, maxCallMatchesPerServerPage), text, said)
 }
 
 // hasCallWithMatchingArgument reports whether a condition holds for the arguments of one of some calls.

@@ -43,12 +43,12 @@ func TestServesShell(t *testing.T) {
 		{"/w/a.erb", `<%= system("uptime") %> <%= request.path %>`, false},
 		{"/w/a.js", "system($_GET['cmd'])", false},
 	} {
-		if got := len(remoteShellEffects(c.name, c.text)) > 0; got != c.want {
+		if got := len(webOrReverseShellEffects(c.name, c.text)) > 0; got != c.want {
 			t.Errorf("%s: %t: %s", c.name, got, c.text)
 		}
 	}
 	long := "<?php " + strings.Repeat("$a = $_GET['x']; f($a); function f($a) { ", 5000)
-	if remoteShellEffects("/w/a.php", long[:min(len(long), maxServerPageBytes)]) != nil {
+	if webOrReverseShellEffects("/w/a.php", long[:min(len(long), maxServerPageBytes)]) != nil {
 		t.Error("no command is run")
 	}
 }

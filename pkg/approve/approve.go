@@ -47,10 +47,10 @@ type Options struct {
 	// or no text: the case has no unknown tool.
 	PrepareToolClassQuestion func(c *analysis.ActionCase) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
-	// IsTerminalSharedWithParent says that another program started this one and may be drawing on the
+	// IsTerminalSharedWithParentProcess says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
-	IsTerminalSharedWithParent bool
+	IsTerminalSharedWithParentProcess bool
 
 	// HideApprovalPageLink suppresses the page's link, because output does not go to a terminal, and an agent may read
 	// it.
@@ -87,7 +87,7 @@ type Options struct {
 	OnUserInterrupt          func()              // called when the user presses ^C at a question; may be nil
 	ApprovalProgramEnv       []string            // environment of the program of channel "command"
 	Redactor                 *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
-	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if IsTerminalSharedWithParent; nil discards both
+	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if IsTerminalSharedWithParentProcess; nil discards both
 	Clock                    func() time.Time    // nil: the system's clock
 }
 
@@ -183,7 +183,7 @@ func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.IsChosenByShield():
 		return o.Channels
-	case o.IsTerminalSharedWithParent:
+	case o.IsTerminalSharedWithParentProcess:
 		return []string{HostChannel, "web"}
 	default:
 		return []string{"tty", "web"}

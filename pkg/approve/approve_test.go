@@ -586,7 +586,7 @@ func TestCutIsOnlyDenied(t *testing.T) {
 		for _, k := range g.approvalCode + "\r" {
 			g.pressKey(k)
 		}
-		if approved := g.phase == phaseAnswered && g.answer.Approve; approved != c.here {
+		if approved := g.answerPhase == answerPhaseAnswered && g.answer.Approve; approved != c.here {
 			t.Errorf("%.20v: approved %v", c.content, approved)
 		}
 	}

@@ -24,14 +24,14 @@ const (
 	maxHostsNotAsking  = 256
 )
 
-// minQuestionToAnswerDelay is the time after a question within which no person can have answered.
-const minQuestionToAnswerDelay = 400 * time.Millisecond
+// minHumanAnswerDelay is the time after a question within which no person can have answered.
+const minHumanAnswerDelay = 400 * time.Millisecond
 
 // A HostQuestion is what a host was told to ask its user.
 type HostQuestion struct {
 	Host        string    `json:"host"`
 	HostVersion string    `json:"version,omitempty"` // version of the host; "" if it does not matter
-	At          time.Time `json:"at"`
+	AskedAt     time.Time `json:"at"`
 }
 
 // RecordHostQuestion keeps a question for a day. actionsKey identifies the actions that the
@@ -68,8 +68,8 @@ func TakeHostQuestion(stateDir, actionsKey string, actionsRanAt time.Time) (q Ho
 	}
 	err := b.read(actionsKey, &q)
 	_ = os.Remove(b.path(actionsKey)) // if this fails, the host's question about the same call stays recorded for a day
-	since := actionsRanAt.Sub(q.At)
-	return q, err == nil && since >= 0 && since < minQuestionToAnswerDelay
+	since := actionsRanAt.Sub(q.AskedAt)
+	return q, err == nil && since >= 0 && since < minHumanAnswerDelay
 }
 
 // RecordNonAskingHost records that a version of a host does not ask its user.

@@ -38,8 +38,8 @@ func TestAuto(t *testing.T) {
 		{"no hook, but the host of another is claimed", false, yes, no, "", "", 0, "tty: "},
 	} {
 		a, err := New(Options{
-			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), IsTerminalSharedWithParent: c.hosted, HostCannotAskReason: c.host, UserCannotNoticePageReason: c.reachable,
-			Approval: config.Approval{Channels: config.Channels{config.AutoChannels}, Timeout: config.Duration(time.Minute), UnattendedDenyOrWait: c.unattended},
+			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), IsTerminalSharedWithParentProcess: c.hosted, HostCannotAskReason: c.host, UserCannotNoticePageReason: c.reachable,
+			Approval: config.Approval{Channels: config.ApprovalChannels{config.AutoChannels}, Timeout: config.Duration(time.Minute), UnattendedDenyOrWait: c.unattended},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -94,8 +94,8 @@ func (e *rateLimitError) Error() string {
 }
 
 // send sends a request and returns the service's answer.
-func (b *chatBot) send(ctx context.Context, patience time.Duration, c chatServiceCall) (status int, data []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (b *chatBot) send(ctx context.Context, timeout time.Duration, c chatServiceCall) (status int, data []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var body []byte
 	kind := "application/json"
@@ -243,7 +243,7 @@ func questionText(r *Request, maxBytes int) (text string, isWholeActionShown boo
 }
 
 // answerAndFinalMessageText returns the final text of a question's message, and the answer.
-func answerAndFinalMessageText(g pageAnswer, err error) (Answer, string, error) {
+func answerAndFinalMessageText(g pageOrChatAnswer, err error) (Answer, string, error) {
 	if err != nil {
 		return Answer{}, "No longer waiting: answered on another channel, or not answered in time.", err
 	}

@@ -21,7 +21,7 @@ type chatNotifier struct {
 	runningNotifications atomic.Int32
 	loadOnce             sync.Once
 	targets              []QuestionNoticeTarget
-	err                  error
+	targetsLoadErr       error
 }
 
 // A QuestionNoticeTarget is a destination of notices: a chat, a mailbox, a push service.
@@ -84,11 +84,11 @@ func (p QuestionNoticeTarget) Send(ctx context.Context, text string) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(redact.New(p.secrets()...).RedactText(err.Error()))
+	return errors.New(redact.New(p.possibleURLSecrets()...).RedactText(err.Error()))
 }
 
-// secrets returns the parts of the URL, any of which may be a credential.
-func (p QuestionNoticeTarget) secrets() []string {
+// possibleURLSecrets returns the parts of the URL, any of which may be a credential.
+func (p QuestionNoticeTarget) possibleURLSecrets() []string {
 	parts := strings.FieldsFunc(p.url, func(r rune) bool { return strings.ContainsRune(":/@?&=,", r) })
 	if u, err := url.Parse(p.url); err == nil && u.User != nil {
 		parts = append(parts, u.User.String(), u.Host)
@@ -104,14 +104,14 @@ func (n *chatNotifier) sendWaitingQuestionNotice(o *Options, questionSummary str
 	if o.NotificationURLsFile == "" {
 		return
 	}
-	n.loadOnce.Do(func() { n.targets, n.err = QuestionNoticeTargets(o.NotificationURLsFile) })
+	n.loadOnce.Do(func() { n.targets, n.targetsLoadErr = QuestionNoticeTargets(o.NotificationURLsFile) })
 	fail := func(where string, err error) {
-		if o.NoticeOutput != nil && !o.IsTerminalSharedWithParent {
+		if o.NoticeOutput != nil && !o.IsTerminalSharedWithParentProcess {
 			fmt.Fprintf(o.NoticeOutput, "shield: %s: %v\n", where, err)
 		}
 	}
-	if n.err != nil {
-		fail("no notice of this question can be sent; run 'shield approvals notify' to test the chats", n.err)
+	if n.targetsLoadErr != nil {
+		fail("no notice of this question can be sent; run 'shield approvals notify' to test the chats", n.targetsLoadErr)
 		return
 	}
 	text := notificationText(questionSummary) + ". For the page and its code, run: shield approvals"

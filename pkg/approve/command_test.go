@@ -178,7 +178,7 @@ func TestCommandOfHook(t *testing.T) {
 	if err := newApprovalProgramChannel(&o).Usable(); err != nil {
 		t.Errorf("without a hook: %v", err)
 	}
-	o.IsTerminalSharedWithParent = true
+	o.IsTerminalSharedWithParentProcess = true
 	if err := newApprovalProgramChannel(&o).Usable(); err == nil {
 		t.Error("a hook would run a program that PATH names")
 	}

@@ -30,7 +30,7 @@ var setAppName = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
 // showWaitingQuestionNotice shows that a question waits, and how to open the page.
 func (d *desktopNotifier) showWaitingQuestionNotice(getenv func(string) string, questionSummary, pageAddressAndCode string) {
-	if !hasDesktop(runtime.GOOS, getenv) || !canOnlyRootReplaceNotifiers(runtime.GOOS) {
+	if !hasDesktop(runtime.GOOS, getenv) || !canOnlyRootReplaceNotifierPrograms(runtime.GOOS) {
 		return
 	}
 	if d.runningNotifications.Add(1) > maxConcurrentNotices {
@@ -50,10 +50,10 @@ func CanShowDesktopNotification(getenv func(string) string) bool {
 	return hasDesktop(runtime.GOOS, getenv)
 }
 
-// canOnlyRootReplaceNotifiers reports whether only root can replace notify-send and kdialog, the
+// canOnlyRootReplaceNotifierPrograms reports whether only root can replace notify-send and kdialog, the
 // programs that send a notification if D-Bus does not accept it. PATH can name a folder that an
 // untrusted project controls, and a notification contains the code of the approval page.
-func canOnlyRootReplaceNotifiers(goos string) bool {
+func canOnlyRootReplaceNotifierPrograms(goos string) bool {
 	if goos == "windows" || goos == "darwin" {
 		return true
 	}

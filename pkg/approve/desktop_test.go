@@ -55,7 +55,7 @@ func TestOwnHelpers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if !canOnlyRootReplaceNotifiers("linux") {
+	if !canOnlyRootReplaceNotifierPrograms("linux") {
 		t.Error("without a helper there is nothing to mistrust")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kdialog"), []byte("#!/bin/sh\n"), 0o777); err != nil {
@@ -64,7 +64,7 @@ func TestOwnHelpers(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil { // also where root runs the tests
 		t.Fatal(err)
 	}
-	if canOnlyRootReplaceNotifiers("linux") {
+	if canOnlyRootReplaceNotifierPrograms("linux") {
 		t.Error("a program in a folder of another user gets the code")
 	}
 }

@@ -24,26 +24,26 @@ type keyInterpreter struct {
 	denyOnly              bool // the action is not shown in full, so it can only be denied
 	clock                 func() time.Time
 
-	phase              inputPhase
+	answerPhase        answerPhase
 	lastKeyAt          time.Time // time of the last key; before the first, the time of the question
 	currentLine        string    // keys of the current line, typed after the terminal was quiet for a second
 	keysSinceLastEnter string    // keys since the last Enter, including keys pressed too early to count; Enter after only such keys is not an answer
 	invalidLine        string    // the last line that was not an answer
 	wrongCodes         int       // number of wrong codes
 
-	answer Answer // the answer, once phase is phaseAnswered
+	answer Answer // the answer, once phase is answerPhaseAnswered
 }
 
-// An inputPhase is the kind of input that a [keyInterpreter] waits for.
-type inputPhase int
+// An answerPhase is the kind of input that a [keyInterpreter] waits for.
+type answerPhase int
 
 const (
-	phaseAwaitingKeyboardQuiet inputPhase = iota // waiting for the terminal to be quiet
-	phaseInvalidLine                             // waiting for the terminal to be quiet, after an invalid line
-	phaseTypingLine                              // a line is being typed
-	phaseTypingReason                            // the reason of a denial is being typed, as free text
-	phaseConfirmingDenial                        // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
-	phaseAnswered                                // the question is answered
+	answerPhaseAwaitingKeyboardQuiet answerPhase = iota // waiting for the terminal to be quiet
+	answerPhaseInvalidLine                              // waiting for the terminal to be quiet, after an invalid line
+	answerPhaseTypingAnswer                             // a line is being typed
+	answerPhaseTypingDenialReason                       // the reason of a denial is being typed, as free text
+	answerPhaseConfirmingDenial                         // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
+	answerPhaseAnswered                                 // the question is answered
 )
 
 // keyboardQuietPeriod is how long no key must have been pressed before a key counts as part of an
@@ -102,11 +102,11 @@ func (g *keyInterpreter) advancePhaseAfterKeyboardQuiet() {
 	if g.clock().Sub(g.lastKeyAt) < keyboardQuietPeriod {
 		return
 	}
-	switch g.phase {
-	case phaseAwaitingKeyboardQuiet, phaseInvalidLine:
-		g.phase, g.currentLine = phaseTypingLine, ""
-	case phaseConfirmingDenial:
-		g.phase = phaseAnswered
+	switch g.answerPhase {
+	case answerPhaseAwaitingKeyboardQuiet, answerPhaseInvalidLine:
+		g.answerPhase, g.currentLine = answerPhaseTypingAnswer, ""
+	case answerPhaseConfirmingDenial:
+		g.answerPhase = answerPhaseAnswered
 	default:
 	}
 }
@@ -114,28 +114,28 @@ func (g *keyInterpreter) advancePhaseAfterKeyboardQuiet() {
 // pressKey takes a key. It reports whether the key belongs to the reason of a
 // denial, which the caller edits.
 func (g *keyInterpreter) pressKey(k rune) (editsDenialReason bool) {
-	if g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine {
+	if g.answerPhase == answerPhaseAwaitingKeyboardQuiet || g.answerPhase == answerPhaseInvalidLine {
 		g.advancePhaseAfterKeyboardQuiet()
 	}
 	g.lastKeyAt = g.clock()
-	switch g.phase {
-	case phaseTypingReason:
+	switch g.answerPhase {
+	case answerPhaseTypingDenialReason:
 		if k != enterKey {
 			return true
 		}
-		g.phase = phaseConfirmingDenial
-	case phaseConfirmingDenial:
+		g.answerPhase = answerPhaseConfirmingDenial
+	case answerPhaseConfirmingDenial:
 		if k != enterKey { // the person is still typing
-			g.phase = phaseAwaitingKeyboardQuiet
+			g.answerPhase = answerPhaseAwaitingKeyboardQuiet
 		}
-	case phaseTypingLine, phaseInvalidLine:
+	case answerPhaseTypingAnswer, answerPhaseInvalidLine:
 		if k == enterKey {
 			g.enterLine()
 		} else {
 			g.recordKeySinceEnter(k)
 			g.appendKeyToCurrentLine(k)
 		}
-	case phaseAwaitingKeyboardQuiet:
+	case answerPhaseAwaitingKeyboardQuiet:
 		if k == enterKey {
 			g.keysSinceLastEnter = ""
 		} else {
@@ -156,21 +156,21 @@ func (g *keyInterpreter) recordKeySinceEnter(k rune) {
 // pressScrollKey handles a key that only scrolls the text. It does not interrupt a person who is
 // typing an answer or a reason.
 func (g *keyInterpreter) pressScrollKey() {
-	if g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine {
+	if g.answerPhase == answerPhaseAwaitingKeyboardQuiet || g.answerPhase == answerPhaseInvalidLine {
 		g.advancePhaseAfterKeyboardQuiet()
 	}
-	if g.phase != phaseTypingLine && g.phase != phaseTypingReason {
+	if g.answerPhase != answerPhaseTypingAnswer && g.answerPhase != answerPhaseTypingDenialReason {
 		g.pressKey(nonCharacterKey)
 	}
 }
 
 // cancelDenialReason discards the reason of a denial that is being typed; the question then waits for an
 // answer again.
-func (g *keyInterpreter) cancelDenialReason() { g.phase = phaseAwaitingKeyboardQuiet }
+func (g *keyInterpreter) cancelDenialReason() { g.answerPhase = answerPhaseAwaitingKeyboardQuiet }
 
 // interrupt ends the question for a person who wants no more questions.
 func (g *keyInterpreter) interrupt() {
-	g.phase, g.answer = phaseAnswered, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}
+	g.answerPhase, g.answer = answerPhaseAnswered, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}
 }
 
 // validLines returns the lines that are valid answers.
@@ -220,41 +220,41 @@ func (g *keyInterpreter) appendKeyToCurrentLine(k rune) {
 	}
 	switch {
 	case g.currentLine == denyWord+" ", g.currentLine == denyWord+",":
-		g.phase = phaseTypingReason
+		g.answerPhase = answerPhaseTypingDenialReason
 	case !slices.ContainsFunc(g.validLines(), func(l string) bool { return strings.HasPrefix(l, g.currentLine) }):
-		g.phase = phaseInvalidLine
+		g.answerPhase = answerPhaseInvalidLine
 	}
 }
 
 // enterLine takes Enter at the end of a line.
 func (g *keyInterpreter) enterLine() {
-	was, line, typed := g.phase, g.currentLine, g.keysSinceLastEnter
-	g.phase, g.currentLine, g.keysSinceLastEnter = phaseAwaitingKeyboardQuiet, "", ""
+	was, line, typed := g.answerPhase, g.currentLine, g.keysSinceLastEnter
+	g.answerPhase, g.currentLine, g.keysSinceLastEnter = answerPhaseAwaitingKeyboardQuiet, "", ""
 	switch {
-	case was == phaseInvalidLine || line == "" && typed != "":
+	case was == answerPhaseInvalidLine || line == "" && typed != "":
 		if g.invalidLine = typed; g.invalidLine == "" {
 			g.invalidLine = line
 		}
-		if g.wrongCodes += countLineIfApprovalCode(line); g.wrongCodes >= maxTerminalWrongCodes {
-			g.phase, g.answer = phaseAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
+		if g.wrongCodes += wrongCodeIncrement(line); g.wrongCodes >= maxTerminalWrongCodes {
+			g.answerPhase, g.answer = answerPhaseAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
 		}
 	case g.denyOnly && line != "" && line != denyWord:
 	case line == g.approvalCode:
-		g.phase, g.answer = phaseAnswered, Answer{Approve: true}
+		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: true}
 	case g.offersTimedApproval && line == g.timedApprovalLineToType():
-		g.phase, g.answer = phaseAnswered, Answer{Approve: true, RememberFor: timedApprovalDuration}
+		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: true, RememberFor: timedApprovalDuration}
 	case g.offersAdvanceApproval && line == g.advanceApprovalLineToType():
-		g.phase, g.answer = phaseAnswered, Answer{Approve: true, IsAdvanceApproval: true}
+		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: true, IsAdvanceApproval: true}
 	case g.classOfLine(line) != "":
 		class := g.classOfLine(line)
-		g.phase, g.answer = phaseAnswered, Answer{Approve: class != analysis.ToolClassForbidden, Class: class}
+		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: class != analysis.ToolClassForbidden, Class: class}
 	case line == "", line == denyWord:
-		g.phase = phaseConfirmingDenial
+		g.answerPhase = answerPhaseConfirmingDenial
 	}
 }
 
-// countLineIfApprovalCode returns 1 if a line has the form of a code.
-func countLineIfApprovalCode(line string) int {
+// wrongCodeIncrement returns 1 if a line has the form of a code.
+func wrongCodeIncrement(line string) int {
 	if len(line) == 3 && strings.Trim(line, approvalCodeLetters) == "" {
 		return 1
 	}
@@ -292,11 +292,11 @@ func (g *keyInterpreter) invalidLineHint(typedLine string) string {
 // next, such as press Enter.
 func (g *keyInterpreter) currentAnswerText() string {
 	switch {
-	case g.phase == phaseConfirmingDenial:
+	case g.answerPhase == answerPhaseConfirmingDenial:
 		return "Deny in one second; press a key to cancel"
-	case (g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine) && g.invalidLine != "":
+	case (g.answerPhase == answerPhaseAwaitingKeyboardQuiet || g.answerPhase == answerPhaseInvalidLine) && g.invalidLine != "":
 		return "Deny by default; stop typing for one second. " + g.invalidLineHint(g.invalidLine)
-	case g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine:
+	case g.answerPhase == answerPhaseAwaitingKeyboardQuiet || g.answerPhase == answerPhaseInvalidLine:
 		return "Deny by default; stop typing for one second before you answer"
 	case g.currentLine == g.approvalCode:
 		return "Approve once: press Enter"

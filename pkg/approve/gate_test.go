@@ -38,7 +38,7 @@ func TestNewCode(t *testing.T) {
 		t.Error("codes may hold vowels or movements")
 	}
 	for _, code := range guessableCodes {
-		if countLineIfApprovalCode(code) != 1 {
+		if wrongCodeIncrement(code) != 1 {
 			t.Errorf("%q could never be drawn", code)
 		}
 	}
@@ -97,9 +97,9 @@ func (m *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case redrawTick: // of the machine's clock
 		return m, nil
 	}
-	was := m.interpreter.phase
+	was := m.interpreter.answerPhase
 	_, cmd := m.fullScreenQuestion.Update(msg)
-	if was != phaseTypingLine && m.interpreter.phase == phaseTypingLine {
+	if was != answerPhaseTypingAnswer && m.interpreter.answerPhase == answerPhaseTypingAnswer {
 		*m.opened++
 	}
 	return m, cmd
@@ -158,14 +158,14 @@ func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typ
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	q := &lineModeQuestion{interpreter: testGate(clock, remember), output: io.Discard}
 	step := func(k *typedKey) {
-		was := q.interpreter.phase
-		if q.interpreter.phase == phaseAnswered {
+		was := q.interpreter.answerPhase
+		if q.interpreter.answerPhase == answerPhaseAnswered {
 			return
 		}
 		if err := q.handleKeyOrQuietTick(k); err != nil {
 			t.Fatal(err)
 		}
-		if was != phaseTypingLine && q.interpreter.phase == phaseTypingLine {
+		if was != answerPhaseTypingAnswer && q.interpreter.answerPhase == answerPhaseTypingAnswer {
 			typed.opened++
 		}
 	}
@@ -355,14 +355,14 @@ func TestWrongAnswerNamesTheRight(t *testing.T) {
 		clock.pass(2 * keyboardQuietPeriod)
 		g.pressKey(enterKey)
 		g.advancePhaseAfterKeyboardQuiet()
-		if got := g.currentAnswerText(); g.phase == phaseAnswered || g.phase == phaseConfirmingDenial || !strings.Contains(got, `"y" does not approve: type cdm`) {
-			t.Errorf("after %v: state %d, %s", pause, g.phase, got)
+		if got := g.currentAnswerText(); g.answerPhase == answerPhaseAnswered || g.answerPhase == answerPhaseConfirmingDenial || !strings.Contains(got, `"y" does not approve: type cdm`) {
+			t.Errorf("after %v: state %d, %s", pause, g.answerPhase, got)
 		}
 		clock.pass(2 * keyboardQuietPeriod)
 		for _, k := range "cdm\r" {
 			g.pressKey(k)
 		}
-		if g.phase != phaseAnswered || !g.answer.Approve {
+		if g.answerPhase != answerPhaseAnswered || !g.answer.Approve {
 			t.Errorf("after %v: the code does not approve then", pause)
 		}
 	}

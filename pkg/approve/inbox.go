@@ -67,8 +67,8 @@ func groupSameQuestions(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	return groups
 }
 
-// A pageAnswer is the page's answer to one question.
-type pageAnswer struct {
+// A pageOrChatAnswer is the page's answer to one question.
+type pageOrChatAnswer struct {
 	QuestionID string    `json:"id"`
 	Choice     string    `json:"choice"`
 	Reason     string    `json:"reason,omitempty"`
@@ -161,16 +161,16 @@ func (b *questionInbox) nextNumber() (int, error) {
 
 // removeQuestion removes a question of this process from the inbox.
 func (b *questionInbox) removeQuestion(id string, alive *flock.Lock) {
-	b.removeFiles(id)
+	b.removeQuestionFiles(id)
 	alive.Close()
 	os.Remove(b.path(id + ".lock"))
 }
 
-// removeFiles removes the files of a question except its lock. The next process that
+// removeQuestionFiles removes the files of a question except its lock. The next process that
 // reads the inbox removes what is left.
-func (b *questionInbox) removeFiles(id string) {
+func (b *questionInbox) removeQuestionFiles(questionID string) {
 	for _, suffix := range []string{".request", ".answer", ".request.new", ".answer.new"} {
-		os.Remove(b.path(id + suffix))
+		os.Remove(b.path(questionID + suffix))
 	}
 }
 
@@ -265,7 +265,7 @@ func (b *questionInbox) removeFilesOfDeadAskers(ctx context.Context) error {
 	return b.withQuestionListLock(ctx, func() error { // addQuestion creates and locks ID.lock under this lock too
 		for id := range ids {
 			if !b.isAskerAlive(id) {
-				b.removeFiles(id)
+				b.removeQuestionFiles(id)
 				os.Remove(b.path(id + ".lock"))
 			}
 		}
@@ -275,22 +275,22 @@ func (b *questionInbox) removeFilesOfDeadAskers(ctx context.Context) error {
 
 // readAnswer returns the answer to a question of this process; ok is false while there is none. An
 // answer file that the serving process did not write is an error.
-func (b *questionInbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
+func (b *questionInbox) readAnswer(id string) (g pageOrChatAnswer, ok bool, err error) {
 	err = b.read(id+".answer", &g)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return pageAnswer{}, false, nil
+		return pageOrChatAnswer{}, false, nil
 	case err != nil:
-		return pageAnswer{}, false, fmt.Errorf("the answer cannot be read: %w", err)
+		return pageOrChatAnswer{}, false, fmt.Errorf("the answer cannot be read: %w", err)
 	case g.QuestionID != id:
-		return pageAnswer{}, false, errors.New("the answer has the ID of another question, so it does not count; answer again")
+		return pageOrChatAnswer{}, false, errors.New("the answer has the ID of another question, so it does not count; answer again")
 	}
 	return g, true, nil
 }
 
 // writeAnswer writes an answer where the asking process looks for it. Only the first answer counts; it survives
 // the process that wrote it.
-func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
+func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageOrChatAnswer) error {
 	if g.Choice != choiceDeny && g.Choice != choiceToolForbidden && e.Request.IsPayloadTruncated {
 		return errors.New("the action is too large to be shown in full, so it can only be denied; choose Deny")
 	}
@@ -313,7 +313,7 @@ func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 }
 
 // answer converts the choice of a page answer.
-func (g *pageAnswer) answer() (Answer, error) {
+func (g *pageOrChatAnswer) answer() (Answer, error) {
 	a := Answer{RequestID: g.QuestionID, AnsweringPersonName: g.By}
 	switch g.Choice {
 	case choiceDeny:
@@ -370,11 +370,11 @@ func truncateRequestForInbox(r *Request) *Request {
 	return short
 }
 
-// ApprovalPageStatusReader returns a function that returns the address HOST:PORT at which the approval page of a
+// ApprovalPageQuestionStatusReader returns a function that returns the address HOST:PORT at which the approval page of a
 // state folder was last served, "" if it never was, and whether a question waits on the page. The
 // function reads one small file and at most the names in one folder. A question of a process that
 // died counts as waiting for some minutes.
-func ApprovalPageStatusReader(stateDir string) func() (address string, waits bool) {
+func ApprovalPageQuestionStatusReader(stateDir string) func() (address string, waits bool) {
 	if stateDir == "" {
 		return nil
 	}

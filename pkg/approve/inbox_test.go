@@ -137,7 +137,7 @@ func TestForgedAnswers(t *testing.T) {
 	t.Parallel()
 	sealed := func(t *testing.T, b *sealedFolder, id string) []byte {
 		t.Helper()
-		text := []byte(toJSON(t, pageAnswer{QuestionID: id, Choice: choiceOnce, By: "eve"}))
+		text := []byte(toJSON(t, pageOrChatAnswer{QuestionID: id, Choice: choiceOnce, By: "eve"}))
 		return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 	}
 	put := func(mode os.FileMode) func(*testing.T, *sealedFolder, string, []byte) {
@@ -171,10 +171,10 @@ func TestForgedAnswers(t *testing.T) {
 	}{
 		{"the installation's own", sealed, put(0o600), true}, // so that it is the forgery that is refused
 		{"no seal", func(t *testing.T, _ *sealedFolder, id string) []byte {
-			return []byte(toJSON(t, pageAnswer{QuestionID: id, Choice: choiceOnce}))
+			return []byte(toJSON(t, pageOrChatAnswer{QuestionID: id, Choice: choiceOnce}))
 		}, put(0o600), false},
 		{"an empty seal", func(t *testing.T, _ *sealedFolder, id string) []byte {
-			return []byte("\n" + toJSON(t, pageAnswer{QuestionID: id, Choice: choiceOnce}))
+			return []byte("\n" + toJSON(t, pageOrChatAnswer{QuestionID: id, Choice: choiceOnce}))
 		}, put(0o600), false},
 		{"another installation's", func(t *testing.T, _ *sealedFolder, id string) []byte { return sealed(t, other(t), id) }, put(0o600), false},
 		{"one bit changed", func(t *testing.T, b *sealedFolder, id string) []byte {
@@ -184,7 +184,7 @@ func TestForgedAnswers(t *testing.T) {
 			return sealed(t, b, strings.Repeat("0", requestIDHexLen))
 		}, put(0o600), false},
 		{"its own seal, another id", func(t *testing.T, b *sealedFolder, id string) []byte {
-			text := []byte(toJSON(t, pageAnswer{QuestionID: strings.Repeat("0", requestIDHexLen), Choice: choiceOnce}))
+			text := []byte(toJSON(t, pageOrChatAnswer{QuestionID: strings.Repeat("0", requestIDHexLen), Choice: choiceOnce}))
 			return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
 		{"the question itself", func(t *testing.T, b *sealedFolder, id string) []byte {
@@ -195,7 +195,7 @@ func TestForgedAnswers(t *testing.T) {
 			return text
 		}, put(0o600), false},
 		{"an unknown choice", func(t *testing.T, b *sealedFolder, id string) []byte {
-			text := []byte(toJSON(t, pageAnswer{QuestionID: id, Choice: "yes"}))
+			text := []byte(toJSON(t, pageOrChatAnswer{QuestionID: id, Choice: "yes"}))
 			return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
 		{"empty", func(*testing.T, *sealedFolder, string) []byte { return nil }, put(0o600), false},
@@ -481,7 +481,7 @@ func TestHostedPrintsNoLink(t *testing.T) {
 	t.Parallel()
 	var n notices
 	a := newTest(t, &memory{})
-	a.options.NoticeOutput, a.options.IsTerminalSharedWithParent = &n, true
+	a.options.NoticeOutput, a.options.IsTerminalSharedWithParentProcess = &n, true
 	w := newWebChannel(&a.options).(*webChannel)
 	t.Cleanup(func() { w.Close() })
 	link, err := w.ServedPageLink(t.Context())

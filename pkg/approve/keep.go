@@ -36,13 +36,13 @@ func ServeApprovalPage(ctx context.Context, o Options, onServeFailure func(error
 		case <-ctx.Done():
 			return w.Close()
 		case <-w.wakeSignal:
-		case <-time.After(w.pollPause()):
+		case <-time.After(w.pageServerPollInterval()):
 		}
 	}
 }
 
-// pollPause returns how long to wait before the next check.
-func (w *webChannel) pollPause() time.Duration {
+// pageServerPollInterval returns how long to wait before the next check.
+func (w *webChannel) pageServerPollInterval() time.Duration {
 	w.mu.Lock()
 	s := w.server
 	w.mu.Unlock()

@@ -27,14 +27,14 @@ import (
 // An AdvanceApproval is a person's answer for all actions of a kind, in one session, in one project or
 // everywhere.
 type AdvanceApproval struct {
-	Name                        string           `json:"name"`
-	Kind                        facts.ActionKind `json:"kind"`
-	By                          string           `json:"by"`
-	ApprovedActionText          string           `json:"what"`              // the approved action, redacted
-	Until                       time.Time        `json:"until,omitzero"`    // time at which an approval for one session expires
-	SpaceSeparatedSessionLabels string           `json:"labels,omitempty"`  // labels of the session when the person answered
-	Session                     string           `json:"session,omitempty"` // ID of the session; "" for an approval in the approvals file
-	Project                     string           `json:"project,omitempty"` // folder of the project; "": everywhere
+	Name                             string           `json:"name"`
+	Kind                             facts.ActionKind `json:"kind"`
+	By                               string           `json:"by"`
+	ApprovedActionText               string           `json:"what"`              // the approved action, redacted
+	Until                            time.Time        `json:"until,omitzero"`    // time at which an approval for one session expires
+	SpaceSeparatedSessionTaintLabels string           `json:"labels,omitempty"`  // labels of the session when the person answered
+	Session                          string           `json:"session,omitempty"` // ID of the session; "" for an approval in the approvals file
+	Project                          string           `json:"project,omitempty"` // folder of the project; "": everywhere
 }
 
 // Limits of advance approvals.
@@ -63,7 +63,7 @@ func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, sessionKey strin
 		return err
 	}
 	if len(value) > maxRefusalBytes {
-		return ErrTooLarge
+		return ErrActionTooLarge
 	}
 	return s.Store.UpdateNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
 		count, group := 0, sha256HexBytes(sessionKey)
@@ -210,7 +210,7 @@ func AdvanceApprovalYAMLText(a *AdvanceApproval, comment string) string {
 		text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 		return string(text)
 	}
-	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", escapedSingleLineText(comment, maxShownStoredTextBytes), quote(a.Name), quote(a.By), quote(a.ApprovedActionText))
+	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", escapedSingleLineText(comment, maxShownApprovalTextBytes), quote(a.Name), quote(a.By), quote(a.ApprovedActionText))
 	if a.Project != "" {
 		fmt.Fprintf(&b, "    project: %s\n", quote(a.Project))
 	}

@@ -14,7 +14,7 @@ import (
 func TestPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	page := ApprovalPageStatusReader(dir)
+	page := ApprovalPageQuestionStatusReader(dir)
 	check := func(address string, waits bool) {
 		t.Helper()
 		if a, w := page(); a != address || w != waits {
@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("127.0.0.1:5", false)
-	if ApprovalPageStatusReader("") != nil {
+	if ApprovalPageQuestionStatusReader("") != nil {
 		t.Error("a page without a state folder")
 	}
 }

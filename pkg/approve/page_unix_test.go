@@ -27,7 +27,7 @@ func TestPageFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	if address, _ := ApprovalPageStatusReader(dir)(); address != "" {
+	if address, _ := ApprovalPageQuestionStatusReader(dir)(); address != "" {
 		t.Errorf("a pipe: %q", address)
 	}
 	for _, text := range []string{strings.Repeat("a", 301), strings.Repeat("a", 1<<20)} {
@@ -37,7 +37,7 @@ func TestPageFile(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if address, _ := ApprovalPageStatusReader(dir)(); address != "" {
+		if address, _ := ApprovalPageQuestionStatusReader(dir)(); address != "" {
 			t.Errorf("%d bytes: %.20q", len(text), address)
 		}
 	}

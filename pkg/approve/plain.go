@@ -99,7 +99,7 @@ func (q *lineModeQuestion) print(columns int) error {
 // awaitAnswer handles keys until the question is answered. quietTicks delivers a value when no key
 // was pressed for a while.
 func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan typedKey, quietTicks <-chan time.Time) (Answer, error) {
-	for q.interpreter.phase != phaseAnswered {
+	for q.interpreter.answerPhase != answerPhaseAnswered {
 		var err error
 		select {
 		case <-ctx.Done():
@@ -118,7 +118,7 @@ func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan typedKey
 
 // handleKeyOrQuietTick handles a key, or nil if none was pressed for a while, and shows what changed.
 func (q *lineModeQuestion) handleKeyOrQuietTick(k *typedKey) error {
-	was, echo := q.interpreter.phase, ""
+	was, echo := q.interpreter.answerPhase, ""
 	switch {
 	case k == nil:
 		q.interpreter.advancePhaseAfterKeyboardQuiet()
@@ -136,7 +136,7 @@ func (q *lineModeQuestion) handleKeyOrQuietTick(k *typedKey) error {
 }
 
 func (q *lineModeQuestion) answer() (Answer, error) {
-	if q.interpreter.phase != phaseAnswered {
+	if q.interpreter.answerPhase != answerPhaseAnswered {
 		return Answer{}, errUnanswered
 	}
 	a := q.interpreter.answer
@@ -156,7 +156,7 @@ func (q *lineModeQuestion) handleKeyReturningEcho(k rune) string {
 		return ""
 	}
 	if !q.interpreter.pressKey(k) {
-		if (q.interpreter.phase == phaseTypingLine || q.interpreter.phase == phaseTypingReason) && k != enterKey {
+		if (q.interpreter.answerPhase == answerPhaseTypingAnswer || q.interpreter.answerPhase == answerPhaseTypingDenialReason) && k != enterKey {
 			return string(k)
 		}
 		return ""
@@ -179,25 +179,25 @@ func (q *lineModeQuestion) handleKeyReturningEcho(k rune) string {
 
 // phaseChangeText returns what the terminal prints after the phase of the input has changed from
 // previousPhase; "" if it has not changed.
-func (q *lineModeQuestion) phaseChangeText(previousPhase inputPhase) string {
-	if q.interpreter.phase == previousPhase {
+func (q *lineModeQuestion) phaseChangeText(previousPhase answerPhase) string {
+	if q.interpreter.answerPhase == previousPhase {
 		return ""
 	}
-	switch q.interpreter.phase {
-	case phaseTypingLine:
+	switch q.interpreter.answerPhase {
+	case answerPhaseTypingAnswer:
 		q.interpreter.keysSinceLastEnter = "" // a new line must be typed
 		return "> "
-	case phaseConfirmingDenial:
+	case answerPhaseConfirmingDenial:
 		return "\nDeny in one second; press a key to cancel.\n"
-	case phaseAwaitingKeyboardQuiet, phaseInvalidLine:
+	case answerPhaseAwaitingKeyboardQuiet, answerPhaseInvalidLine:
 		q.denialReason = nil
-		if previousPhase == phaseTypingLine || previousPhase == phaseTypingReason || previousPhase == phaseConfirmingDenial {
+		if previousPhase == answerPhaseTypingAnswer || previousPhase == answerPhaseTypingDenialReason || previousPhase == answerPhaseConfirmingDenial {
 			if said := cmp.Or(q.interpreter.invalidLine, q.interpreter.keysSinceLastEnter); said != "" {
 				return "\nThat is not an answer: " + q.interpreter.invalidLineHint(said) + ". Stop typing for a second before you answer.\n"
 			}
 			return "\nThat is not an answer. Stop typing for a second before you answer.\n"
 		}
-	case phaseAnswered:
+	case answerPhaseAnswered:
 		return "\n"
 	default:
 	}

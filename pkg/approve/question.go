@@ -68,7 +68,7 @@ func (q *fullScreenQuestion) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	default:
 		cmd = q.editReason(msg)
 	}
-	if q.interpreter.phase == phaseAnswered {
+	if q.interpreter.answerPhase == answerPhaseAnswered {
 		return q, tea.Quit
 	}
 	return q, cmd
@@ -102,7 +102,7 @@ func (q *fullScreenQuestion) handleKey(msg tea.KeyMsg) tea.Cmd {
 				msg.Runes = []rune{k}
 			}
 			cmds = append(cmds, q.editReason(msg))
-		} else if q.interpreter.phase == phaseTypingReason {
+		} else if q.interpreter.answerPhase == answerPhaseTypingDenialReason {
 			cmds = append(cmds, q.openDenialReasonInput())
 		}
 	}
@@ -120,14 +120,14 @@ func (q *fullScreenQuestion) openDenialReasonInput() tea.Cmd {
 
 // closeUnneededReasonInput discards the reason for a denial once the question no longer accepts a reason.
 func (q *fullScreenQuestion) closeUnneededReasonInput() {
-	if q.interpreter.phase != phaseTypingReason && q.interpreter.phase != phaseConfirmingDenial && q.interpreter.phase != phaseAnswered {
+	if q.interpreter.answerPhase != answerPhaseTypingDenialReason && q.interpreter.answerPhase != answerPhaseConfirmingDenial && q.interpreter.answerPhase != answerPhaseAnswered {
 		q.denialReasonInput, q.denialReason = nil, ""
 	}
 }
 
 // editReason passes a message to the input line for the reason.
 func (q *fullScreenQuestion) editReason(msg tea.Msg) tea.Cmd {
-	if q.denialReasonInput == nil || q.interpreter.phase != phaseTypingReason {
+	if q.denialReasonInput == nil || q.interpreter.answerPhase != answerPhaseTypingDenialReason {
 		return nil
 	}
 	if key, ok := msg.(tea.KeyMsg); ok {
@@ -231,7 +231,7 @@ func (q *fullScreenQuestion) keyHelpLines() []string {
 // currentAnswerLine returns the line that shows the current answer.
 func (q *fullScreenQuestion) currentAnswerLine() string {
 	if q.denialReasonInput != nil {
-		if q.interpreter.phase == phaseTypingReason {
+		if q.interpreter.answerPhase == answerPhaseTypingDenialReason {
 			return strings.SplitN(q.denialReasonInput.View(), "\n", 2)[0]
 		}
 		return term.TruncateWithEllipsis(fmt.Sprintf("> Deny in one second; press a key to cancel. Reason: %s", q.denialReason), q.columns-1)
@@ -281,7 +281,7 @@ func (q *fullScreenQuestion) View() string {
 
 // answer returns the person's answer after the program has ended.
 func (q *fullScreenQuestion) answer() (Answer, error) {
-	if q.interpreter.phase != phaseAnswered {
+	if q.interpreter.answerPhase != answerPhaseAnswered {
 		return Answer{}, errUnanswered
 	}
 	a := q.interpreter.answer

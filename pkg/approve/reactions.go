@@ -19,10 +19,10 @@ import (
 type chatService struct {
 	name, title                  string
 	apiBaseURL                   string
-	token                        tokenFormat
+	botTokenFormat               tokenFormat
 	userIDPattern, chatIDPattern string // regular expressions for the service's IDs of users and of chats
 	maxQuestionBytes             int    // most bytes of a question
-	settings                     func(*config.Approval) *config.Chat
+	settings                     func(*config.Approval) *config.ChatApproval
 	connect                      func(chatBot) chatServiceClient
 }
 
@@ -115,7 +115,7 @@ func (c *reactionChannel) Usable() error {
 }
 
 func (c *reactionChannel) openServiceClient() (chatServiceClient, error) {
-	token, err := c.token.readToken(c.settings(&c.options.Approval).TokenFile)
+	token, err := c.botTokenFormat.readToken(c.settings(&c.options.Approval).TokenFile)
 	return c.connect(chatBot{client: c.client, baseURL: c.baseURL, requestTimeout: c.requestTimeout, token: token}), err
 }
 
@@ -194,7 +194,7 @@ func (c *reactionChannel) answerInstructions(r *Request, allowedChoices []string
 }
 
 // awaitReaction waits until one of the approvers has reacted to a message.
-func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient, p postedMessage, self, id string, can []string) (pageAnswer, error) {
+func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient, p postedMessage, self, id string, can []string) (pageOrChatAnswer, error) {
 	for _, choice := range can {
 		if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choice) }); err != nil && ctx.Err() == nil {
 			c.printChannelFailureOnce(err) // a person can still add the reaction
@@ -203,13 +203,13 @@ func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient
 	usual := c.pollInterval
 	for wait := usual; ; {
 		if sleepContext(ctx, wait); ctx.Err() != nil {
-			return pageAnswer{}, ctx.Err()
+			return pageOrChatAnswer{}, ctx.Err()
 		}
 		marks, err := b.readReactions(ctx, p, can)
 		var limit *rateLimitError
 		switch {
 		case ctx.Err() != nil:
-			return pageAnswer{}, ctx.Err()
+			return pageOrChatAnswer{}, ctx.Err()
 		case errors.As(err, &limit):
 			usual = min(2*usual, maxRetryPause)
 			wait = max(usual, limit.retryAfter)
@@ -219,7 +219,7 @@ func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient
 		default:
 			wait = usual
 			if choice, by, ok := c.firstApproverChoice(marks, self, can); ok {
-				return pageAnswer{QuestionID: id, Choice: choice, By: by, At: c.options.Clock()}, nil
+				return pageOrChatAnswer{QuestionID: id, Choice: choice, By: by, At: c.options.Clock()}, nil
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func (c *reactionChannel) firstApproverChoice(reactingUsersByChoice map[string][
 // printChannelFailureOnce reports once why no answer can come from this service.
 func (c *reactionChannel) printChannelFailureOnce(err error) {
 	c.failureReported.Do(func() {
-		if c.options.NoticeOutput != nil && !c.options.IsTerminalSharedWithParent {
+		if c.options.NoticeOutput != nil && !c.options.IsTerminalSharedWithParentProcess {
 			fmt.Fprintf(c.options.NoticeOutput, "shield: %s: %v\n", c.chatService.title, err)
 		}
 	})

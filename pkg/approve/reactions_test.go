@@ -72,7 +72,7 @@ func TestReactionsMarkup(t *testing.T) {
 func TestReactionsForged(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
-		a := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann, k.self}, ChatID: k.room}) // the bot's own reactions would count
+		a := k.asks(t, f.URL, config.ChatApproval{Approvers: []string{k.ann, k.self}, ChatID: k.room}) // the bot's own reactions would count
 		first := judged(t, a, "git push --force origin one")
 		f.message(t, 1, 0)
 		f.react(1, k.ann, choiceEmoji(choiceOnce))
@@ -210,7 +210,7 @@ func TestReactionsLate(t *testing.T) {
 func TestReactionsDirect(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
-		got := judged(t, k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}), push)
+		got := judged(t, k.asks(t, f.URL, config.ChatApproval{Approvers: []string{k.ann}}), push)
 		if m := f.message(t, 1, 0); m.chat != k.direct(k.ann) {
 			t.Errorf("asked in %s", m.chat)
 		}
@@ -330,14 +330,14 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 func TestTryMessenger(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
-		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTestMessage(t.Context(), "trial"); err != nil {
+		if err := k.asks(t, f.URL, config.ChatApproval{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTestMessage(t.Context(), "trial"); err != nil {
 			t.Error(err)
 		}
 		if m := f.message(t, 1, 0); m.text != "trial" || len(f.wrong) > 0 || f.calls["read"] == 0 {
 			t.Errorf("the chat shows %+v, requests %q", m, f.wrong)
 		}
 		f.limited = 100
-		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTestMessage(t.Context(), "trial"); err == nil {
+		if err := k.asks(t, f.URL, config.ChatApproval{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTestMessage(t.Context(), "trial"); err == nil {
 			t.Error("a service that refuses is said to have taken the notice")
 		}
 		o := Options{}
@@ -352,19 +352,19 @@ func TestReactionsUsable(t *testing.T) {
 		for name, tt := range map[string]struct {
 			mode  os.FileMode
 			token string
-			set   config.Chat
+			set   config.ChatApproval
 			want  string
 		}{
-			"fine":                {0o600, k.token, config.Chat{Approvers: []string{k.ann}}, ""},
-			"a group":             {0o600, k.token, config.Chat{Approvers: []string{k.ann, k.bob}, ChatID: k.room}, ""},
-			"nobody":              {0o600, k.token, config.Chat{ChatID: k.room}, ".approvers"},
-			"a name":              {0o600, k.token, config.Chat{Approvers: []string{"@ann"}}, `.approvers: "@ann" is not the ID`},
-			"an empty name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann, ""}, ChatID: k.room}, `.approvers: "" is not the ID`},
-			"a chat's name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann}, ChatID: "#ops/../x"}, `.chat: "#ops/../x" is not the ID`},
-			"no chat":             {0o600, k.token, config.Chat{Approvers: []string{k.ann, k.bob}}, ".chat"},
-			"others can read it":  {0o644, k.token, config.Chat{Approvers: []string{k.ann}}, "others"},
-			"no token":            {0o600, "hunter2", config.Chat{Approvers: []string{k.ann}}, "does not contain a bot token"},
-			"a token with a line": {0o600, k.token + "\nX: y", config.Chat{Approvers: []string{k.ann}}, "does not contain a bot token"},
+			"fine":                {0o600, k.token, config.ChatApproval{Approvers: []string{k.ann}}, ""},
+			"a group":             {0o600, k.token, config.ChatApproval{Approvers: []string{k.ann, k.bob}, ChatID: k.room}, ""},
+			"nobody":              {0o600, k.token, config.ChatApproval{ChatID: k.room}, ".approvers"},
+			"a name":              {0o600, k.token, config.ChatApproval{Approvers: []string{"@ann"}}, `.approvers: "@ann" is not the ID`},
+			"an empty name":       {0o600, k.token, config.ChatApproval{Approvers: []string{k.ann, ""}, ChatID: k.room}, `.approvers: "" is not the ID`},
+			"a chat's name":       {0o600, k.token, config.ChatApproval{Approvers: []string{k.ann}, ChatID: "#ops/../x"}, `.chat: "#ops/../x" is not the ID`},
+			"no chat":             {0o600, k.token, config.ChatApproval{Approvers: []string{k.ann, k.bob}}, ".chat"},
+			"others can read it":  {0o644, k.token, config.ChatApproval{Approvers: []string{k.ann}}, "others"},
+			"no token":            {0o600, "hunter2", config.ChatApproval{Approvers: []string{k.ann}}, "does not contain a bot token"},
+			"a token with a line": {0o600, k.token + "\nX: y", config.ChatApproval{Approvers: []string{k.ann}}, "does not contain a bot token"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -150,10 +150,10 @@ func (f *fakeService) polls(t *testing.T, n int) {
 // asks returns an approver that asks ann in a chat of the service.
 func (f *fakeService) asks(t *testing.T, more ...ApprovalChannel) *Approver {
 	t.Helper()
-	return f.kind.asks(t, f.URL, config.Chat{Approvers: []string{f.kind.ann}, ChatID: f.kind.room}, more...)
+	return f.kind.asks(t, f.URL, config.ChatApproval{Approvers: []string{f.kind.ann}, ChatID: f.kind.room}, more...)
 }
 
-func (k *fakeKind) asks(t *testing.T, base string, set config.Chat, more ...ApprovalChannel) *Approver {
+func (k *fakeKind) asks(t *testing.T, base string, set config.ChatApproval, more ...ApprovalChannel) *Approver {
 	t.Helper()
 	a := newTest(t, &memory{})
 	set.TokenFile = tokenFile(t, 0o600, k.token+"\n")

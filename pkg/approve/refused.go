@@ -20,33 +20,33 @@ import (
 
 // A Refusal is an action that was refused, and that a person can still allow once.
 type Refusal struct {
-	Ref                       string           `json:"ref"`     // the reference
-	RefusedAtUnixSeconds      int64            `json:"at"`      // time of the refusal, Unix
-	ActionKey                 string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
-	User                      string           `json:"user,omitempty"`
-	AgentHostName             string           `json:"host,omitempty"` // name of the agent host that asked
-	Session                   string           `json:"session,omitempty"`
-	CWD                       string           `json:"cwd,omitempty"`
-	ActionType                string           `json:"type"`
-	ActionHash                string           `json:"hash"`    // hash of the action
-	Payload                   json.RawMessage  `json:"payload"` // the action, redacted
-	RefusedActionText         string           `json:"what"`    // the part of the action that the refusal is about, for people
-	RefusalReason             string           `json:"why"`
-	RuleNameOrID              string           `json:"rule,omitempty"`
-	OfferedAdvanceApproval    *AdvanceApproval `json:"kind,omitempty"`   // approval that covers this kind of action, which the user can grant; nil: none
-	ExactActionApproval       *AdvanceApproval `json:"exact,omitempty"`  // approval that covers only this exact action, while its files do not change
-	AdvanceApprovalSessionKey string           `json:"within,omitempty"` // the session to which OfferedAdvanceApproval is limited if it is given for a session
-	NoAdvanceApprovalReason   string           `json:"alone,omitempty"`  // why OfferedAdvanceApproval is nil
-	QuestionText              string           `json:"-"`                // the question to the user; "" means "Allow this once"
-	AdvanceApprovalExamples   []string         `json:"near,omitempty"`   // examples of other actions that OfferedAdvanceApproval covers
-	WorkspaceRoots            []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
-	OfferedToolClassAnswer    *ToolClassAnswer `json:"tool,omitempty"`   // the answer that classifies the action's unknown tool, with Class still empty; nil: none
-	ToolDescription           string           `json:"about,omitempty"`  // description of the unknown tool
-	DeniedByRule              bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
+	Ref                           string           `json:"ref"`     // the reference
+	RefusedAtUnixSeconds          int64            `json:"at"`      // time of the refusal, Unix
+	ActionKey                     string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
+	User                          string           `json:"user,omitempty"`
+	AgentHostName                 string           `json:"host,omitempty"` // name of the agent host that asked
+	Session                       string           `json:"session,omitempty"`
+	CWD                           string           `json:"cwd,omitempty"`
+	ActionType                    string           `json:"type"`
+	ActionHash                    string           `json:"hash"`    // hash of the action
+	Payload                       json.RawMessage  `json:"payload"` // the action, redacted
+	RefusedActionText             string           `json:"what"`    // the part of the action that the refusal is about, for people
+	RefusalReason                 string           `json:"why"`
+	RuleNameOrID                  string           `json:"rule,omitempty"`
+	OfferedAdvanceApproval        *AdvanceApproval `json:"kind,omitempty"`   // approval that covers this kind of action, which the user can grant; nil: none
+	ExactActionApproval           *AdvanceApproval `json:"exact,omitempty"`  // approval that covers only this exact action, while its files do not change
+	AdvanceApprovalSessionKey     string           `json:"within,omitempty"` // the session to which OfferedAdvanceApproval is limited if it is given for a session
+	NoAdvanceApprovalReason       string           `json:"alone,omitempty"`  // why OfferedAdvanceApproval is nil
+	QuestionText                  string           `json:"-"`                // the question to the user; "" means "Allow this once"
+	AdvanceApprovalActionExamples []string         `json:"near,omitempty"`   // examples of other actions that OfferedAdvanceApproval covers
+	WorkspaceRoots                []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
+	OfferedToolClassAnswer        *ToolClassAnswer `json:"tool,omitempty"`   // the answer that classifies the action's unknown tool, with Class still empty; nil: none
+	ToolDescription               string           `json:"about,omitempty"`  // description of the unknown tool
+	DeniedByRule                  bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
 	ToolClassAnswerKey string `json:"tool_binding,omitempty"` // key under which OfferedToolClassAnswer is stored
 
-	IsAllowedOrExpired bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
+	IsNoLongerAllowable bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
 // An AllowOnceGrant is a person's permission to do a refused action once.
@@ -72,10 +72,10 @@ const (
 
 // Errors about the reference of a refusal.
 var (
-	ErrUnknownRef = errors.New("no refusal has this reference; run 'shield allow' for the list")
-	ErrUsedRef    = errors.New("this refusal was already allowed; tell the agent to try again")
-	ErrOldRef     = errors.New("this refusal is too old to be allowed; let the agent try again")
-	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split the action into smaller steps")
+	ErrUnknownRef     = errors.New("no refusal has this reference; run 'shield allow' for the list")
+	ErrUsedRef        = errors.New("this refusal was already allowed; tell the agent to try again")
+	ErrOldRef         = errors.New("this refusal is too old to be allowed; let the agent try again")
+	ErrActionTooLarge = errors.New("the action is too large to be shown in full, so it cannot be allowed; split the action into smaller steps")
 )
 
 // A DecisionStore stores the refused actions of one installation, and the user's answers, in its
@@ -109,7 +109,7 @@ func (s *DecisionStore) AddRefusal(ctx context.Context, r *Refusal) error {
 			return err
 		}
 		if len(value) > maxRefusalBytes {
-			return ErrTooLarge
+			return ErrActionTooLarge
 		}
 		return sh.Put(refusalStoreGroupName, []byte(name), value)
 	})
@@ -145,7 +145,7 @@ func (s *DecisionStore) evictOldRefusalRefs(sh *state.NamespaceTx, now time.Time
 		one := aged{name: string(key)}
 		if r, err := s.unsealRefusal(value); err == nil {
 			one.at = r.RefusedAtUnixSeconds
-			if r.ActionKey == actionKey && r.Ref == one.name && !r.IsAllowedOrExpired && !s.isExpired(r) {
+			if r.ActionKey == actionKey && r.Ref == one.name && !r.IsNoLongerAllowable && !s.isExpired(r) {
 				refOfSameAction = r.Ref
 			}
 		}
@@ -178,7 +178,7 @@ func (s *DecisionStore) ListAllowableRefusals(ctx context.Context, user string) 
 		list = nil
 		return sh.Each(refusalStoreGroupName, func(key, value []byte) error {
 			r, err := s.unsealRefusal(value)
-			if err == nil && r.Ref == string(key) && r.User == user && !r.IsAllowedOrExpired && !s.isExpired(r) {
+			if err == nil && r.Ref == string(key) && r.User == user && !r.IsNoLongerAllowable && !s.isExpired(r) {
 				list = append(list, *r)
 			}
 			return nil
@@ -207,7 +207,7 @@ func (s *DecisionStore) findAllowableRefusalInTx(sh *state.NamespaceTx, user, re
 		return nil, ErrUnknownRef
 	case s.isExpired(r):
 		return nil, ErrOldRef
-	case r.IsAllowedOrExpired:
+	case r.IsNoLongerAllowable:
 		return nil, ErrUsedRef
 	}
 	return r, nil
@@ -231,7 +231,7 @@ func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (Allow
 		if now.ActionKey != r.ActionKey {
 			return ErrUnknownRef
 		}
-		now.IsAllowedOrExpired, now.Payload = true, json.RawMessage("null")
+		now.IsNoLongerAllowable, now.Payload = true, json.RawMessage("null")
 		value, err := s.sealRecord(now)
 		if err != nil {
 			return err

@@ -34,14 +34,14 @@ type Approval struct {
 	Until      time.Time `json:"until"`   // UTC
 }
 
-// maxShownStoredTextBytes is how many bytes of a stored text are shown.
-const maxShownStoredTextBytes = 400
+// maxShownApprovalTextBytes is how many bytes of a stored text are shown.
+const maxShownApprovalTextBytes = 400
 
 // approvalIDLength is the length of the ID of an [Approval], in characters.
 const approvalIDLength = 12
 
-// Approvals returns the remembered approvals, ordered by their end.
-func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
+// RememberedApprovals returns the remembered approvals, ordered by their end.
+func RememberedApprovals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	entries, err := s.CachedEntries(ctx)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
-		list = append(list, Approval{e.KeyHashHex[:approvalIDLength], escapedSingleLineText(r.ActionText, maxShownStoredTextBytes), escapedSingleLineText(r.ApprovedBy, maxShownStoredTextBytes), r.Until.UTC()})
+		list = append(list, Approval{e.KeyHashHex[:approvalIDLength], escapedSingleLineText(r.ActionText, maxShownApprovalTextBytes), escapedSingleLineText(r.ApprovedBy, maxShownApprovalTextBytes), r.Until.UTC()})
 	}
 	sorted.SortStableBy(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
@@ -63,7 +63,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 // RevokeRememberedApprovals removes the approval with an ID, or all for "", and returns the removed ones. An unknown ID
 // is an error.
 func RevokeRememberedApprovals(ctx context.Context, s *state.Store, id string) ([]Approval, error) {
-	list, err := Approvals(ctx, s)
+	list, err := RememberedApprovals(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func isApprovalRememberable(c *analysis.ActionCase) bool {
 			return false
 		}
 		switch e.KindForPolicies() {
-		case effect.UnknownEffect, effect.RunDownload, effect.RunDecodedText, effect.RunOtherCommandOutput, effect.RemoteShell:
+		case effect.UnknownEffect, effect.RunDownload, effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.RemoteShell:
 			return false
 		case effect.Execute:
 			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // runs code that can change before the next run, such as a script or a build

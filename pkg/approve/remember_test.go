@@ -35,7 +35,7 @@ func TestRevoke(t *testing.T) {
 	}
 	list := func(want ...string) (ids []string) {
 		t.Helper()
-		got, err := Approvals(t.Context(), store)
+		got, err := RememberedApprovals(t.Context(), store)
 		if err != nil || len(got) != len(want) {
 			t.Fatalf("%+v, %v; want %q", got, err, want)
 		}

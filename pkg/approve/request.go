@@ -169,7 +169,7 @@ func (f *PayloadField) isBulky() bool {
 func payloadFields(payload map[string]any, redacted any, clean func(string) string) (out []PayloadField, cut bool) {
 	known, ok := redacted.(map[string]any)
 	if !ok { // a note replaces what could not be examined
-		return []PayloadField{{"payload", valueText(redacted)}}, true
+		return []PayloadField{{"payload", payloadValueText(redacted)}}, true
 	}
 	names := make([]string, 0, len(payload))
 	for name := range payload {
@@ -192,7 +192,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 		default:
 			cut = cut || hasLongText(text)
 		}
-		f := PayloadField{escapedSingleLineText(clean(name), 80), valueText(v)}
+		f := PayloadField{escapedSingleLineText(clean(name), 80), payloadValueText(v)}
 		if room -= len(f.Value); room < 0 {
 			f.Value, cut = truncateMultilineText(f.Value, maxFieldBytes), true
 		}
@@ -255,8 +255,8 @@ func truncateMultilineText(text string, maxBytes int) string {
 	return redact.TruncateBytes(text, maxBytes) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-maxBytes)
 }
 
-// valueText returns a value of a payload as text, possibly of several lines.
-func valueText(v any) string {
+// payloadValueText returns a value of a payload as text, possibly of several lines.
+func payloadValueText(v any) string {
 	text, ok := v.(string)
 	if !ok {
 		b, err := json.MarshalIndent(v, "", "  ")

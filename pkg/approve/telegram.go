@@ -134,13 +134,13 @@ func (b *questionInbox) parseButtonData(data string) (choice, id string, ok bool
 }
 
 // awaitAnswer waits for the answer to a question of this process.
-func (b *questionInbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) {
+func (b *questionInbox) awaitAnswer(ctx context.Context, id string) (pageOrChatAnswer, error) {
 	beat := time.NewTicker(answerPollInterval)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return pageAnswer{}, ctx.Err()
+			return pageOrChatAnswer{}, ctx.Err()
 		case <-beat.C:
 			if g, ok, err := b.readAnswer(id); ok || err != nil {
 				return g, err
@@ -214,7 +214,7 @@ func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *
 	if chatUsernamePattern().MatchString(p.From.Username) {
 		by += " @" + p.From.Username
 	}
-	if err := box.writeAnswer(waiting[i], pageAnswer{QuestionID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
+	if err := box.writeAnswer(waiting[i], pageOrChatAnswer{QuestionID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
 		return "Your answer was not recorded: " + cmp.Or(err.Error(), "the inbox cannot be written") + ". Answer on the approval page."
 	}
 	return choiceOutcomeText(choice) + "."
@@ -223,7 +223,7 @@ func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *
 // printChannelFailureOnce reports once why no answer can come from this service.
 func (t *telegramChannel) printChannelFailureOnce(err error) {
 	t.failureReported.Do(func() {
-		if t.options.NoticeOutput != nil && !t.options.IsTerminalSharedWithParent {
+		if t.options.NoticeOutput != nil && !t.options.IsTerminalSharedWithParentProcess {
 			fmt.Fprintf(t.options.NoticeOutput, "shield: Telegram: %v\n", err)
 		}
 	})

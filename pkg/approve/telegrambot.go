@@ -87,8 +87,8 @@ func (b *telegramBot) awaitButtonPresses(ctx context.Context, firstUpdateID int)
 }
 
 // call calls a method of the service, always by POST.
-func (b *telegramBot) call(ctx context.Context, patience time.Duration, method string, in map[string]any, out any) error {
-	status, data, err := b.send(ctx, patience, chatServiceCall{operationDescription: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, jsonBody: in})
+func (b *telegramBot) call(ctx context.Context, timeout time.Duration, method string, in map[string]any, out any) error {
+	status, data, err := b.send(ctx, timeout, chatServiceCall{operationDescription: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, jsonBody: in})
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ import (
 
 // An UnknownTool is a tool whose type shield does not know, with the data that identifies it.
 type UnknownTool struct {
-	IdentityHash            string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
-	Server                  string // how the server is started or reached, for people; "" if unknown
-	Description             string // the server's description of the tool; "" if unknown
-	RemoteHost              string // the host of a server on another machine; "" for a local one
-	PackagedServerToolClass analysis.ToolClass
+	IdentityHash           string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
+	Server                 string // how the server is started or reached, for people; "" if unknown
+	Description            string // the server's description of the tool; "" if unknown
+	RemoteHost             string // the host of a server on another machine; "" for a local one
+	ShieldShippedToolClass analysis.ToolClass
 }
 
 // A ToolClassAnswer is a person's answer about what a tool does.
@@ -57,7 +57,7 @@ func (s *DecisionStore) SetToolClass(ctx context.Context, toolKey string, t Tool
 		return err
 	}
 	if len(value) > maxToolClassAnswerBytes {
-		return ErrTooLarge
+		return ErrActionTooLarge
 	}
 	return s.Store.UpdateNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
 		count := 0
@@ -111,7 +111,7 @@ const maxCachedToolClasses = 256
 // A toolClassCache caches classes until any process changes one. Goroutines share it.
 type toolClassCache struct {
 	mu                 sync.Mutex
-	stamp              state.NamespaceRevisionID
+	storeRevisionID    state.NamespaceRevisionID
 	sealedAnswersByKey map[string][]byte // by key; nil for a tool without a class
 }
 
@@ -119,7 +119,7 @@ func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []b
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	stamp, ok := store.NamespaceRevisionID(toolClassStoreNamespace) // taken before the values are read
-	if value, known := r.sealedAnswersByKey[string(key)]; known && ok && stamp == r.stamp {
+	if value, known := r.sealedAnswersByKey[string(key)]; known && ok && stamp == r.storeRevisionID {
 		return value, nil
 	}
 	err = store.ViewNamespace(ctx, toolClassStoreNamespace, func(sh *state.NamespaceTx) error {
@@ -129,8 +129,8 @@ func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []b
 	if err != nil || !ok {
 		return value, err
 	}
-	if stamp != r.stamp || len(r.sealedAnswersByKey) >= maxCachedToolClasses {
-		r.stamp, r.sealedAnswersByKey = stamp, map[string][]byte{}
+	if stamp != r.storeRevisionID || len(r.sealedAnswersByKey) >= maxCachedToolClasses {
+		r.storeRevisionID, r.sealedAnswersByKey = stamp, map[string][]byte{}
 	}
 	r.sealedAnswersByKey[string(key)] = value
 	return value, nil

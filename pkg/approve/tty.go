@@ -36,7 +36,7 @@ func (t *ttyChannel) Usable() error {
 			return err
 		}
 	}
-	if t.options.IsTerminalSharedWithParent && d.IsRaw() {
+	if t.options.IsTerminalSharedWithParentProcess && d.IsRaw() {
 		if _, err := os.Lstat(t.terminalQueuePathPrefix(d) + ".asking"); err != nil {
 			return errTerminalOccupied // no question of shield is shown, so another program set raw mode
 		}
@@ -130,7 +130,7 @@ func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release 
 			return nil, err
 		}
 	}
-	if t.options.IsTerminalSharedWithParent && d.IsRaw() {
+	if t.options.IsTerminalSharedWithParentProcess && d.IsRaw() {
 		unlock()
 		return nil, errTerminalOccupied
 	}

@@ -31,7 +31,7 @@ type webChannel struct {
 	listenAttempts            int         // attempts to listen at the remembered address
 	lastPrintedAddressAndCode string      // last printed text
 	wakeSignal                chan struct{}
-	desktop                   desktopNotifier
+	desktopNotifier           desktopNotifier
 	chatNotifier              chatNotifier
 }
 
@@ -86,7 +86,7 @@ func (w *webChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer w.removeQuestion(p)
-	w.desktop.showWaitingQuestionNotice(w.options.Getenv, r.Summary, w.pageAddressAndCode())
+	w.desktopNotifier.showWaitingQuestionNotice(w.options.Getenv, r.Summary, w.pageAddressAndCode())
 	w.chatNotifier.sendWaitingQuestionNotice(w.options, r.Summary)
 	select {
 	case got := <-p.result:
@@ -113,7 +113,7 @@ func (w *webChannel) ServedPageLink(ctx context.Context) (string, error) {
 	if err := w.openInboxOnce(); err != nil {
 		return "", err
 	}
-	for range maxPageAddressTries {
+	for range maxPageAddressChecks {
 		link, err := w.servePageAndDeliverAnswers()
 		if err != nil || link != "" {
 			return link, err
@@ -140,10 +140,10 @@ func printedPageAddressAndCode(ctx context.Context, channels []ApprovalChannel) 
 	return ""
 }
 
-// maxPageAddressTries is how often a process checks whether the page has an address. It is more
+// maxPageAddressChecks is how often a process checks whether the page has an address. It is more
 // than [maxListenTries], after which the serving process stops trying the remembered address and
 // takes another.
-const maxPageAddressTries = 2 * maxListenTries
+const maxPageAddressChecks = 2 * maxListenTries
 
 // openInboxOnce opens the inbox on the first call.
 func (w *webChannel) openInboxOnce() (err error) {
@@ -293,7 +293,7 @@ func (w *webChannel) servedPage() pageRecord {
 // printPageAddressAndCode prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
 func (w *webChannel) printPageAddressAndCode(p pageRecord) {
-	if w.options.NoticeOutput == nil || w.options.IsTerminalSharedWithParent || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
+	if w.options.NoticeOutput == nil || w.options.IsTerminalSharedWithParentProcess || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
 		return
 	}
 	if p.PreviousAddress != "" {

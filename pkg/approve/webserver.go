@@ -460,7 +460,7 @@ func (s *pageServer) storeFirstAnswer(questionID string, identicalIDs []string, 
 	if choice != choiceDeny {
 		reason = ""
 	}
-	g := pageAnswer{QuestionID: e.Request.ID, Choice: choice, Reason: escapedSingleLineText(reason, maxAnswerReasonBytes), By: s.answererNameForAuditLog(), At: s.clock()}
+	g := pageOrChatAnswer{QuestionID: e.Request.ID, Choice: choice, Reason: escapedSingleLineText(reason, maxAnswerReasonBytes), By: s.answererNameForAuditLog(), At: s.clock()}
 	if err := s.inbox.writeAnswer(e, g); err != nil {
 		return answeredQuestion{}, err
 	}

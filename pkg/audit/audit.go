@@ -36,10 +36,10 @@ type HeadStore interface {
 	AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
 }
 
-// A LogGapStore is a [HeadStore] that can also store which recovery entries continue a log
+// A RecoveryEntryStore is a [HeadStore] that can also store which recovery entries continue a log
 // that was moved aside.
-type LogGapStore interface {
-	StoreLogGap(ctx context.Context, seq uint64, hash string) error
+type RecoveryEntryStore interface {
+	StoreRecoveryEntry(ctx context.Context, seq uint64, hash string) error
 }
 
 // Faults of a log, for [errors.Is]. Nothing can be appended to a faulty log.
@@ -57,15 +57,15 @@ const RepairCommand = "shield doctor --repair-audit"
 
 // An Error is a damaged or unwritable log, with the fix.
 type Error struct {
-	Fault error // ErrTruncated, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
-	Path  string
-	Err   error // the cause
+	FaultSentinel error // ErrTruncated, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
+	Path          string
+	Err           error // the cause
 }
 
 // Error returns the fault, the path and the fix.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%v: %s: %v", e.Fault, e.Path, e.Err)
-	switch e.Fault {
+	text := fmt.Sprintf("%v: %s: %v", e.FaultSentinel, e.Path, e.Err)
+	switch e.FaultSentinel {
 	case ErrBusy, ErrExposed: // the text of Err has a fix
 		return text
 	case ErrUnwritable:
@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the fault and its cause.
-func (e *Error) Unwrap() []error { return []error{e.Fault, e.Err} }
+func (e *Error) Unwrap() []error { return []error{e.FaultSentinel, e.Err} }
 
 // Options are the settings of a [Log].
 type Options struct {
@@ -119,7 +119,7 @@ func Open(path string, opts Options) (*Log, error) {
 	}
 	opts.MaxFileBytes, opts.LockWait = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes), cmp.Or(opts.LockWait, DefaultLockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, &Error{Fault: ErrUnwritable, Path: path, Err: err}
+		return nil, &Error{FaultSentinel: ErrUnwritable, Path: path, Err: err}
 	}
 	return &Log{path: path, opts: opts, endOffset: -1}, nil
 }

@@ -29,7 +29,7 @@ type memory struct {
 	gaps map[uint64]string
 }
 
-func (m *memory) StoreLogGap(_ context.Context, seq uint64, hash string) error {
+func (m *memory) StoreRecoveryEntry(_ context.Context, seq uint64, hash string) error {
 	m.gaps = map[uint64]string{seq: hash}
 	return nil
 }
@@ -59,7 +59,7 @@ func open(t testing.TB, path string, heads HeadStore) *Log {
 }
 
 func entry(n int) Entry {
-	return Entry{ActionID: fmt.Sprint("a", n), InputLine: n, ActionType: "execute_command", Decision: verdict.Block, Tier: 1, Confidence: 0.95,
+	return Entry{ActionID: fmt.Sprint("a", n), ActionInputLineNumber: n, ActionType: "execute_command", Decision: verdict.Block, Tier: 1, Confidence: 0.95,
 		Rule: "XP-001", Reasoning: "because", ActionHash: "sha256:00", Payload: map[string]any{"command": fmt.Sprint("echo ", n)}}
 }
 
@@ -112,7 +112,7 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := verify(t, path, &heads.Head)
-	if !r.OK() || r.CompleteLineCount != 4 || r.FirstSeq != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntries != 0 {
+	if !r.OK() || r.CompleteLineCount != 4 || r.FirstSeq != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntryCount != 0 {
 		t.Errorf("%+v", r)
 	}
 	first, _, _ := bytes.Cut(read(t, path), []byte("\n"))
@@ -182,8 +182,8 @@ func TestSubmitKeepsOrder(t *testing.T) {
 	i := 0
 	for line := range bytes.Lines(read(t, path)) {
 		var e Entry
-		if err := json.Unmarshal(line, &e); err != nil || e.InputLine != i {
-			t.Fatalf("line %d: %d, %v", i, e.InputLine, err)
+		if err := json.Unmarshal(line, &e); err != nil || e.ActionInputLineNumber != i {
+			t.Fatalf("line %d: %d, %v", i, e.ActionInputLineNumber, err)
 		}
 		i++
 	}
@@ -210,7 +210,7 @@ func TestTornLine(t *testing.T) {
 		}
 		appendAll(t, open(t, path, h), 1)
 		r := verify(t, path, &h.Head)
-		if !r.OK() || r.LastLineIncomplete || r.CompleteLineCount != 4 || r.RecoveryEntries != 1 || r.Head.Seq != 4 {
+		if !r.OK() || r.LastLineIncomplete || r.CompleteLineCount != 4 || r.RecoveryEntryCount != 1 || r.Head.Seq != 4 {
 			t.Fatalf("cut at %d: %+v %v", n, r, r.Damage)
 		}
 	}
@@ -218,7 +218,7 @@ func TestTornLine(t *testing.T) {
 	write(t, path, []byte(`{"seq":1,"prev":"`))
 	h := new(memory)
 	appendAll(t, open(t, path, h), 1)
-	if r := verify(t, path, &h.Head); !r.OK() || r.CompleteLineCount != 2 || r.RecoveryEntries != 1 {
+	if r := verify(t, path, &h.Head); !r.OK() || r.CompleteLineCount != 2 || r.RecoveryEntryCount != 1 {
 		t.Errorf("torn first line: %+v", r)
 	}
 }
@@ -272,7 +272,7 @@ func TestRefuses(t *testing.T) {
 			}
 			appendAll(t, open(t, path, heads), 1)
 			r := verifyGaps(t, path, &heads.Head, heads.gaps)
-			if !r.OK() || r.FirstSeq != 4 || r.Head.Seq != 5 || r.RecoveryEntries != 1 {
+			if !r.OK() || r.FirstSeq != 4 || r.Head.Seq != 5 || r.RecoveryEntryCount != 1 {
 				t.Errorf("after repair: %+v %v", r, r.Damage)
 			}
 			if r := verify(t, path, &kept); !r.OK() {
@@ -318,7 +318,7 @@ func TestHeadBehind(t *testing.T) {
 	}
 	heads.fail = nil
 	appendAll(t, l, 1)
-	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 5 || r.RecoveryEntries != 1 { // which says that it was not known of
+	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 5 || r.RecoveryEntryCount != 1 { // which says that it was not known of
 		t.Errorf("%+v", r)
 	}
 }

@@ -23,7 +23,7 @@ func (e *Entry) encodeJSON() []byte {
 	b = append(e.Time.UTC().AppendFormat(append(b, `"time":"`...), time.RFC3339Nano), '"')
 	b = appendText(append(b, `,"kind":`...), e.Kind)
 	b = appendNonEmptyText(b, `,"id":`, e.ActionID)
-	b = appendNumber(b, `,"line":`, int64(e.InputLine))
+	b = appendNumber(b, `,"line":`, int64(e.ActionInputLineNumber))
 	b = appendNonEmptyText(b, `,"session":`, e.Session)
 	b = appendNonEmptyText(b, `,"type":`, e.ActionType)
 	b = appendNonEmptyText(b, `,"cwd":`, e.CWD)
@@ -39,7 +39,7 @@ func (e *Entry) encodeJSON() []byte {
 	b = appendNonEmptyText(b, `,"error":`, e.Error)
 	b = appendNonEmptyText(b, `,"action_hash":`, e.ActionHash)
 	if e.Payload != nil {
-		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // cannot fail: limitPayload has encoded the payload as JSON
+		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // cannot fail: limitPayloadSize has encoded the payload as JSON
 	}
 	for i := range e.Trail {
 		if i == 0 {

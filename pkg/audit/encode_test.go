@@ -55,7 +55,7 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 	}
 	for _, s := range texts {
 		entries = append(entries, Entry{
-			Time: at, Kind: s, ActionID: s, InputLine: 7, Session: s, ActionType: s, Decision: verdict.Escalate, Tier: 2, Confidence: 0.5, Rule: s, Reasoning: s, IsAllowedDespiteFailure: true,
+			Time: at, Kind: s, ActionID: s, ActionInputLineNumber: 7, Session: s, ActionType: s, Decision: verdict.Escalate, Tier: 2, Confidence: 0.5, Rule: s, Reasoning: s, IsAllowedDespiteFailure: true,
 			Error: s, ActionHash: s, Payload: map[string]any{s: s, "list": []any{s, s}},
 			Trail:         []verdict.Step{{Tier: 1, JudgeName: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, AllowedPendingHigherTier: true, Reasoning: s, ErrorCode: s, LatencyMicroseconds: 3}},
 			AnswerChannel: s, AnsweredBy: s, Fingerprints: PolicyAndModelFingerprints{s, s, s, s, s}, VerdictLatencyMicroseconds: 9, Caller: Caller{s, s, s, 4, 5},

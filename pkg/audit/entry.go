@@ -37,7 +37,7 @@ type Entry struct {
 	Kind             string    `json:"kind"`
 
 	ActionID                string           `json:"id,omitempty"` // ID of the action
-	InputLine               int              `json:"line,omitempty"`
+	ActionInputLineNumber   int              `json:"line,omitempty"`
 	Session                 string           `json:"session,omitempty"`
 	ActionType              string           `json:"type,omitempty"`
 	CWD                     string           `json:"cwd,omitempty"` // folder of the action, if it names one
@@ -153,7 +153,7 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 		if !c.HasRedactedPayloadAndReasonings {
 			c.Payload = r.RedactJSONValue(c.Payload, MaxEntryStringBytes)
 		}
-		c.Payload = limitPayload(c.Payload, r)
+		c.Payload = limitPayloadSize(c.Payload, r)
 	}
 	return &c
 }
@@ -173,8 +173,8 @@ func (e *Entry) fieldsToRedactAndTruncate() []*string {
 	}
 }
 
-// limitPayload returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
-func limitPayload(v any, r *redact.Redactor) any {
+// limitPayloadSize returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
+func limitPayloadSize(v any, r *redact.Redactor) any {
 	b, err := appendValue(nil, v)
 	if err != nil {
 		return map[string]any{"unwritable": r.RedactAndTruncate(err.Error(), MaxEntryStringBytes)}
@@ -191,7 +191,7 @@ func escapeNonprinting(line []byte) []byte {
 		r, n := utf8.DecodeRune(line[i:])
 		if isNonprinting(r, n) {
 			out := append(make([]byte, 0, len(line)+64), line[:i]...)
-			return appendEscaped(out, line[i:])
+			return appendEscapedNonprinting(out, line[i:])
 		}
 		i += n
 	}
@@ -204,7 +204,7 @@ func isNonprinting(r rune, encodedLen int) bool {
 	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && encodedLen == 1
 }
 
-func appendEscaped(dst, text []byte) []byte {
+func appendEscapedNonprinting(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
 		switch {

@@ -71,7 +71,7 @@ func TestRotates(t *testing.T) {
 		whole = append(whole, b...)
 	}
 	r := verifyFile(t, path, &heads.Head)
-	if !r.OK() || r.CompleteLineCount != n || r.Head != heads.Head || r.Files != len(files) || r.FirstSeq != 1 {
+	if !r.OK() || r.CompleteLineCount != n || r.Head != heads.Head || r.FileCount != len(files) || r.FirstSeq != 1 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 	if h, err := LastHead(path); h != heads.Head || err != nil {
@@ -229,7 +229,7 @@ func TestRepairAmongFullFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendAll(t, openSmall(t, path, heads), 30)
-	if r := verifyGaps(t, path, &heads.Head, heads.gaps); !r.OK() || r.RecoveryEntries != 1 {
+	if r := verifyGaps(t, path, &heads.Head, heads.gaps); !r.OK() || r.RecoveryEntryCount != 1 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 }

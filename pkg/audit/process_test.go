@@ -209,7 +209,7 @@ func TestKilledProcesses(t *testing.T) {
 	if r.LastLineIncomplete {
 		t.Error("a torn line is left")
 	}
-	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.CompleteLineCount, r.RecoveryEntries)
+	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.CompleteLineCount, r.RecoveryEntryCount)
 }
 
 func benchmarkLog(b *testing.B) *audit.Log {
@@ -222,7 +222,7 @@ func benchmarkLog(b *testing.B) *audit.Log {
 }
 
 var typical = audit.Entry{
-	ActionID: "a1", InputLine: 1, ActionType: "execute_command", Session: "s1", Decision: verdict.Allow, Tier: 1, Confidence: 0.95,
+	ActionID: "a1", ActionInputLineNumber: 1, ActionType: "execute_command", Session: "s1", Decision: verdict.Allow, Tier: 1, Confidence: 0.95,
 	Reasoning:                  "harmless by analysis: reads inside the workspace",
 	ActionHash:                 "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 	Payload:                    map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context"},

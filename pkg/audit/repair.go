@@ -57,7 +57,7 @@ func headOfFile(path string) (Head, error) {
 	}
 	head, err := headOfLine(lines[len(lines)-1])
 	if err != nil {
-		return Head{}, &Error{Fault: ErrChanged, Path: path, Err: err}
+		return Head{}, &Error{FaultSentinel: ErrChanged, Path: path, Err: err}
 	}
 	return head, nil
 }
@@ -93,7 +93,7 @@ func Repair(ctx context.Context, path string, opts Options) (movedLogPath string
 	}
 	defer l.closeFiles()
 	if l.lock, err = flock.New(path + ".lock"); err != nil {
-		return "", &Error{Fault: ErrUnwritable, Path: path, Err: err}
+		return "", &Error{FaultSentinel: ErrUnwritable, Path: path, Err: err}
 	}
 	if err := l.acquireLock(ctx); err != nil {
 		return "", err
@@ -128,8 +128,8 @@ func Repair(ctx context.Context, path string, opts Options) (movedLogPath string
 		gap, err = l.appendRecovery(0, kept, recovery)
 		return gap.Seq, gap.Hash, err
 	})
-	if keeper, ok := opts.HeadStore.(LogGapStore); ok && err == nil && gap.Seq > 0 {
-		err = keeper.StoreLogGap(ctx, gap.Seq, gap.Hash)
+	if keeper, ok := opts.HeadStore.(RecoveryEntryStore); ok && err == nil && gap.Seq > 0 {
+		err = keeper.StoreRecoveryEntry(ctx, gap.Seq, gap.Hash)
 	}
 	if err != nil {
 		return "", fmt.Errorf("repair audit log: %w", err)

@@ -102,7 +102,7 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 		return SegmentReport{}, err
 	}
 	v := &verifier{storedHead: &point.Head, isSegment: true, currentLineReader: lines, lastRead: linePlace{line: 1}, nextFile: func() (string, io.Reader, error) { return "", nil, io.EOF }}
-	v.report.Files = 1
+	v.report.FileCount = 1
 	if err := v.verifyChain(); err != nil {
 		return SegmentReport{}, err
 	}

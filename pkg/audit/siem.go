@@ -46,19 +46,19 @@ func (e *Entry) actionTypeOrEntryKind() string {
 // An ocsfFinding is an entry in the Open Cybersecurity Schema Framework 1.3.0: class Detection Finding
 // (2004) with the profile Security Control.
 type ocsfFinding struct {
-	Activity        int     `json:"activity_id"` // 1, create
-	Category        int     `json:"category_uid"`
-	Class           int     `json:"class_uid"`
-	Type            int     `json:"type_uid"`
-	Time            int64   `json:"time"` // milliseconds since 1970
-	Severity        int     `json:"severity_id"`
-	Message         string  `json:"message,omitempty"`
-	Score           float64 `json:"confidence_score"` // 0–100
-	Action          int     `json:"action_id"`
-	ActionName      string  `json:"action"`
-	Disposition     int     `json:"disposition_id"`
-	DispositionName string  `json:"disposition"`
-	FindingInfo     struct {
+	Activity          int     `json:"activity_id"` // 1, create
+	Category          int     `json:"category_uid"`
+	Class             int     `json:"class_uid"`
+	Type              int     `json:"type_uid"`
+	Time              int64   `json:"time"` // milliseconds since 1970
+	Severity          int     `json:"severity_id"`
+	Message           string  `json:"message,omitempty"`
+	ConfidencePercent float64 `json:"confidence_score"` // 0–100
+	Action            int     `json:"action_id"`
+	ActionName        string  `json:"action"`
+	Disposition       int     `json:"disposition_id"`
+	DispositionName   string  `json:"disposition"`
+	FindingInfo       struct {
 		ID    string        `json:"uid"`
 		Title string        `json:"title"`
 		Rule  *ocsfAnalytic `json:"analytic,omitempty"`
@@ -88,7 +88,7 @@ func ocsfEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) er
 		o := outcomeOf(e)
 		f := ocsfFinding{
 			Activity: 1, Category: 2, Class: 2004, Type: 200401, Time: e.Time.UnixMilli(), Severity: o.ocsfSeverity, Message: e.Reasoning,
-			Score: e.Confidence * 100, Action: o.ocsfAction, ActionName: o.cefAction, Disposition: o.ocsfDisposition, DispositionName: o.cefAction, Entry: line,
+			ConfidencePercent: e.Confidence * 100, Action: o.ocsfAction, ActionName: o.cefAction, Disposition: o.ocsfDisposition, DispositionName: o.cefAction, Entry: line,
 		}
 		f.FindingInfo.ID, f.FindingInfo.Title = strconv.FormatUint(e.Seq, 10), e.actionTypeOrEntryKind()
 		if e.Rule != "" {

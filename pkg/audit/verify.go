@@ -39,10 +39,10 @@ func (b *Damage) String() string {
 // A VerificationReport is the result of [Verify] or [VerifyFile].
 type VerificationReport struct {
 	CompleteLineCount      int     `json:"lines"` // complete lines that were read
-	Files                  int     `json:"files"` // number of files of the log
+	FileCount              int     `json:"files"` // number of files of the log
 	FirstSeq               uint64  `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
 	Head                   Head    `json:"head"`  // the last entry of the intact chain
-	RecoveryEntries        int     `json:"recovered"`
+	RecoveryEntryCount     int     `json:"recovered"`
 	LastLineIncomplete     bool    `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
 	EntriesAfterStoredHead uint64  `json:"beyond,omitempty"` // entries after the given head
 	Damage                 *Damage `json:"break,omitempty"`
@@ -98,7 +98,7 @@ func Verify(r io.Reader, kept *Head) (VerificationReport, error) {
 type chainLine struct {
 	isValid          bool // the line is a valid entry
 	seq              uint64
-	prev             string
+	previousLineHash string
 	hash             string
 	isEndOfLogMarker bool        // end of the log
 	isRecovery       bool        // it is a recovery entry
@@ -118,7 +118,7 @@ func (l chainLine) follows(h Head) bool {
 	if h.Seq == 0 {
 		prev = genesisHash
 	}
-	return l.isValid && l.seq == h.Seq+1 && l.prev == prev
+	return l.isValid && l.seq == h.Seq+1 && l.previousLineHash == prev
 }
 
 type verifier struct {
@@ -145,7 +145,7 @@ func (v *verifier) openNextFile() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("verify audit log: %w", err)
 	}
-	v.report.Files++
+	v.report.FileCount++
 	v.currentLineReader, v.lastRead = newLineReader(r), linePlace{file: name}
 	return true, nil
 }
@@ -179,7 +179,7 @@ func (v *verifier) nextLine() (chainLine, error) {
 	l := chainLine{linePlace: v.lastRead, hash: hashLine(line), isRecovery: bytes.Contains(line, []byte(`,"kind":"`+EntryKindLogRecovery+`",`))}
 	seq, prev, err := parseChainFields(line)
 	if err == nil {
-		l.isValid, l.seq, l.prev = true, seq, prev
+		l.isValid, l.seq, l.previousLineHash = true, seq, prev
 	}
 	if l.isValid && l.isRecovery {
 		var e struct{ Recovery LogRecovery }
@@ -195,7 +195,7 @@ func (v *verifier) verifyChain() error {
 	for ; err == nil && !cur.isEndOfLogMarker; cur, err = v.nextLine() {
 		v.report.CompleteLineCount++
 		if v.isSegment && v.report.FirstSeq == 0 && cur.isValid {
-			v.report.Head = Head{cur.seq - 1, cur.prev}
+			v.report.Head = Head{cur.seq - 1, cur.previousLineHash}
 		}
 		if cur.line == 1 && cur.follows(v.report.Head) && v.isFileMisnamed() {
 			return nil
@@ -205,7 +205,7 @@ func (v *verifier) verifyChain() error {
 			if v.isFileMisnamed() || v.hasMovedLogHashMismatch(cur) {
 				return nil
 			}
-			v.report.Head = Head{cur.seq - 1, cur.prev}
+			v.report.Head = Head{cur.seq - 1, cur.previousLineHash}
 			v.foundStoredHead = v.storedHead != nil && *v.storedHead == v.report.Head
 		}
 		if !cur.follows(v.report.Head) {
@@ -215,7 +215,7 @@ func (v *verifier) verifyChain() error {
 			v.report.FirstSeq = cur.seq
 		}
 		if cur.isRecovery {
-			v.report.RecoveryEntries++
+			v.report.RecoveryEntryCount++
 		}
 		v.previousHead, v.report.Head, v.lastIntactEntryPlace = v.report.Head, Head{cur.seq, cur.hash}, cur.linePlace
 		if v.storedHead != nil && cur.seq == v.storedHead.Seq {
@@ -256,7 +256,7 @@ func (v *verifier) hasEvidenceOfDamagedLogMove(cur chainLine) bool {
 	switch {
 	case cur.recovery.MovedLogPath == "", cur.recovery.LastIntactSeq != nil && *cur.recovery.LastIntactSeq != v.report.Head.Seq:
 		return false
-	case v.recoveryEntryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.prev}:
+	case v.recoveryEntryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.previousLineHash}:
 		return true
 	case v.logPath == "" || filepath.Dir(cur.recovery.MovedLogPath) != filepath.Dir(v.logPath) || !strings.HasPrefix(filepath.Base(cur.recovery.MovedLogPath), filepath.Base(v.logPath)+damagedSuffix):
 		return false
@@ -271,7 +271,7 @@ func (v *verifier) hasEvidenceOfDamagedLogMove(cur chainLine) bool {
 		return false
 	}
 	seq, prev, err := parseChainFields(line)
-	return err == nil && chainLine{isValid: true, seq: seq, prev: prev}.follows(v.report.Head)
+	return err == nil && chainLine{isValid: true, seq: seq, previousLineHash: prev}.follows(v.report.Head)
 }
 
 // hasMovedLogHashMismatch reports whether the damaged log that a recovery entry names was changed after it was moved
@@ -333,7 +333,7 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	case cur.isValid && cur.seq == want && v.isLineHashConfirmed(cur, after):
 		// The line after the replaced line is intact and contains the hash of the original line.
 		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageChanged, "this line was replaced: the line after it has the hash of another line")
-	case !cur.isValid, cur.seq == want, after.isValid && after.seq == want+1, cur.prev == head.Hash:
+	case !cur.isValid, cur.seq == want, after.isValid && after.seq == want+1, cur.previousLineHash == head.Hash:
 		v.setDamage(n, want, DamageChanged, "the line was changed after it was written")
 	default:
 		v.setDamage(n, want, DamageInserted, fmt.Sprintf("entry %d is repeated", cur.seq))

@@ -24,7 +24,7 @@ func LockFilePath(path string) string { return path + ".lock" }
 func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	if l.lock == nil {
 		if l.lock, err = flock.New(LockFilePath(l.path)); err != nil {
-			return &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+			return &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
 	ctx := context.Background() // each lock has a deadline of its own
@@ -55,18 +55,18 @@ func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 func (l *Log) acquireLock(ctx context.Context) error {
 	err := l.lock.Lock(ctx, l.opts.LockWait)
 	if errors.As(err, new(*flock.HeldError)) {
-		return &Error{Fault: ErrBusy, Path: l.path, Err: err}
+		return &Error{FaultSentinel: ErrBusy, Path: l.path, Err: err}
 	}
 	if err != nil {
-		return &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+		return &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 	}
 	return nil
 }
 
 // appendLines writes the batch after the last line and returns the new head. The log must not end
 // before the stored head.
-func (l *Log) appendLines(kept Head, batch []*PendingEntries) (Head, error) {
-	at, repaired, err := l.seekEndRemovingTornLine(kept)
+func (l *Log) appendLines(storedHead Head, batch []*PendingEntries) (Head, error) {
+	at, repaired, err := l.seekEndRemovingTornLine(storedHead)
 	if err != nil {
 		return Head{}, err
 	}
@@ -118,7 +118,7 @@ func (l *Log) writeAndSync(at int64, lines []byte) error {
 	if n > 0 {
 		err = errors.Join(err, l.file.Truncate(at))
 	}
-	return &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+	return &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 }
 
 // appendChained appends the line that follows head and returns the new head.
@@ -159,13 +159,13 @@ func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repai
 	}
 	tail, err := readTail(l.file, info.Size())
 	if err != nil {
-		return 0, nil, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+		return 0, nil, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 	}
 	writeOffset = info.Size()
 	lines, torn := splitTail(tail)
 	if len(torn) > 0 {
 		if len(lines) == 0 && int64(len(tail)) < info.Size() {
-			return 0, nil, &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
+			return 0, nil, &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
 		}
 		writeOffset -= int64(len(torn))
 		repaired = &LogRecovery{Reason: "incomplete line", RemovedBytes: int64(len(torn)), DamagedDataSHA256: hashLine(torn)}
@@ -176,7 +176,7 @@ func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repai
 		l.lastHead, err = headOfNewestRotatedFile(l.path)
 	}
 	if err != nil {
-		return 0, nil, &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
+		return 0, nil, &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
 	}
 	if err := l.checkAgainstStoredHead(storedHead, lines); err != nil {
 		return 0, nil, err
@@ -187,7 +187,7 @@ func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repai
 	}
 	if repaired != nil {
 		if err := l.file.Truncate(writeOffset); err != nil {
-			return 0, nil, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+			return 0, nil, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
 	return writeOffset, repaired, nil
@@ -208,15 +208,15 @@ func (l *Log) checkAgainstStoredHead(storedHead Head, tailLines [][]byte) error 
 	case storedHead.Seq == 0: // no entry is recorded
 		return nil
 	case storedHead.Seq > l.lastHead.Seq:
-		return &Error{Fault: ErrTruncated, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, storedHead.Seq)}
+		return &Error{FaultSentinel: ErrTruncated, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, storedHead.Seq)}
 	case storedHead == l.lastHead:
 		return nil
 	case storedHead.Seq == l.lastHead.Seq:
-		return &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
+		return &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
 	}
 	for _, line := range tailLines {
 		if h, err := headOfLine(line); err == nil && h.Seq == storedHead.Seq && h != storedHead {
-			return &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
+			return &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func (l *Log) checkAgainstStoredHead(storedHead Head, tailLines [][]byte) error 
 // reopen opens the log file if it is not open, or if another file has replaced it at its path.
 func (l *Log) reopen() (os.FileInfo, error) {
 	fail := func(err error) (os.FileInfo, error) {
-		return nil, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+		return nil, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 	}
 	if l.file != nil {
 		named, err := os.Lstat(l.path)
@@ -246,9 +246,9 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		err = errors.New("not a regular file")
 	default:
-		if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, otherUsersModeBits), owner.CheckSingleLink(info)); err != nil {
+		if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, forbiddenAuditFileModeBits), owner.CheckSingleLink(info)); err != nil {
 			f.Close()
-			return nil, &Error{Fault: ErrExposed, Path: l.path, Err: err}
+			return nil, &Error{FaultSentinel: ErrExposed, Path: l.path, Err: err}
 		}
 	}
 	if err != nil {
@@ -259,9 +259,9 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	return info, nil
 }
 
-// otherUsersModeBits are the mode bits that an audit file must not have: any access for other
+// forbiddenAuditFileModeBits are the mode bits that an audit file must not have: any access for other
 // users, and write and execute access for the group. Read access for the group (0o040) is allowed.
-const otherUsersModeBits = owner.GroupOrOtherAccessBits &^ 0o040
+const forbiddenAuditFileModeBits = owner.GroupOrOtherAccessBits &^ 0o040
 
 // rotateFile renames the full log file and returns the offset for the next line. If renaming fails,
 // it returns at, so that the log continues in the same file: a log that is too large is better than
@@ -270,7 +270,7 @@ const otherUsersModeBits = owner.GroupOrOtherAccessBits &^ 0o040
 func (l *Log) rotateFile(at int64) (int64, error) {
 	name := rotatedFilePath(l.path, l.lastHead.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-		return 0, &Error{Fault: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
+		return 0, &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}
 	// Windows cannot rename an open file.
 	l.file.Close()
@@ -283,7 +283,7 @@ func (l *Log) rotateFile(at int64) (int64, error) {
 		return at, nil
 	}
 	if err := syncFolder(filepath.Dir(l.path)); err != nil {
-		return 0, &Error{Fault: ErrUnwritable, Path: l.path, Err: err}
+		return 0, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
 	}
 	return 0, nil
 }

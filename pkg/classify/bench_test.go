@@ -130,7 +130,7 @@ func FuzzJudge(f *testing.F) {
 			if err != nil {
 				t.Skip()
 			}
-			c.MinTier = tier
+			c.MinAllowTier = tier
 			v, err := k.Judge(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)

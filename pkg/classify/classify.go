@@ -125,17 +125,17 @@ func (k *Classifier) runRulesAndModelInParallel(ctx context.Context, c *analysis
 	if c.Action != nil {
 		text, err = ModelInputText(c.Action)
 	}
-	ask := func() classifierResult {
+	ask := func() ruleOrModelResult {
 		if err != nil {
 			return failureResult("model", err, k.opts.FailOpen)
 		}
 		return k.runModel(ctx, c.Action.Type, text)
 	}
-	estimated := make(chan [3]classifierResult, 1)
-	scored := make(chan classifierResult, 1)
+	estimated := make(chan [3]ruleOrModelResult, 1)
+	scored := make(chan ruleOrModelResult, 1)
 	go func() {
 		if err == nil {
-			if e, ok := k.estimateModelAnswerBounds(ctx, c.Action.Type, text); ok {
+			if e, ok := k.estimatePossibleModelAnswers(ctx, c.Action.Type, text); ok {
 				estimated <- e
 				return
 			}
@@ -166,7 +166,7 @@ func (k *Classifier) runRulesAndModelInParallel(ctx context.Context, c *analysis
 
 // isDecisionIndependentOfModel reports whether the decision is the same for each of the model's possible
 // answers.
-func (w *decisionInputs) isDecisionIndependentOfModel(possibleModelAnswers [3]classifierResult) bool {
+func (w *decisionInputs) isDecisionIndependentOfModel(possibleModelAnswers [3]ruleOrModelResult) bool {
 	var d [3]verdict.Decision
 	for i := range possibleModelAnswers {
 		r, _ := w.selectDecidingResult(&possibleModelAnswers[i])
@@ -177,12 +177,12 @@ func (w *decisionInputs) isDecisionIndependentOfModel(possibleModelAnswers [3]cl
 
 // askModelAgainWithoutFreeTextArgs asks the model again about an action that it suspects, without the argument values that are
 // plain data. The new answer counts only if it allows the action.
-func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *analysis.ActionCase, w *decisionInputs, firstAnswer classifierResult) classifierResult {
+func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *analysis.ActionCase, w *decisionInputs, firstAnswer ruleOrModelResult) ruleOrModelResult {
 	text, ok := textWithoutProseOptionValues(c)
 	if !ok {
 		return firstAnswer
 	}
-	e, ok := k.estimateModelAnswerBounds(ctx, c.Action.Type, text)
+	e, ok := k.estimatePossibleModelAnswers(ctx, c.Action.Type, text)
 	second := e[1]
 	if !ok || !w.isDecisionIndependentOfModel(e) {
 		second = k.runModel(ctx, c.Action.Type, text)
@@ -196,16 +196,16 @@ func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *an
 // judgeExecutedFilesByRulesAndModel judges the code in the files that an action runs, by the rules and the
 // model, as if the action wrote these files. It returns earlierModelAnswer unless a rule matches or
 // the model suspects one of the files.
-func (k *Classifier) judgeExecutedFilesByRulesAndModel(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer classifierResult) classifierResult {
+func (k *Classifier) judgeExecutedFilesByRulesAndModel(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer ruleOrModelResult) ruleOrModelResult {
 	if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 		return r
 	}
-	for _, f := range c.ExecutedFiles() {
+	for _, f := range c.FilesExecutedByAction() {
 		text, err := ModelInputText(newFileWriteAction(f))
 		if err != nil {
 			return failureResult("model", err, k.opts.FailOpen)
 		}
-		e, ok := k.estimateModelAnswerBounds(ctx, "write_file", text)
+		e, ok := k.estimatePossibleModelAnswers(ctx, "write_file", text)
 		said := e[1]
 		if !ok || e[0].RequiredAuthority != e[2].RequiredAuthority {
 			said = k.runModel(ctx, "write_file", text)
@@ -224,15 +224,15 @@ func (k *Classifier) judgeExecutedFilesByRulesAndModel(ctx context.Context, c *a
 
 // firstRuleMatchInExecutedFiles returns the first finding of the rules in the code that an action runs, always as an
 // ESCALATE to the evaluator. The result is empty if no rule matches.
-func (k *Classifier) firstRuleMatchInExecutedFiles(c *analysis.ActionCase) classifierResult {
-	for _, f := range c.ExecutedFiles() {
+func (k *Classifier) firstRuleMatchInExecutedFiles(c *analysis.ActionCase) ruleOrModelResult {
+	for _, f := range c.FilesExecutedByAction() {
 		if r := k.runRules(&analysis.ActionCase{Action: newFileWriteAction(f)}, scopeAllRules); r.Rule != "" {
 			r.RequiredAuthority = verdict.AuthorityEvaluator
 			r.Reasoning += "; in the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80)
 			return r
 		}
 	}
-	return classifierResult{}
+	return ruleOrModelResult{}
 }
 
 // newFileWriteAction returns an action that writes a file.
@@ -240,14 +240,14 @@ func newFileWriteAction(f effect.WrittenFileText) *action.Action {
 	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.NewText, "path": f.Path}}
 }
 
-// estimateModelAnswerBounds returns the lowest, the most likely and the most severe answer that the model could give. ok is
+// estimatePossibleModelAnswers returns the lowest, the most likely and the most severe answer that the model could give. ok is
 // false if the model has to be run.
-func (k *Classifier) estimateModelAnswerBounds(ctx context.Context, actionType, modelInputText string) (lowestLikelySeverest [3]classifierResult, ok bool) {
+func (k *Classifier) estimatePossibleModelAnswers(ctx context.Context, actionType, modelInputText string) (lowestLikelySeverest [3]ruleOrModelResult, ok bool) {
 	m, isEstimator := k.opts.Model.(InjectionScoreEstimator)
 	if !isEstimator {
 		return lowestLikelySeverest, false
 	}
-	var r classifierResult
+	var r ruleOrModelResult
 	stop := k.startTimer(&r)
 	defer func() {
 		if recover() != nil {
@@ -258,18 +258,18 @@ func (k *Classifier) estimateModelAnswerBounds(ctx context.Context, actionType, 
 	stop()
 	for i, s := range [...]InjectionScore{e.Low, e.Likely, e.High} {
 		ok = ok && s.LabelConfidence >= 0 && s.LabelConfidence <= 1
-		lowestLikelySeverest[i] = s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
+		lowestLikelySeverest[i] = s.toModelResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
 		lowestLikelySeverest[i].latency = r.latency
 	}
 	return lowestLikelySeverest, ok
 }
 
 // verdict returns the verdict of Tier 1 with its trail.
-func (w *decisionInputs) verdict(c *analysis.ActionCase, m *classifierResult) verdict.Verdict {
+func (w *decisionInputs) verdict(c *analysis.ActionCase, m *ruleOrModelResult) verdict.Verdict {
 	r, steps := w.selectDecidingResult(m)
 	v := r.Verdict(1)
 	if v.Decision == verdict.Escalate {
-		v.NextTier = max(2, c.MinTier)
+		v.NextTier = max(2, c.MinAllowTier)
 	}
 	v.IsAllowedDespiteFailure = r.JudgeName == "none" && v.Decision == verdict.Allow
 	for i := range steps {
@@ -279,7 +279,7 @@ func (w *decisionInputs) verdict(c *analysis.ActionCase, m *classifierResult) ve
 }
 
 // startTimer returns a function that stores the time since the call of startTimer in a result.
-func (k *Classifier) startTimer(r *classifierResult) func() {
+func (k *Classifier) startTimer(r *ruleOrModelResult) func() {
 	if k.opts.Clock == nil {
 		return func() {}
 	}
@@ -288,7 +288,7 @@ func (k *Classifier) startTimer(r *classifierResult) func() {
 }
 
 // runRules runs the rules of a scope.
-func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r classifierResult) {
+func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r ruleOrModelResult) {
 	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
@@ -306,7 +306,7 @@ func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r classifie
 		return failureResult("heuristic", err, false)
 	}
 	found := s.findings(eng)
-	r = classifierResult{matchedRuleFindings: found, Finding: found[verdict.DecidingFindingIndex(found...)]}
+	r = ruleOrModelResult{matchedRuleFindings: found, Finding: found[verdict.DecidingFindingIndex(found...)]}
 	return r
 }
 
@@ -319,7 +319,7 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 		rule := &eng.rules[h.rule]
 		list = append(list, verdict.Finding{RequiredAuthority: h.requiredApprovalAuthority(rule), JudgeName: "heuristic", Confidence: rule.Severity.RuleMatchConfidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationDescription == ""})
 	}
-	if s.budgetExceeded {
+	if s.isScanBudgetExceeded {
 		return append(list, verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "heuristic", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the rules; split the action into smaller steps"})
 	}
@@ -360,7 +360,7 @@ func reasoning(r *Rule, h ruleHit) string {
 }
 
 // runModel runs the model. A panic in it counts as an error.
-func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r classifierResult) {
+func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r ruleOrModelResult) {
 	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
@@ -369,7 +369,7 @@ func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r c
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return classifierResult{isTextTooLongForModel: true, Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "model", Confidence: errorConfidence,
+		return ruleOrModelResult{isTextTooLongForModel: true, Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "model", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the model; split the action into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.LabelConfidence) || s.LabelConfidence < 0 || s.LabelConfidence > 1) {
@@ -378,7 +378,7 @@ func (k *Classifier) runModel(ctx context.Context, actionType, text string) (r c
 	if err != nil {
 		return failureResult("model", err, k.opts.FailOpen)
 	}
-	return s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
+	return s.toModelResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
 }
 
 func (k *Classifier) blockThresholdForActionType(actionType string) float64 {

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A classifierResult is the answer of one classifier. Its source is "heuristic", "model", or "none"
+// A ruleOrModelResult is the answer of one classifier. Its source is "heuristic", "model", or "none"
 // if neither ran.
-type classifierResult struct {
+type ruleOrModelResult struct {
 	verdict.Finding
 	matchedRuleFindings   []verdict.Finding // from the rules: all that matched, in the order of their IDs
 	isModelLabelSafe      bool              // the model's label is SAFE, at whatever confidence
@@ -19,7 +19,7 @@ type classifierResult struct {
 }
 
 // decision returns the decision of Tier 1 on this result alone.
-func (r *classifierResult) decision() verdict.Decision {
+func (r *ruleOrModelResult) decision() verdict.Decision {
 	return r.RequiredAuthority.DecisionIfRequiredAtTier(1)
 }
 
@@ -32,19 +32,19 @@ const (
 )
 
 // failureResult returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
-func failureResult(source string, err error, failOpen bool) classifierResult {
+func failureResult(source string, err error, failOpen bool) ruleOrModelResult {
 	who := verdict.AuthorityNeverAllowed
 	if failOpen {
 		who = verdict.AuthorityEvaluator
 	}
-	return classifierResult{err: err, Finding: verdict.Finding{RequiredAuthority: who, JudgeName: source, Confidence: errorConfidence, ErrorCode: classifierErrorCode,
+	return ruleOrModelResult{err: err, Finding: verdict.Finding{RequiredAuthority: who, JudgeName: source, Confidence: errorConfidence, ErrorCode: classifierErrorCode,
 		Reasoning: "classifier error: " + redact.TruncateAndReplaceControlChars(err.Error(), 300)}}
 }
 
-// toClassifierResult turns a model's label into a result: INJECTION blocks if its confidence is at
+// toModelResult turns a model's label into a result: INJECTION blocks if its confidence is at
 // least blockThreshold, and SAFE allows if its confidence is at least safeThreshold.
-func (s InjectionScore) toClassifierResult(blockThreshold, safeThreshold float64) classifierResult {
-	r := classifierResult{isModelLabelSafe: !s.HasInjectionLabel, Finding: verdict.Finding{JudgeName: "model", Confidence: s.LabelConfidence}}
+func (s InjectionScore) toModelResult(blockThreshold, safeThreshold float64) ruleOrModelResult {
+	r := ruleOrModelResult{isModelLabelSafe: !s.HasInjectionLabel, Finding: verdict.Finding{JudgeName: "model", Confidence: s.LabelConfidence}}
 	switch {
 	case !s.HasInjectionLabel && s.LabelConfidence < safeThreshold:
 		r.RequiredAuthority, r.Reasoning = verdict.AuthorityEvaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
@@ -58,7 +58,7 @@ func (s InjectionScore) toClassifierResult(blockThreshold, safeThreshold float64
 	return r
 }
 
-func (r classifierResult) step() verdict.Step {
+func (r ruleOrModelResult) step() verdict.Step {
 	st := r.Step(1)
 	st.LatencyMicroseconds = r.latency.Microseconds()
 	return st

@@ -76,8 +76,8 @@ func TestCombine(t *testing.T) {
 		{b, b, 0.95, 0.9, b, 0.95, "heuristic"},
 	}
 	for _, tt := range tests {
-		w := decisionInputs{rulesResult: classifierResult{Finding: verdict.Finding{JudgeName: "heuristic", RequiredAuthority: tt.heuristic, Confidence: tt.hc}}}
-		got, _ := w.selectDecidingResult(&classifierResult{Finding: verdict.Finding{JudgeName: "model", RequiredAuthority: tt.model, Confidence: tt.mc}})
+		w := decisionInputs{rulesResult: ruleOrModelResult{Finding: verdict.Finding{JudgeName: "heuristic", RequiredAuthority: tt.heuristic, Confidence: tt.hc}}}
+		got, _ := w.selectDecidingResult(&ruleOrModelResult{Finding: verdict.Finding{JudgeName: "model", RequiredAuthority: tt.model, Confidence: tt.mc}})
 		if got.RequiredAuthority != tt.want || got.Confidence != tt.conf || got.JudgeName != tt.source {
 			t.Errorf("heuristic %v %v, model %v %v: got %v %v of %s, want %v %v of %s",
 				tt.heuristic, tt.hc, tt.model, tt.mc, got.RequiredAuthority, got.Confidence, got.JudgeName, tt.want, tt.conf, tt.source)
@@ -109,9 +109,9 @@ func TestJudge(t *testing.T) {
 	unexamined := command(run("make"))
 	unexamined.UnexaminedReason = "the action has more text than shield scans"
 	tier2, tier3 := command(run("make")), command(effect.EffectOfPolicyKind(effect.RunDownload))
-	tier2.MinTier, tier3.MinTier = 2, 3
+	tier2.MinAllowTier, tier3.MinAllowTier = 2, 3
 	tier3escalate := command(run("git", "push", "--force", "origin", "main"))
-	tier3escalate.MinTier = 3
+	tier3escalate.MinAllowTier = 3
 
 	tests := []struct {
 		name   string

@@ -9,7 +9,7 @@ import (
 
 // A decisionInputs holds all inputs of Tier 1's decision except the model's answer.
 type decisionInputs struct {
-	rulesResult classifierResult // the most severe finding of the rules; it allows if no rule matched
+	rulesResult ruleOrModelResult // the most severe finding of the rules; it allows if no rule matched
 
 	needsHigherTier              bool                      // a higher tier must decide: Tier 1 may only block
 	minAuthorityRequiredToDecide verdict.ApprovalAuthority // if needsHigherTier: the lowest authority that may decide
@@ -29,7 +29,7 @@ type decisionInputs struct {
 
 // selectDecidingResult returns the finding that decides, and the findings that were weighed, one of
 // each classifier. modelAnswer is nil if the model was not asked.
-func (w *decisionInputs) selectDecidingResult(modelAnswer *classifierResult) (deciding classifierResult, candidates []classifierResult) {
+func (w *decisionInputs) selectDecidingResult(modelAnswer *ruleOrModelResult) (deciding ruleOrModelResult, candidates []ruleOrModelResult) {
 	candidates = w.candidateResults(modelAnswer)
 	list := make([]verdict.Finding, len(candidates), 2)
 	for i := range candidates {
@@ -49,23 +49,23 @@ func (w *decisionInputs) selectDecidingResult(modelAnswer *classifierResult) (de
 // only findings that block, or the finding that a higher tier must decide. Otherwise they are the
 // rules' finding and the model's answer. If the model was not asked and no rule matched, the only
 // finding is the one derived from the effects.
-func (w *decisionInputs) candidateResults(modelAnswer *classifierResult) []classifierResult {
+func (w *decisionInputs) candidateResults(modelAnswer *ruleOrModelResult) []ruleOrModelResult {
 	switch {
 	case w.needsHigherTier && w.rulesResult.RequiredAuthority < verdict.AuthorityNeverAllowed && w.rulesResult.err == nil:
-		return []classifierResult{w.higherTierResult()}
+		return []ruleOrModelResult{w.resultRequiringHigherTier()}
 	case w.needsHigherTier:
 	case modelAnswer != nil && w.rulesOff && w.rulesResult.RequiredAuthority == verdict.AuthorityNotNeeded:
-		return []classifierResult{w.restrictModelAnswerByDoubt(*modelAnswer)}
+		return []ruleOrModelResult{w.restrictModelAnswerByDoubt(*modelAnswer)}
 	case modelAnswer != nil:
-		return []classifierResult{w.rulesResult, w.restrictModelAnswerByDoubt(*modelAnswer)}
+		return []ruleOrModelResult{w.rulesResult, w.restrictModelAnswerByDoubt(*modelAnswer)}
 	case w.rulesResult.RequiredAuthority == verdict.AuthorityNotNeeded:
-		return []classifierResult{w.effectsBasedResult()}
+		return []ruleOrModelResult{w.effectsBasedResult()}
 	}
-	return []classifierResult{w.rulesResult}
+	return []ruleOrModelResult{w.rulesResult}
 }
 
-// higherTierResult returns a finding which says that a higher tier must decide.
-func (w *decisionInputs) higherTierResult() classifierResult {
+// resultRequiringHigherTier returns a finding which says that a higher tier must decide.
+func (w *decisionInputs) resultRequiringHigherTier() ruleOrModelResult {
 	out := w.rulesResult
 	out.Finding = verdict.Finding{RequiredAuthority: w.minAuthorityRequiredToDecide, JudgeName: out.JudgeName, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.higherTierReason}
 	if w.policyEscalationStep != nil {
@@ -75,7 +75,7 @@ func (w *decisionInputs) higherTierResult() classifierResult {
 }
 
 // effectsBasedResult returns the finding of the effects, for a case without a matching rule or a model's answer.
-func (w *decisionInputs) effectsBasedResult() classifierResult {
+func (w *decisionInputs) effectsBasedResult() ruleOrModelResult {
 	out := w.rulesResult
 	known := w.worstDoubt.Reason == "" || w.worstDoubt.IsEffectUnusual
 	switch {
@@ -85,7 +85,7 @@ func (w *decisionInputs) effectsBasedResult() classifierResult {
 	case w.isAllowedByPolicyRule:
 		out.Confidence, out.Reasoning = knownEffectsAllowConfidence, policyRuleAllowReason
 	case known && !w.modelSkipsType && w.rulesOff:
-		out = classifierResult{Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "none", Confidence: errorConfidence,
+		out = ruleOrModelResult{Finding: verdict.Finding{RequiredAuthority: verdict.AuthorityEvaluator, JudgeName: "none", Confidence: errorConfidence,
 			Reasoning: "no classifier is available: heuristics are off and no model is loaded; set classifier.enabled: true"}}
 		if w.failOpen {
 			out.RequiredAuthority = verdict.AuthorityNotNeeded
@@ -120,7 +120,7 @@ func (w *decisionInputs) scopeOfRulesToRun() ruleScope {
 
 // restrictModelAnswerByDoubt limits a model's answer. SAFE does not clear a doubt that needs more than a model, or
 // more confidence than the model has, unless the policy allows the case.
-func (w *decisionInputs) restrictModelAnswerByDoubt(answer classifierResult) classifierResult {
+func (w *decisionInputs) restrictModelAnswerByDoubt(answer ruleOrModelResult) ruleOrModelResult {
 	switch {
 	case answer.err != nil:
 	case answer.RequiredAuthority == verdict.AuthorityNotNeeded && !w.isAllowedByPolicyRule && (w.worstDoubt.NeedsAuthorityAboveClassifier() || answer.Confidence < w.worstDoubt.MinModelSafeConfidence):

@@ -196,7 +196,7 @@ func TestDualUnasked(t *testing.T) {
 						continue
 					}
 					c := dualCases()[row]
-					c.MinTier = tier
+					c.MinAllowTier = tier
 					v, err := New(Options{Model: unasked{t}, RunsOnlyAlwaysBlockRules: off, FailOpen: open, ModelSkippedActionTypes: []string{"write_file", "execute_command"}}).Judge(t.Context(), c)
 					if err != nil {
 						t.Fatal(err)

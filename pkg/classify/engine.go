@@ -82,7 +82,7 @@ func (l *lazyValue[T]) get(compile func(expr string) *T) *T {
 
 type (
 	lazyRegexp = lazyValue[regexp.Regexp]
-	lazyFinder = lazyValue[prefilter.Finder] // finder that searches a whole text for a pattern
+	lazyFinder = lazyValue[prefilter.RegexpFinder] // finder that searches a whole text for a pattern
 )
 
 // A lazyGlobs is a glob set that is built on first use.
@@ -98,7 +98,7 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	}
 	return &lazyGlobs{globsAndListNames: list, hasNamedGlobList: slices.ContainsFunc(list, isNamedListReference), compileAllAndFixedSuffixGlobs: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
-		list := expandLists(list, knowledge.GlobsOfPathList)
+		list := expandNamedListReferences(list, knowledge.GlobsOfPathList)
 		for _, g := range list {
 			if !strings.HasSuffix(g, "*") {
 				short = append(short, g)
@@ -111,9 +111,9 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 // isNamedListReference reports whether an entry of a clause names a list of package knowledge.
 func isNamedListReference(entry string) bool { return strings.HasPrefix(entry, "@") }
 
-// expandLists returns entries with list names replaced by the lists' contents. The generator checks that the
+// expandNamedListReferences returns entries with list names replaced by the lists' contents. The generator checks that the
 // lists exist.
-func expandLists(entries []string, find func(string) ([]string, bool)) []string {
+func expandNamedListReferences(entries []string, find func(string) ([]string, bool)) []string {
 	if !slices.ContainsFunc(entries, isNamedListReference) {
 		return entries
 	}
@@ -274,8 +274,8 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 func (b *compiledClause) compileFrom(ruleIndex int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, ruleIndex
 	b.args.expr, b.excludedArgsRegexp.expr = c.args.expr, c.excludedArgs.expr
-	b.hosts = expandLists(c.hosts, knowledge.Hosts)
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(addDescendantGlobs(expandLists(c.notPaths, knowledge.GlobsOfPathList)), vars)
+	b.hosts = expandNamedListReferences(c.hosts, knowledge.Hosts)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(addDescendantGlobs(expandNamedListReferences(c.notPaths, knowledge.GlobsOfPathList)), vars)
 }
 
 // addDescendantGlobs adds everything below the folders in a list: a recursive effect is covered only if everything it

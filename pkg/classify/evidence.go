@@ -37,12 +37,12 @@ func policyAllows(c *analysis.ActionCase) bool {
 
 // recordTier1Evidence records the reasons for and against a case and the model's answer, to be shown to
 // people. modelAnswer is nil if the model was not asked.
-func (k *Classifier) recordTier1Evidence(c *analysis.ActionCase, w *decisionInputs, modelAnswer *classifierResult) {
-	e := c.EvidenceFromTier1
+func (k *Classifier) recordTier1Evidence(c *analysis.ActionCase, w *decisionInputs, modelAnswer *ruleOrModelResult) {
+	e := c.Tier1AllowEvidence
 	if e == nil {
 		return
 	}
-	e.MinTier, e.TextsCoveredByNoEffect = c.MinTier, c.TextsCoveredByNoEffect
+	e.MinAllowTier, e.TextsCoveredByNoEffect = c.MinAllowTier, c.TextsCoveredByNoEffect
 	e.AddFindings(w.rulesResult.matchedRuleFindings...)
 	switch {
 	case w.hasOnlyHarmlessEffects:
@@ -53,7 +53,7 @@ func (k *Classifier) recordTier1Evidence(c *analysis.ActionCase, w *decisionInpu
 		e.AllowReason = noApprovalNeededAllowReason
 	}
 	if c.Action != nil {
-		e.MinSafeConfidence = k.opts.SafeThresholdByActionType[c.Action.Type]
+		e.RequiredSafeConfidence = k.opts.SafeThresholdByActionType[c.Action.Type]
 	}
 	if modelAnswer != nil {
 		e.Answer = &analysis.ModelAnswer{InjectionDetected: !modelAnswer.isModelLabelSafe, Confidence: modelAnswer.Confidence, Failed: modelAnswer.err != nil}
@@ -63,7 +63,7 @@ func (k *Classifier) recordTier1Evidence(c *analysis.ActionCase, w *decisionInpu
 // gatherInputs returns the inputs of Tier 1's decision, without the findings of the rules.
 func (k *Classifier) gatherInputs(c *analysis.ActionCase) decisionInputs {
 	w := decisionInputs{
-		needsHigherTier: c.MinTier >= 2, minAuthorityRequiredToDecide: verdict.AuthorityOfTier(max(2, c.MinTier)), hasOnlyHarmlessEffects: c.HasOnlyHarmlessEffects(), isAllowedByPolicyRule: policyAllows(c), worstDoubt: c.WorstDoubt(k.opts.SafeThresholdByDangerName),
+		needsHigherTier: c.MinAllowTier >= 2, minAuthorityRequiredToDecide: verdict.AuthorityOfTier(max(2, c.MinAllowTier)), hasOnlyHarmlessEffects: c.HasOnlyHarmlessEffects(), isAllowedByPolicyRule: policyAllows(c), worstDoubt: c.WorstDoubt(k.opts.SafeThresholdByDangerName),
 		rulesOff: k.opts.RunsOnlyAlwaysBlockRules, failOpen: k.opts.FailOpen, missingModelNote: k.opts.MissingModelNote,
 		modelSkipsType: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.ModelSkippedActionTypes, c.Action.Type),
 	}

@@ -86,17 +86,17 @@ func TestEvidence(t *testing.T) {
 	}
 	k := New(Options{Model: scorer{score: InjectionScore{LabelConfidence: 0.8}}, SafeThresholdByActionType: map[string]float64{"execute_command": 0.6}})
 	c := an.AnalyzeAction(a)
-	if _, err := k.Judge(t.Context(), c); err != nil || c.EvidenceFromTier1 != nil {
-		t.Errorf("evidence %v, error %v", c.EvidenceFromTier1, err)
+	if _, err := k.Judge(t.Context(), c); err != nil || c.Tier1AllowEvidence != nil {
+		t.Errorf("evidence %v, error %v", c.Tier1AllowEvidence, err)
 	}
 	c = an.AnalyzeAction(a)
-	c.EvidenceFromTier1 = &analysis.AllowEvidence{}
+	c.Tier1AllowEvidence = &analysis.Tier1DecisionEvidence{}
 	v, err := k.Judge(t.Context(), c)
 	if err != nil || v.Decision != verdict.Escalate {
 		t.Errorf("decision %s, error %v", v.Decision, err)
 	}
-	got := c.EvidenceFromTier1
-	if got.AllowReason != "" || got.MinSafeConfidence != 0.6 || got.MinTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
+	got := c.Tier1AllowEvidence
+	if got.AllowReason != "" || got.RequiredSafeConfidence != 0.6 || got.MinAllowTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
 		t.Errorf("got %+v", got)
 	}
 	var causes []string

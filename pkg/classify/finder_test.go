@@ -26,7 +26,7 @@ func TestFinders(t *testing.T) {
 				if p.expr == "" {
 					continue
 				}
-				f, re := prefilter.NewFinder(p.expr), regexp.MustCompile(p.expr)
+				f, re := prefilter.NewRegexpFinder(p.expr), regexp.MustCompile(p.expr)
 				for _, text := range texts {
 					got, _ := f.Match(text)
 					if want := re.MatchString(text); got != want {

@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Findings returns all evidence against an action, even if a rule of the policy sends it to a higher tier:
+// EvidenceAgainstAction returns all evidence against an action, even if a rule of the policy sends it to a higher tier:
 // the IDs of the matching rules, the causes of doubt, and whether the model suspects it. After an error the
 // results are unknown.
-func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matchedRuleIDs, doubtCauses []string, modelSuspectsAttack bool, err error) {
+func (k *Classifier) EvidenceAgainstAction(ctx context.Context, c *analysis.ActionCase) (matchedRuleIDs, doubtCauses []string, modelSuspectsAttack bool, err error) {
 	if k.opts.RunsOnlyAlwaysBlockRules {
 		matchedRuleIDs = append(matchedRuleIDs, "heuristic rules are off")
 	}
@@ -23,22 +23,22 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matc
 	if err := k.dropExemptHits(eng, s, c); err != nil {
 		return nil, nil, false, err
 	}
-	if s.budgetExceeded {
+	if s.isScanBudgetExceeded {
 		matchedRuleIDs = append(matchedRuleIDs, "too long for the heuristic rules")
 	}
 	for _, h := range s.hits {
 		matchedRuleIDs = append(matchedRuleIDs, eng.rules[h.rule].ID)
 	}
-	before := c.EvidenceFromTier1
-	c.EvidenceFromTier1 = &analysis.AllowEvidence{}
+	before := c.Tier1AllowEvidence
+	c.Tier1AllowEvidence = &analysis.Tier1DecisionEvidence{}
 	c.WorstDoubt(k.opts.SafeThresholdByDangerName)
-	if c.EvidenceFromTier1.HasMaxDoubts() {
+	if c.Tier1AllowEvidence.HasMaxDoubts() {
 		matchedRuleIDs = append(matchedRuleIDs, "more unknown effects than shield lists")
 	}
-	for _, d := range c.EvidenceFromTier1.Doubts {
+	for _, d := range c.Tier1AllowEvidence.Doubts {
 		doubtCauses = append(doubtCauses, d.DangerName)
 	}
-	c.EvidenceFromTier1 = before
+	c.Tier1AllowEvidence = before
 	sorted.SortStrings(matchedRuleIDs)
 	sorted.SortStrings(doubtCauses)
 	matchedRuleIDs, doubtCauses = slices.Compact(matchedRuleIDs), slices.Compact(doubtCauses)
@@ -56,11 +56,11 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matc
 	if m.isModelLabelSafe {
 		return matchedRuleIDs, doubtCauses, false, nil
 	}
-	tier := c.MinTier
-	c.MinTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
+	tier := c.MinAllowTier
+	c.MinAllowTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
 	w := k.gatherInputs(c)
-	c.MinTier = tier
-	w.rulesResult = classifierResult{Finding: verdict.Finding{JudgeName: "heuristic", Confidence: noMatchConfidence}}
+	c.MinAllowTier = tier
+	w.rulesResult = ruleOrModelResult{Finding: verdict.Finding{JudgeName: "heuristic", Confidence: noMatchConfidence}}
 	r, _ := w.selectDecidingResult(&m)
 	return matchedRuleIDs, doubtCauses, r.decision() != verdict.Allow, nil
 }

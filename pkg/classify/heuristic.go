@@ -55,14 +55,14 @@ func (h ruleHit) requiredApprovalAuthority(r *Rule) verdict.ApprovalAuthority {
 
 // A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
 type runBuffers struct {
-	commandLineText     []byte // text of all commands; each entry of the field lines is a part of it
-	lines               []commandLineSpanInRunBuffer
-	foundArgLiterals    []uint64 // literals of clauses that occur
-	foundTextLiterals   []uint64 // literals of patterns that occur
-	hits                []ruleHit
-	scannedTextVariants []analysis.PayloadTextVariant // views of fields that were scanned already
-	scanBytesLeft       int
-	budgetExceeded      bool // the budget is exhausted, or lines were skipped
+	commandLineText      []byte // text of all commands; each entry of the field lines is a part of it
+	commandLineSpans     []commandLineSpanInRunBuffer
+	foundArgLiterals     []uint64 // literals of clauses that occur
+	foundTextLiterals    []uint64 // literals of patterns that occur
+	hits                 []ruleHit
+	scannedTextVariants  []analysis.PayloadTextVariant // views of fields that were scanned already
+	scanBytesLeft        int
+	isScanBudgetExceeded bool // the budget is exhausted, or lines were skipped
 }
 
 func newRunBuffers(eng *ruleEngine) *runBuffers {
@@ -71,42 +71,42 @@ func newRunBuffers(eng *ruleEngine) *runBuffers {
 
 func (s *runBuffers) reset() {
 	clear(s.scannedTextVariants) // they refer to texts of another case
-	s.commandLineText, s.lines, s.hits, s.scannedTextVariants = s.commandLineText[:0], s.lines[:0], s.hits[:0], s.scannedTextVariants[:0]
-	s.scanBytesLeft, s.budgetExceeded = maxScannedBytesPerCase, false
+	s.commandLineText, s.commandLineSpans, s.hits, s.scannedTextVariants = s.commandLineText[:0], s.commandLineSpans[:0], s.hits[:0], s.scannedTextVariants[:0]
+	s.scanBytesLeft, s.isScanBudgetExceeded = maxScannedBytesPerCase, false
 }
 
 // match reports whether an expression matches within the budget.
 func (s *runBuffers) match(re *lazyRegexp, text []byte) bool {
-	return s.spendBudget(len(text)) && re.get(regexp.MustCompile).Match(text)
+	return s.spendScanBytes(len(text)) && re.get(regexp.MustCompile).Match(text)
 }
 
 func (s *runBuffers) matchString(f *lazyFinder, text string) bool {
-	if !s.spendBudget(len(text)) {
+	if !s.spendScanBytes(len(text)) {
 		return false
 	}
-	found, read := f.get(prefilter.NewFinder).Match(text)
+	found, read := f.get(prefilter.NewRegexpFinder).Match(text)
 	if read > len(text) { // Match read parts of the text more than once: charge the budget for that, too
-		s.spendBudget(read - len(text))
+		s.spendScanBytes(read - len(text))
 	}
 	return found
 }
 
-func (s *runBuffers) spendBudget(n int) bool {
-	s.scanBytesLeft -= n + 1
+func (s *runBuffers) spendScanBytes(byteCount int) bool {
+	s.scanBytesLeft -= byteCount + 1
 	if s.scanBytesLeft < 0 {
-		s.budgetExceeded = true
+		s.isScanBudgetExceeded = true
 	}
-	return !s.budgetExceeded
+	return !s.isScanBudgetExceeded
 }
 
 // run matches a case with the rules of a scope and stores the matches in s.
 func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
 	s.reset()
-	if !s.appendCommandLinesWithinLimits(c.Effects) {
-		s.budgetExceeded = true
+	if !s.tryAppendAllCommandLines(c.Effects) {
+		s.isScanBudgetExceeded = true
 	}
-	for i := range s.lines {
-		eng.runLine(s, c, sc, &s.lines[i])
+	for i := range s.commandLineSpans {
+		eng.runLine(s, c, sc, &s.commandLineSpans[i])
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -121,8 +121,8 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) 
 		}
 	}
 	eng.runTexts(s, c, sc)
-	c.EachWrittenFile(func(w *analysis.ActionCase) {
-		s.lines, s.scannedTextVariants = s.lines[:0], s.scannedTextVariants[:0] // both belong to the command, not to the file that it writes
+	c.EachFileWriteCase(func(w *analysis.ActionCase) {
+		s.commandLineSpans, s.scannedTextVariants = s.commandLineSpans[:0], s.scannedTextVariants[:0] // both belong to the command, not to the file that it writes
 		eng.runTexts(s, w, sc)
 	})
 }
@@ -287,8 +287,8 @@ func anyClauseHolds(s *runBuffers, c *analysis.ActionCase, list []compiledClause
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		var args []byte
-		if next < len(s.lines) && s.lines[next].effectIndex == i {
-			args = s.commandLineText[s.lines[next].argsStart:s.lines[next].end]
+		if next < len(s.commandLineSpans) && s.commandLineSpans[next].effectIndex == i {
+			args = s.commandLineText[s.commandLineSpans[next].argsStart:s.commandLineSpans[next].end]
 			next++
 		}
 		for k := range list {

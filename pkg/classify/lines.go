@@ -19,10 +19,10 @@ const (
 	maxAllCommandLinesBytes = 64 << 10
 )
 
-// appendArgs appends arguments separated by spaces. Arguments that are empty or contain spaces, quotes or
+// appendQuotedArgs appends arguments separated by spaces. Arguments that are empty or contain spaces, quotes or
 // shell characters are put in single quotes, so that an expression for one argument does not match inside
 // another.
-func appendArgs(dst []byte, args []string) []byte {
+func appendQuotedArgs(dst []byte, args []string) []byte {
 	for _, arg := range args {
 		dst = append(dst, ' ')
 		if needsNoQuotes(arg) {
@@ -47,8 +47,8 @@ func needsNoQuotes(word string) bool {
 	return word != ""
 }
 
-// appendCommandLinesWithinLimits appends a line for each execute effect. It returns false if some did not fit.
-func (s *runBuffers) appendCommandLinesWithinLimits(effects []effect.Effect) bool {
+// tryAppendAllCommandLines appends a line for each execute effect. It returns false if some did not fit.
+func (s *runBuffers) tryAppendAllCommandLines(effects []effect.Effect) bool {
 	for i := range effects {
 		e := &effects[i]
 		if e.Kind != effect.Execute {
@@ -58,15 +58,15 @@ func (s *runBuffers) appendCommandLinesWithinLimits(effects []effect.Effect) boo
 		for _, arg := range e.Args {
 			size += len(arg) + 3
 		}
-		if len(s.lines) == maxMatchedCommandLines || len(s.commandLineText)+size > maxAllCommandLinesBytes {
+		if len(s.commandLineSpans) == maxMatchedCommandLines || len(s.commandLineText)+size > maxAllCommandLinesBytes {
 			return false
 		}
 		l := commandLineSpanInRunBuffer{effectIndex: i, start: len(s.commandLineText)}
 		s.commandLineText = append(s.commandLineText, e.Program...)
 		l.argsStart = len(s.commandLineText)
-		s.commandLineText = appendArgs(s.commandLineText, e.Args)
+		s.commandLineText = appendQuotedArgs(s.commandLineText, e.Args)
 		l.end = len(s.commandLineText)
-		s.lines = append(s.lines, l)
+		s.commandLineSpans = append(s.commandLineSpans, l)
 	}
 	return true
 }

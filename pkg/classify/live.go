@@ -9,16 +9,16 @@ import (
 	programs "github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A matchCondition says when a pattern's match in a command counts. A commit message, a search expression or a document
+// A patternMatchCondition says when a pattern's match in a command counts. A commit message, a search expression or a document
 // that quotes an attack is data: the match counts only if the text is run, or passed to a reader who might
 // obey it.
-type matchCondition uint8
+type patternMatchCondition uint8
 
 const (
-	matchConditionNone           matchCondition = iota // the match always counts
-	matchConditionTextIsExecuted                       // the text is run, or passed to an unknown program
-	matchConditionTextIsRead                           // the text is sent to a model, a person or another machine
-	matchConditionTextInRequest                        // the text is part of a request that an application parses
+	matchConditionNone           patternMatchCondition = iota // the match always counts
+	matchConditionTextIsExecuted                              // the text is run, or passed to an unknown program
+	matchConditionTextIsRead                                  // the text is sent to a model, a person or another machine
+	matchConditionTextInRequest                               // the text is part of a request that an application parses
 )
 
 // A commandTextUseBits says whether a text is run, read or sent.
@@ -33,7 +33,7 @@ const (
 
 // satisfies reports whether a pattern's match counts in a text that is used this way (ok), and
 // whether that is uncertain (perhaps).
-func (l commandTextUseBits) satisfies(n matchCondition) (ok, perhaps bool) {
+func (l commandTextUseBits) satisfies(n patternMatchCondition) (ok, perhaps bool) {
 	switch n {
 	case matchConditionNone:
 		return true, false
@@ -91,5 +91,5 @@ func touchesAgentInstructionFile(e *effect.Effect) bool {
 }
 
 var agentInstructionFileGlobs = sync.OnceValue(func() *effect.Globs {
-	return mustGlobs(expandLists([]string{"@agent_reads"}, knowledge.GlobsOfPathList), nil)
+	return mustGlobs(expandNamedListReferences([]string{"@agent_reads"}, knowledge.GlobsOfPathList), nil)
 })

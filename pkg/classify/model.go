@@ -29,20 +29,20 @@ var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime")
 // A ModelCard is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
 type ModelCard struct {
-	Name                       string             `json:"name,omitzero"`
-	Version                    string             `json:"version,omitzero"`
-	BlockThreshold             float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
-	BlockThresholdByActionType map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
-	SafeThresholdByActionType  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	SafeThresholdByDangerName  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.DangerName]: least confidence at which SAFE removes the doubt
-	SkippedActionTypes         []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
-	MaxWindowTokens            int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
-	MaliciousLabel             string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	IsGraphOptimized           bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
-	LinearModel                *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
-	Licence                    string             `json:"licence,omitzero"`
-	TrainingDataSources        jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
-	EvaluationResults          jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
+	Name                           string             `json:"name,omitzero"`
+	Version                        string             `json:"version,omitzero"`
+	BlockThreshold                 float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
+	BlockThresholdByActionType     map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
+	SafeThresholdByActionType      map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
+	SafeThresholdByDoubtDangerName map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.DangerName]: least confidence at which SAFE removes the doubt
+	SkippedActionTypes             []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
+	MaxWindowTokens                int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
+	MaliciousLabel                 string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
+	IsGraphOptimized               bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
+	LinearModel                    *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
+	Licence                        string             `json:"licence,omitzero"`
+	TrainingDataSources            jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
+	EvaluationResults              jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
 }
 
 // A huggingFaceConfig holds the fields of a HuggingFace config.json that shield reads.
@@ -64,8 +64,8 @@ const (
 	maxTokensPerText      = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
 )
 
-// modelFiles are the paths at which exports store the graph.
-var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx"}
+// graphFileCandidates are the paths at which exports store the graph.
+var graphFileCandidates = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx"}
 
 // A Model is a folder with a HuggingFace export for sequence classification:
 // model.onnx, tokenizer.json, config.json and, optionally, shield.json. It is
@@ -76,7 +76,7 @@ type Model struct {
 	ScoresOnlyOneTextPerProcess bool   // the process scores only one text: load faster, score slower; set before the first call
 
 	files               fs.FS
-	isShieldModel       bool                     // shield's own model, whose tokenizer shield implements itself
+	isPublishedByShield bool                     // shield's own model, whose tokenizer shield implements itself
 	packedParts         packedModelPartsProvider // preprocessed parts of shield's own model; nil: all files are parsed
 	graphFile           string                   // name of the file with the graph; "" if the model is preprocessed
 	maliciousLabelIndex int                      // index of the label for malicious text in the model's output
@@ -105,7 +105,7 @@ type modelGraphRunner interface {
 // Runtime. digest is the known digest of shield's own model; it is "" for a user's model, whose
 // files are hashed.
 func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error)) (*Model, error) {
-	m := &Model{files: files, isShieldModel: digest != "", FilesDigest: digest, onnxRuntimePath: onnxRuntimePath}
+	m := &Model{files: files, isPublishedByShield: digest != "", FilesDigest: digest, onnxRuntimePath: onnxRuntimePath}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
 		return nil, errors.New("model: the folder does not exist; name a folder with model.onnx")
 	}
@@ -115,7 +115,7 @@ func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error
 	if err := m.readConfig(); err != nil {
 		return nil, err
 	}
-	if m.isShieldModel {
+	if m.isPublishedByShield {
 		m.packedParts, _ = files.(packedModelPartsProvider)
 	}
 	if m.packedParts == nil {
@@ -135,7 +135,7 @@ func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error
 
 // findGraph sets the name of the graph's file.
 func (m *Model) findGraph() error {
-	for _, name := range modelFiles {
+	for _, name := range graphFileCandidates {
 		if info, err := fs.Stat(m.files, name); err == nil && info.Mode().IsRegular() {
 			m.graphFile = name
 			return nil
@@ -155,8 +155,8 @@ func (m *Model) readCard() error {
 	if err := json.Unmarshal(data, &m.Card, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("model: shield.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDangerName))
-	for cause := range m.Card.SafeThresholdByDangerName {
+	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDoubtDangerName))
+	for cause := range m.Card.SafeThresholdByDoubtDangerName {
 		if !analysis.CanModelAllowDanger(cause) {
 			return fmt.Errorf("model: shield.json: no model may allow an unknown effect of the kind %.40q; remove that key from doubts", cause)
 		}
@@ -170,7 +170,7 @@ func (m *Model) readCard() error {
 		}
 	}
 	if m.Card.LinearModel != nil {
-		return m.Card.LinearModel.checkNumbers()
+		return m.Card.LinearModel.validateCoefficients()
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func (m *Model) openTokenizerWithoutVocabCheck() (*tokenizer.Tokenizer, error) {
 		return nil, err
 	}
 	read := tokenizer.OpenUserSuppliedTokenizer
-	if m.isShieldModel {
+	if m.isPublishedByShield {
 		read = tokenizer.OpenBuiltinTokenizer
 	}
 	t, err := read(data)
@@ -353,8 +353,8 @@ var shieldModelGraph = onnxGraph{
 	outputs: []tensorInfo{{"logits", elemFloat}},
 }
 
-// bytesOf returns the bytes of a string without a copy. They must not be modified.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// unsafeBytesOfString returns the bytes of a string without a copy. They must not be modified.
+func unsafeBytesOfString(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Runtime loads the model, and returns the path and the release of the ONNX
 // Runtime that runs it.
@@ -392,7 +392,7 @@ func (m *Model) Score(ctx context.Context, text string) (InjectionScore, error) 
 func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (InjectionScore, error) {
 	var worst float64
 	windows, whole := m.splitWindows(ids, l.tokenizer.SpecialTokenCount())
-	most := m.rankWindowsBySuspicion(l.tokenizer, windows)
+	most := m.sortWindowsByMaxProbability(l.tokenizer, windows)
 	for i, window := range windows {
 		if i > 0 && most != nil && most[i] <= worst {
 			break // the remaining windows cannot be more suspicious than one that was read
@@ -445,7 +445,7 @@ func (m *Model) scoreForProbability(injectionProbability float64) InjectionScore
 // hex.
 func ModelFilesDigest(files fs.FS) (string, error) {
 	h := sha256.New()
-	names := append([]string{"config.json", "tokenizer.json", "shield.json"}, modelFiles[:]...)
+	names := append([]string{"config.json", "tokenizer.json", "shield.json"}, graphFileCandidates[:]...)
 	sorted.SortStrings(names)
 	for _, name := range names {
 		f, err := files.Open(name)

@@ -36,7 +36,7 @@ func TestExpressionReads(t *testing.T) {
 			for id := range eng.patterns {
 				p := &eng.patterns[id]
 				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.containsAllRequiredLiterals(p) && eng.rules[p.rule].appliesToTextVariant(c, v) {
-					_, read := p.re.get(prefilter.NewFinder).Match(v.Text)
+					_, read := p.re.get(prefilter.NewRegexpFinder).Match(v.Text)
 					reads[p.re.expr] += read
 				}
 			}

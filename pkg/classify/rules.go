@@ -66,10 +66,10 @@ type Rule struct {
 	MatchingExamples    []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
 	NonMatchingExamples []string `json:"pass"`             // similar actions that it does not match
 
-	types         []string       // action types; empty: all
-	fields        []string       // fields that patterns read; empty: command, path, source, destination, url and pattern
-	textViewNames []string       // names of the text views that patterns read; empty: all views
-	needs         matchCondition // how a command's text must be used for a pattern match to count
+	types         []string              // action types; empty: all
+	fields        []string              // fields that patterns read; empty: command, path, source, destination, url and pattern
+	textViewNames []string              // names of the text views that patterns read; empty: all views
+	needs         patternMatchCondition // how a command's text must be used for a pattern match to count
 	patterns      []pattern
 	except        pattern // patterns skip a text that except matches
 	clauses       []clause
@@ -91,7 +91,7 @@ type clause struct {
 	kinds              []effect.Kind // the effect has one of these kinds; empty: execute
 	programs           []string      // the effect has one of these programs; names in lower case
 	classes            []effect.ProgramClass
-	args               pattern // matches the arguments as written by [appendArgs]
+	args               pattern // matches the arguments as written by [appendQuotedArgs]
 	excludedArgs       pattern // must not match the arguments
 	paths              []string
 	notPaths           []string
@@ -103,10 +103,10 @@ type clause struct {
 	mustBeUnrestorable bool // the effect removes a file that neither version control nor shield's backup restores
 }
 
-// HasName reports whether a word is the rule's ID, its name or a former name; upper and lower case
+// HasIDOrAnyName reports whether a word is the rule's ID, its name or a former name; upper and lower case
 // are equal.
-func (r *Rule) HasName(word string) bool {
-	is := func(name string) bool { return strings.EqualFold(name, word) }
+func (r *Rule) HasIDOrAnyName(idOrName string) bool {
+	is := func(name string) bool { return strings.EqualFold(name, idOrName) }
 	return is(r.ID) || is(r.Name) || slices.ContainsFunc(r.FormerNames, is)
 }
 
@@ -137,7 +137,7 @@ func RunRuleExamples(ctx context.Context, shell analysis.ShellCommandAnalyzer, r
 	var out []RuleExampleResult
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		if ruleIDOrName != "" && !r.HasName(ruleIDOrName) {
+		if ruleIDOrName != "" && !r.HasIDOrAnyName(ruleIDOrName) {
 			continue
 		}
 		for _, ex := range r.MatchingExamples {

@@ -90,7 +90,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
 					}
 				}
-				for _, globs := range [][]string{expandLists(c.paths, knowledge.GlobsOfPathList), addDescendantGlobs(expandLists(c.notPaths, knowledge.GlobsOfPathList))} {
+				for _, globs := range [][]string{expandNamedListReferences(c.paths, knowledge.GlobsOfPathList), addDescendantGlobs(expandNamedListReferences(c.notPaths, knowledge.GlobsOfPathList))} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}

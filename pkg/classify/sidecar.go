@@ -34,10 +34,10 @@ const (
 // payload"}. The answer must be exactly {"label":"INJECTION","confidence":0.97} or the same with
 // SAFE. Anything else is an error, so that a broken service cannot make an action look safe.
 type SidecarClient struct {
-	client  *http.Client
-	baseURL *url.URL
-	timeout time.Duration
-	healthy atomic.Bool
+	client         *http.Client
+	baseURL        *url.URL
+	timeoutPerText time.Duration
+	healthy        atomic.Bool
 }
 
 // SidecarOptions configure a [SidecarClient].
@@ -48,14 +48,14 @@ type SidecarOptions struct {
 // NewSidecar returns a client of the classifier at addr: an https URL, an http URL of this machine, or
 // unix:/PATH for a socket that only its owner can open. It does not connect yet.
 func NewSidecar(addr string, opts SidecarOptions) (*SidecarClient, error) {
-	s := &SidecarClient{timeout: opts.TimeoutPerText}
-	if s.timeout <= 0 {
-		s.timeout = sidecarTimeout
+	s := &SidecarClient{timeoutPerText: opts.TimeoutPerText}
+	if s.timeoutPerText <= 0 {
+		s.timeoutPerText = sidecarTimeout
 	}
 	t := &http.Transport{
 		// No Proxy: the agent may control the environment.
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    s.timeout,
+		TLSHandshakeTimeout:    s.timeoutPerText,
 		DisableCompression:     true, // a small compressed answer must not expand to a large one
 		MaxResponseHeaderBytes: 16 << 10,
 		MaxIdleConns:           maxSidecarIdleConns,
@@ -124,10 +124,10 @@ func (s *SidecarClient) Score(ctx context.Context, text string) (InjectionScore,
 	if len(text) > maxSidecarTextBytes {
 		return InjectionScore{}, fmt.Errorf("%w (%d bytes; the sidecar gets at most %d)", ErrTooLong, len(text), maxSidecarTextBytes)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeoutPerText)
 	defer cancel()
 	if !s.healthy.Load() {
-		if err := s.Check(ctx); err != nil {
+		if err := s.CheckHealth(ctx); err != nil {
 			return InjectionScore{}, err
 		}
 		s.healthy.Store(true)
@@ -149,9 +149,9 @@ func (s *SidecarClient) Score(ctx context.Context, text string) (InjectionScore,
 	return score, nil
 }
 
-// Check asks the sidecar whether it is ready.
-func (s *SidecarClient) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// CheckHealth asks the sidecar whether it is ready.
+func (s *SidecarClient) CheckHealth(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeoutPerText)
 	defer cancel()
 	_, _, err := s.sendRequest(ctx, http.MethodGet, "health", nil)
 	return err

@@ -43,7 +43,7 @@ type InjectionScoreEstimator interface {
 // Likely. SAFE is lower than INJECTION.
 type InjectionScoreBounds struct{ Low, Likely, High InjectionScore }
 
-func (w *LinearModelCard) checkNumbers() error {
+func (w *LinearModelCard) validateCoefficients() error {
 	for _, n := range [...]float64{w.WeightScale, w.LogOddsSlope} {
 		if !(n > 0) || math.IsInf(n, 0) {
 			return errors.New("model: shield.json: wide: scale and slope have to be over 0")
@@ -62,7 +62,7 @@ func (m *Model) readLinearWeights() ([]byte, error) {
 		return nil, nil
 	}
 	if m.packedParts != nil {
-		return bytesOf(m.packedParts.NGramWeightTable()), nil
+		return unsafeBytesOfString(m.packedParts.NGramWeightTable()), nil
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
@@ -105,10 +105,10 @@ func (m *Model) Estimate(ctx context.Context, text string) (e InjectionScoreBoun
 	return InjectionScoreBounds{Low: label(worst - w.LogOddsErrorMargin), Likely: label(worst), High: label(worst + w.LogOddsErrorMargin)}, true
 }
 
-// rankWindowsBySuspicion sorts windows by the estimate of the linear model, the most suspicious
+// sortWindowsByMaxProbability sorts windows by the estimate of the linear model, the most suspicious
 // first, and returns the maximum probability of each. It returns nil if there is only one window or
 // the model has no linear model.
-func (m *Model) rankWindowsBySuspicion(tokens *tokenizer.Tokenizer, windows [][]int64) (maxProbabilities []float64) {
+func (m *Model) sortWindowsByMaxProbability(tokens *tokenizer.Tokenizer, windows [][]int64) (maxProbabilities []float64) {
 	table, err := m.linearWeights()
 	if len(windows) < 2 || table == nil || err != nil {
 		return nil

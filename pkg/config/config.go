@@ -48,8 +48,8 @@ type Settings struct {
 	Telemetry                     Telemetry              `yaml:"telemetry" json:"telemetry"`
 	CrossMachineStateStoreURL     string                 `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
 	StoreEncryptionKeyFile        string                 `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
-	StorePassEnv                  string                 `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
-	StorePassFile                 string                 `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
+	StorePasswordEnv              string                 `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
+	StorePasswordFile             string                 `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
 	StoreCAFile                   string                 `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
 	MaxActionRecordBytes          int                    `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
 }
@@ -80,8 +80,8 @@ type Classifier struct {
 	ONNXRuntimeLibraryPath string                       `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
 }
 
-// SettingsOrZeroIfNoModel returns the settings, or the zero value if no model is used.
-func (c Classifier) SettingsOrZeroIfNoModel() Classifier {
+// EmptyIfDisabledOrModelNone returns the settings, or the zero value if no model is used.
+func (c Classifier) EmptyIfDisabledOrModelNone() Classifier {
 	if !c.Enabled || c.ModelNameOrDir == "none" {
 		return Classifier{}
 	}
@@ -116,16 +116,16 @@ type Price struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels             Channels        `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
-	UnattendedDenyOrWait string          `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
-	Timeout              Duration        `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
-	MaxQuestionsPerHour  int             `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
-	CommandChannelArgv   []string        `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
-	Web                  WebApprovalPage `yaml:"web" json:"web"`
-	Telegram             Telegram        `yaml:"telegram" json:"telegram"`
-	Slack                Chat            `yaml:"slack" json:"slack"`
-	Discord              Chat            `yaml:"discord" json:"discord"`
-	NotificationURLsFile string          `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
+	Channels             ApprovalChannels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
+	UnattendedDenyOrWait string           `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
+	Timeout              Duration         `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
+	MaxQuestionsPerHour  int              `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
+	CommandChannelArgv   []string         `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
+	Web                  WebApprovalPage  `yaml:"web" json:"web"`
+	Telegram             Telegram         `yaml:"telegram" json:"telegram"`
+	Slack                ChatApproval     `yaml:"slack" json:"slack"`
+	Discord              ChatApproval     `yaml:"discord" json:"discord"`
+	NotificationURLsFile string           `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
 }
 
 // WebApprovalPage settings are those of the approval channel "web".
@@ -140,8 +140,8 @@ type Telegram struct {
 	Approvers []int  `yaml:"approvers" json:"approvers"`   // numbers of the users whose answers count
 }
 
-// Chat settings are those of an approval channel that is answered by reactions.
-type Chat struct {
+// ChatApproval settings are those of an approval channel that is answered by reactions.
+type ChatApproval struct {
 	TokenFile string   `yaml:"token_file" json:"token_file"` // file with the token of a bot, readable by its owner only
 	ChatID    string   `yaml:"chat" json:"chat"`             // ID of the chat in which shield asks; "" is the chat with the only approver
 	Approvers []string `yaml:"approvers" json:"approvers"`   // IDs of the users whose answers count
@@ -202,7 +202,7 @@ type Undo struct {
 // Session settings limit how much shield remembers about a session, and how many denials stop a
 // session.
 type Session struct {
-	Enabled                     bool     `yaml:"enabled" json:"enabled"`
+	SessionTrackingEnabled      bool     `yaml:"enabled" json:"enabled"`
 	IdleSessionRetention        Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
 	MaxTaintLabelledFiles       int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
 	MaxDenialsBeforeSessionStop int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
@@ -273,7 +273,7 @@ func Default() Settings {
 		Classifier:                    Classifier{Enabled: true, ModelNameOrDir: "default", BlockThreshold: 0.85, SkippedActionTypes: ActionTypeListOrModelDefault{UsesModelOwnList: true}},
 		HeuristicRules:                HeuristicRules{Enabled: true},
 		Evaluator:                     Evaluator{Timeout: Duration(30 * time.Second)},
-		Approval:                      Approval{Channels: Channels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: WebApprovalPage{Listen: "127.0.0.1:0"}},
+		Approval:                      Approval{Channels: ApprovalChannels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: WebApprovalPage{Listen: "127.0.0.1:0"}},
 		FailClosed:                    true,
 		MaxEvaluatorCallsPerMinute:    60,
 		MaxEvaluationsPerDay:          100,
@@ -283,7 +283,7 @@ func Default() Settings {
 		SanitizeToolResults:           ToolResultSanitization{Enabled: Auto, ActionOnFindings: "flag"},
 		Hook:                          Hook{AnswerToHostOnAllow: "delegate", AnswerPermissionPromptsOnOff: "off", Timeout: Duration(50 * time.Second)},
 		TrustedTargets:                TrustedTargets{GitRemotes: []string{"origin"}},
-		Session:                       Session{Enabled: true, IdleSessionRetention: Duration(24 * time.Hour), MaxTaintLabelledFiles: 10_000, MaxDenialsBeforeSessionStop: 10},
+		Session:                       Session{SessionTrackingEnabled: true, IdleSessionRetention: Duration(24 * time.Hour), MaxTaintLabelledFiles: 10_000, MaxDenialsBeforeSessionStop: 10},
 		ContainerEffectsTrustMode:     "auto",
 		Undo:                          Undo{Enabled: true, BackupRetention: Duration(7 * 24 * time.Hour), MaxTotalBackupBytes: 5 << 30},
 		MCP:                           MCP{SamplingDenyOrAllow: "deny"},
@@ -357,7 +357,7 @@ func (s *Settings) findFaults() []settingFault {
 	if s.CrossMachineStateStoreURL != "" && s.StoreEncryptionKeyFile == "" {
 		out = append(out, settingFault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
 	}
-	if s.StorePassEnv != "" && s.StorePassFile != "" {
+	if s.StorePasswordEnv != "" && s.StorePasswordFile != "" {
 		out = append(out, settingFault{"store_password_env", "and store_password_file are both set; leave one out"})
 	}
 	if v := s.Serve; v.Listen != "" {

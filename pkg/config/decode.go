@@ -52,7 +52,7 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 			d.systemFileLockedSection = f.Value
 			continue
 		}
-		field, ok := findField(to, f.Key, isMapping(f.Value))
+		field, ok := findFieldByYAMLName(to, f.Key, isMapping(f.Value))
 		if name == "policy" {
 			d.resetBundleOverriddenByPolicyNode(f.Value)
 		}
@@ -133,9 +133,9 @@ func decodeValue(n ast.Node, to any) (err error) {
 		}
 	case *[]string:
 		*to, err = yamlfile.ConvertElements(n, decodeText)
-	case *Channels:
+	case *ApprovalChannels:
 		if word, ok := n.(*ast.StringNode); ok && word.Value == AutoChannels {
-			*to = Channels{AutoChannels}
+			*to = ApprovalChannels{AutoChannels}
 		} else {
 			*to, err = yamlfile.ConvertElements(n, decodeText)
 		}
@@ -199,13 +199,13 @@ func decodeSwitch(n ast.Node) (Switch, error) {
 	return "", yamlfile.PositionOf(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
-// findField returns the field of a struct that has the given name in settings files. If mapping is
+// findFieldByYAMLName returns the field of a struct that has the given name in settings files. If mapping is
 // set, the setting's value is a YAML mapping, and a field whose tag says "mapping" takes
 // precedence.
-func findField(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
+func findFieldByYAMLName(v reflect.Value, name string, valueIsMapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
 		tagged, how, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		if tagged == name && (how == "" && !found || how == "mapping" && mapping) {
+		if tagged == name && (how == "" && !found || how == "mapping" && valueIsMapping) {
 			field, found = v.Field(i), true
 		}
 	}
@@ -281,11 +281,11 @@ func restoreDefault(s *Settings, name string) {
 	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(Default())
 	for i, part := range path {
 		mapping := i < len(path)-1
-		field, ok := findField(to, part, mapping)
+		field, ok := findFieldByYAMLName(to, part, mapping)
 		if !ok {
 			return
 		}
-		from, _ = findField(from, part, mapping)
+		from, _ = findFieldByYAMLName(from, part, mapping)
 		to = field
 	}
 	to.Set(from)

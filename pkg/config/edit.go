@@ -14,12 +14,12 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A Change is a setting by its dotted name, of two parts at most, and its new value in
+// A SettingChange is a setting by its dotted name, of two parts at most, and its new value in
 // YAML on one line.
-type Change struct{ Name, Value string }
+type SettingChange struct{ Name, Value string }
 
 // String returns the change as a line of a settings file.
-func (c Change) String() string {
+func (c SettingChange) String() string {
 	section, key, nested := strings.Cut(c.Name, ".")
 	if !nested {
 		return c.Name + ": " + c.Value
@@ -29,7 +29,7 @@ func (c Change) String() string {
 
 // ApplyChangesToSettingsText returns the text of a settings file with changes applied and comments kept. It is an error if
 // the new text would change another setting as well, or not change this one.
-func ApplyChangesToSettingsText(src Sources, file string, text []byte, changes ...Change) ([]byte, error) {
+func ApplyChangesToSettingsText(src Sources, file string, text []byte, changes ...SettingChange) ([]byte, error) {
 	before, err := decodeOverDefaults(src, file, text)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func ApplyChangesToSettingsText(src Sources, file string, text []byte, changes .
 		return nil, err
 	}
 	for _, name := range SettingNames() {
-		meant := slices.ContainsFunc(changes, func(c Change) bool { return c.Name == name })
+		meant := slices.ContainsFunc(changes, func(c SettingChange) bool { return c.Name == name })
 		if same := before.Value(name) == after.Value(name); !meant && !same || meant && after.OriginBySetting[name] == "" {
 			return nil, fmt.Errorf("editing %s would also change %s; add the line %q to it by hand", file, name, changes)
 		}
@@ -68,7 +68,7 @@ func decodeOverDefaults(src Sources, file string, text []byte) (*LoadedSettings,
 }
 
 // applyChange applies one change to a text.
-func applyChange(text []byte, c Change) ([]byte, error) {
+func applyChange(text []byte, c SettingChange) ([]byte, error) {
 	f, err := parser.ParseBytes(text, parser.ParseComments)
 	if err != nil {
 		return nil, err

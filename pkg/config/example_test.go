@@ -8,7 +8,7 @@ import (
 
 func ExampleApplyChangesToSettingsText() {
 	text, err := config.ApplyChangesToSettingsText(config.Sources{Home: "/home/me", CommandLinePathsBaseDir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
-		[]byte("# mine\ndaily_budget: 100 # a day\n"), config.Change{Name: "daily_budget", Value: "200"}, config.Change{Name: "approval.channels", Value: "[web]"})
+		[]byte("# mine\ndaily_budget: 100 # a day\n"), config.SettingChange{Name: "daily_budget", Value: "200"}, config.SettingChange{Name: "approval.channels", Value: "[web]"})
 	if err != nil {
 		fmt.Println(err)
 		return

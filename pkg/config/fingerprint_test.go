@@ -51,8 +51,8 @@ func change(t *testing.T, name string, v reflect.Value) {
 		*p = append(slices.Clone(*p), 1)
 	case *[]string:
 		*p = append(slices.Clone(*p), "x")
-	case *Channels:
-		*p = Channels{"web"}
+	case *ApprovalChannels:
+		*p = ApprovalChannels{"web"}
 	case *[]MCPServer:
 		*p = []MCPServer{{Name: "x"}}
 	case *Switch:

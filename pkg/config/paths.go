@@ -24,35 +24,35 @@ var pathSettings = map[string]struct {
 		return v != "auto" && !slices.Contains(src.PresetPolicyNames, v)
 	}},
 	"policy.bundle":  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyBundle.URLOrPath }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
-	"layers.team":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), isSettingValueAlwaysPath},
-	"layers.user":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), isSettingValueAlwaysPath},
-	"layers.project": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), isSettingValueAlwaysPath},
-	"roots":          {func(s *Settings) []*string { return elementPointers(s.WorkspaceRoots) }, isSettingValueAlwaysPath},
-	"state":          {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StateDir }), isSettingValueAlwaysPath},
+	"layers.team":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), acceptEveryValueAsPath},
+	"layers.user":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), acceptEveryValueAsPath},
+	"layers.project": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), acceptEveryValueAsPath},
+	"roots":          {func(s *Settings) []*string { return elementPointers(s.WorkspaceRoots) }, acceptEveryValueAsPath},
+	"state":          {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StateDir }), acceptEveryValueAsPath},
 	"classifier.model": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.ModelNameOrDir }), func(v string, _ *Sources) bool {
 		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
 	}},
 	"classifier.addr": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.SidecarURLOrSocket }), func(v string, _ *Sources) bool {
 		return strings.HasPrefix(v, socketPrefix) || strings.HasPrefix(v, "~") || strings.HasPrefix(v, ".")
 	}},
-	"classifier.onnxruntime":       {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.ONNXRuntimeLibraryPath }), isSettingValueAlwaysPath},
-	"evaluator.api_key_file":       {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), isSettingValueAlwaysPath},
-	"evaluator.ca_file":            {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Evaluator.CAFile }), isSettingValueAlwaysPath},
-	"mcp.tls_cert":                 {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TLSCert }), isSettingValueAlwaysPath},
-	"mcp.tls_key":                  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TLSKey }), isSettingValueAlwaysPath},
-	"mcp.token_file":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TokenFile }), isSettingValueAlwaysPath},
-	"mcp.servers":                  {mcpServerPathPointers, isSettingValueAlwaysPath},
-	"store_key_file":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StoreEncryptionKeyFile }), isSettingValueAlwaysPath},
-	"store_password_file":          {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StorePassFile }), isSettingValueAlwaysPath},
-	"store_ca_file":                {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StoreCAFile }), isSettingValueAlwaysPath},
-	"serve.tls_cert":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TLSCert }), isSettingValueAlwaysPath},
-	"serve.tls_key":                {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TLSKey }), isSettingValueAlwaysPath},
-	"serve.tokens_file":            {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TokensFile }), isSettingValueAlwaysPath},
-	"audit.file":                   {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Audit.File }), isSettingValueAlwaysPath},
-	"approval.notify_file":         {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), isSettingValueAlwaysPath},
-	"approval.telegram.token_file": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isSettingValueAlwaysPath},
-	"approval.slack.token_file":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isSettingValueAlwaysPath},
-	"approval.discord.token_file":  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isSettingValueAlwaysPath},
+	"classifier.onnxruntime":       {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Classifier.ONNXRuntimeLibraryPath }), acceptEveryValueAsPath},
+	"evaluator.api_key_file":       {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), acceptEveryValueAsPath},
+	"evaluator.ca_file":            {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Evaluator.CAFile }), acceptEveryValueAsPath},
+	"mcp.tls_cert":                 {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TLSCert }), acceptEveryValueAsPath},
+	"mcp.tls_key":                  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TLSKey }), acceptEveryValueAsPath},
+	"mcp.token_file":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.MCP.TokenFile }), acceptEveryValueAsPath},
+	"mcp.servers":                  {mcpServerPathPointers, acceptEveryValueAsPath},
+	"store_key_file":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StoreEncryptionKeyFile }), acceptEveryValueAsPath},
+	"store_password_file":          {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StorePasswordFile }), acceptEveryValueAsPath},
+	"store_ca_file":                {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.StoreCAFile }), acceptEveryValueAsPath},
+	"serve.tls_cert":               {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TLSCert }), acceptEveryValueAsPath},
+	"serve.tls_key":                {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TLSKey }), acceptEveryValueAsPath},
+	"serve.tokens_file":            {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Serve.TokensFile }), acceptEveryValueAsPath},
+	"audit.file":                   {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Audit.File }), acceptEveryValueAsPath},
+	"approval.notify_file":         {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), acceptEveryValueAsPath},
+	"approval.telegram.token_file": {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), acceptEveryValueAsPath},
+	"approval.slack.token_file":    {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), acceptEveryValueAsPath},
+	"approval.discord.token_file":  {wrapGetterInOnePointerList(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), acceptEveryValueAsPath},
 	"approval.command": {func(s *Settings) []*string {
 		return elementPointers(s.Approval.CommandChannelArgv[:min(1, len(s.Approval.CommandChannelArgv))])
 	}, func(v string, _ *Sources) bool {
@@ -63,7 +63,7 @@ var pathSettings = map[string]struct {
 // socketPrefix begins the address of a Unix socket.
 const socketPrefix = "unix:"
 
-func isSettingValueAlwaysPath(string, *Sources) bool { return true }
+func acceptEveryValueAsPath(string, *Sources) bool { return true }
 
 func wrapGetterInOnePointerList(settingPointerGetter func(*Settings) *string) func(*Settings) []*string {
 	return func(s *Settings) []*string { return []*string{settingPointerGetter(s)} }

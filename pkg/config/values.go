@@ -42,11 +42,11 @@ func (d *Duration) UnmarshalText(b []byte) error {
 // or the approval web page.
 const AutoChannels = "auto"
 
-// Channels are the ways to reach a person. In a file, [AutoChannels] may be a plain word.
-type Channels []string
+// ApprovalChannels are the ways to reach a person. In a file, [AutoChannels] may be a plain word.
+type ApprovalChannels []string
 
 // IsChosenByShield reports whether shield chooses the channel.
-func (c Channels) IsChosenByShield() bool { return len(c) == 1 && c[0] == AutoChannels }
+func (c ApprovalChannels) IsChosenByShield() bool { return len(c) == 1 && c[0] == AutoChannels }
 
 // UnattendedWaitDuration returns how long a question waits on the approval web page when no user can be reached; 0
 // denies the action at once.

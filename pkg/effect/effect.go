@@ -42,7 +42,7 @@ func Kinds() []Kind { return kinds[:] }
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
 	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemoteSystem, StopProcess, ReadSecret,
-	ReadClipboard, DestroyData, RunDownload, RunDecodedText, RunOtherCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
+	ReadClipboard, DestroyData, RunDownload, RunDecodedText, RunSiblingCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
 }
 
 // A Certainty says whether an effect certainly happens.
@@ -55,9 +55,9 @@ const (
 	Unknown  Certainty = "unknown" // something happens that cannot be determined before it runs: Cause says why. It is never harmless
 )
 
-// CertainIf returns Certain if sure, else Possible.
-func CertainIf(sure bool) Certainty {
-	if sure {
+// CertainOrPossible returns Certain if sure, else Possible.
+func CertainOrPossible(isCertain bool) Certainty {
+	if isCertain {
 		return Certain
 	}
 	return Possible

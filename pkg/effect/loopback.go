@@ -18,11 +18,11 @@ func Loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// ThisMachine reports whether a canonical host may be this machine: Linux and macOS also connect to
+// MayBeThisMachine reports whether a canonical host may be this machine: Linux and macOS also connect to
 // it for the unspecified address, and /etc/hosts gives it more names. Use it to refuse actions on
 // this machine.
-func ThisMachine(host string) bool {
-	return Loopback(host) || ParseAddr(host).IsUnspecified() || slices.Contains(loopbackNames[:], host)
+func MayBeThisMachine(canonicalHost string) bool {
+	return Loopback(canonicalHost) || ParseAddr(canonicalHost).IsUnspecified() || slices.Contains(loopbackNames[:], canonicalHost)
 }
 
 // loopbackNames are the names of the loopback addresses in /etc/hosts on Linux.

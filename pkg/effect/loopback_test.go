@@ -82,7 +82,7 @@ func TestLoopback(t *testing.T) {
 		if got := Loopback(host); got != c.sure {
 			t.Errorf("Loopback(%q), of %q: %v", host, c.raw, got)
 		}
-		if got := ThisMachine(host); got != c.may {
+		if got := MayBeThisMachine(host); got != c.may {
 			t.Errorf("ThisMachine(%q), of %q: %v", host, c.raw, got)
 		}
 	}

@@ -276,24 +276,24 @@ func lastSegmentsMayMatch(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	case pathSegment.kind == literalSegment:
 		return ruleSegment.matchesFirstAndLastByte(pathSegment.text)
 	case ruleSegment.kind == literalSegment:
-		return ruleSegment.text == "" || segmentEndBytesMayMatch(pathSegment.text, QuoteGlobMeta(ruleSegment.text))
+		return ruleSegment.text == "" || firstAndLastBytesMayMatch(pathSegment.text, QuoteGlobMeta(ruleSegment.text))
 	}
-	return segmentEndBytesMayMatch(pathSegment.text, ruleSegment.text)
+	return firstAndLastBytesMayMatch(pathSegment.text, ruleSegment.text)
 }
 
 // stateBitsAfterPath returns the states in which a rule can be after a path, as bits. In state i,
 // segment i of the rule is next; in the last state, all segments have matched. evidencedStateBits
 // are the states reached with evidence: the path contains a name of the rule.
-func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBits uint64) (possibleStateBits, evidencedStateBits uint64) {
+func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBits uint64) (possibleStateBits, literalEvidenceStateBits uint64) {
 	end := uint64(1) << len(r.foldedSegments)
 	possibleStateBits = startStateBits | startStateBits&r.doubleStarBits<<1
 	for k := range path {
 		s := &path[k]
 		if s.kind == doubleStar {
-			possibleStateBits, evidencedStateBits = statesAfterDoubleStar(possibleStateBits, end), statesAfterDoubleStar(evidencedStateBits, end)
+			possibleStateBits, literalEvidenceStateBits = statesAfterDoubleStar(possibleStateBits, end), statesAfterDoubleStar(literalEvidenceStateBits, end)
 			continue
 		}
-		next, sure := possibleStateBits&r.doubleStarBits|r.startStateBitIfLeadingDoubleStar, evidencedStateBits&r.doubleStarBits
+		next, sure := possibleStateBits&r.doubleStarBits|r.startStateBitIfLeadingDoubleStar, literalEvidenceStateBits&r.doubleStarBits
 		for set := possibleStateBits &^ r.doubleStarBits &^ end; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
 			if !s.overlaps(&r.foldedSegments[i]) {
@@ -301,16 +301,16 @@ func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBit
 			}
 			bit := uint64(1) << i
 			next |= bit << 1
-			if evidencedStateBits&bit != 0 || r.literalTextSegmentBits&bit != 0 && matchesEnoughLiteralText(s, &r.foldedSegments[i]) {
+			if literalEvidenceStateBits&bit != 0 || r.literalTextSegmentBits&bit != 0 && matchesHeadTailOrHalfText(s, &r.foldedSegments[i]) {
 				sure |= bit << 1
 			}
 		}
-		possibleStateBits, evidencedStateBits = next|next&r.doubleStarBits<<1, sure|sure&r.doubleStarBits<<1
+		possibleStateBits, literalEvidenceStateBits = next|next&r.doubleStarBits<<1, sure|sure&r.doubleStarBits<<1
 		if possibleStateBits == 0 {
 			return 0, 0
 		}
 	}
-	return possibleStateBits, evidencedStateBits
+	return possibleStateBits, literalEvidenceStateBits
 }
 
 // statesAfterDoubleStar returns the states after a "**" in the path: the lowest state and all after it.
@@ -321,11 +321,11 @@ func statesAfterDoubleStar(stateBits, endStateBit uint64) uint64 {
 	return (endStateBit | (endStateBit - 1)) &^ (stateBits&-stateBits - 1)
 }
 
-// matchesEnoughLiteralText reports whether a path segment that matches a rule segment contains
+// matchesHeadTailOrHalfText reports whether a path segment that matches a rule segment contains
 // enough of the rule's text to be evidence of a match: the beginning of the rule segment, its end
 // if the rule segment starts with a star, or half of its letters. The path segment "*.json" is no
 // evidence for "credentials.json".
-func matchesEnoughLiteralText(pathSegment, ruleSegment *pathOrPatternSegment) bool {
+func matchesHeadTailOrHalfText(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	switch {
 	case pathSegment.kind == literalSegment:
 		return ruleSegment.kind == literalSegment || strings.Trim(ruleSegment.text, "*?") != ""

@@ -24,7 +24,7 @@ func (p *PathContext) CanonicalPath(word string, wordIsPattern bool) (path strin
 		if word[0] == '/' {
 			return word, false
 		}
-		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPathBytes && !fileMayHaveOtherPaths(p.CWD) {
+		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPathBytes && !isInFolderWithPathAliases(p.CWD) {
 			return p.CWD + "/" + word, false
 		}
 	}
@@ -45,7 +45,7 @@ func isAlreadyCanonicalPath(word string, isPattern bool) bool {
 	if word == "" || len(word) > maxPathBytes || word[len(word)-1] == '/' && len(word) > 1 {
 		return false
 	}
-	if word[0] == '/' && fileMayHaveOtherPaths(word) {
+	if word[0] == '/' && isInFolderWithPathAliases(word) {
 		return false
 	}
 	after := byte('/')
@@ -68,11 +68,11 @@ func isAlreadyCanonicalPath(word string, isPattern bool) bool {
 		}
 		after = word[i]
 	}
-	return strings.Count(word, "/") < maxSegments
+	return strings.Count(word, "/") < maxPathOrPatternSegments
 }
 
-// fileMayHaveOtherPaths reports whether an absolute path is in a place where files have several names.
-func fileMayHaveOtherPaths(path string) bool {
+// isInFolderWithPathAliases reports whether an absolute path is in a place where files have several names.
+func isInFolderWithPathAliases(path string) bool {
 	if len(path) < 2 {
 		return false
 	}
@@ -95,7 +95,7 @@ type pathWalk struct {
 	currentFolderHasWindowsNames bool   // the current folder has Windows names
 	root                         string // "/", unc or a drive; "" if unknown
 	segs                         []pathOrPatternSegment
-	linkLookups                  int // number of calls of PathContext.ResolveLinks
+	linkLookupsDone              int // number of calls of PathContext.ResolveLinks
 }
 
 // maxDotDotLinkLookups is the maximum number of ".." that are resolved through links.
@@ -206,7 +206,7 @@ func (w *pathWalk) enterSegment(name string, hasMoreSegments, isPattern bool) {
 
 // appendSegment appends one segment.
 func (w *pathWalk) appendSegment(name string, pattern bool) {
-	if len(w.segs) >= maxSegments {
+	if len(w.segs) >= maxPathOrPatternSegments {
 		if w.segs[len(w.segs)-1].kind != doubleStar {
 			w.segs = append(w.segs, pathOrPatternSegment{kind: doubleStar})
 		}
@@ -246,7 +246,7 @@ func (w *pathWalk) moveToParent() {
 		return // the parent of an unknown folder is unknown
 	}
 	if links := w.pathContext.ResolveLinks; links != nil && w.root != "" && w.hasOnlyLiteralSegments() {
-		if w.linkLookups++; w.linkLookups > maxDotDotLinkLookups {
+		if w.linkLookupsDone++; w.linkLookupsDone > maxDotDotLinkLookups {
 			w.moveTo("")
 			return
 		}
@@ -330,7 +330,7 @@ func pathFromFileURL(word string, isPattern bool) (string, bool) {
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		host, below, _ := strings.Cut(rest, "/")
 		path = "/" + below
-		if host != "" && !ThisMachine(CanonicalHost(host)) {
+		if host != "" && !MayBeThisMachine(CanonicalHost(host)) {
 			path = uncRoot + "/" + host + path
 		}
 	}

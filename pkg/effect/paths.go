@@ -39,7 +39,7 @@ type pathAddedToList struct {
 // Limits of the cache.
 const (
 	maxCachedPathSelections = 256  // selections
-	maxPathsAddedToList     = 4096 // paths added by all changes together
+	maxCachedPathAdditions  = 4096 // paths added by all changes together
 )
 
 // NewPathList returns a PathList with the paths of a sorted list. The caller must not change the
@@ -61,7 +61,7 @@ func (p *PathList) Update(sorted []string) *PathList {
 		return p
 	}
 	added, gone := diffSorted(p.all, sorted)
-	if p.version != c.newestListVersion || len(c.addedPaths)+len(added) > maxPathsAddedToList {
+	if p.version != c.newestListVersion || len(c.addedPaths)+len(added) > maxCachedPathAdditions {
 		return NewPathList(sorted)
 	}
 	c.newestListVersion++

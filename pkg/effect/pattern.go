@@ -39,15 +39,15 @@ func (s *pathOrPatternSegment) matchesFirstAndLastByte(name string) bool {
 	return (s.literalHeadLen == 0 || name != "" && name[0] == s.text[0]) && (s.literalTailLen == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
 }
 
-// maxSegments is the maximum depth of a path; deeper parts become "**".
-const maxSegments = 256
+// maxPathOrPatternSegments is the maximum depth of a path; deeper parts become "**".
+const maxPathOrPatternSegments = 256
 
-// maxWildcardBytes is the maximum length in bytes of a wildcard segment, and maxWildcardSegments the maximum number of such
+// maxWildcardSegmentBytes is the maximum length in bytes of a wildcard segment, and maxWildcardSegments the maximum number of such
 // segments. Longer segments keep only their literal prefix, and everything after too many of them becomes
 // "**". Both only make a pattern match more, so nothing is missed, and keep comparisons fast.
 const (
-	maxWildcardBytes    = 64
-	maxWildcardSegments = 8
+	maxWildcardSegmentBytes = 64
+	maxWildcardSegments     = 8
 )
 
 // maxPathBytes is the maximum length in bytes of a path in system calls, after cleaning; anything longer becomes
@@ -269,7 +269,7 @@ func (s *pathOrPatternSegment) overlaps(u *pathOrPatternSegment) bool {
 	if u.kind == literalSegment {
 		return s.matches(u.text)
 	}
-	if s.text == "*" || u.text == "*" || !segmentEndBytesMayMatch(s.text, u.text) {
+	if s.text == "*" || u.text == "*" || !firstAndLastBytesMayMatch(s.text, u.text) {
 		return s.text == "*" || u.text == "*"
 	}
 	var abuf, bbuf [48]wildcardToken
@@ -299,9 +299,9 @@ func (s *pathOrPatternSegment) overlaps(u *pathOrPatternSegment) bool {
 	return false
 }
 
-// segmentEndBytesMayMatch reports whether two wildcard segments can agree in their first and last byte. This decides most
+// firstAndLastBytesMayMatch reports whether two wildcard segments can agree in their first and last byte. This decides most
 // comparisons.
-func segmentEndBytesMayMatch(a, b string) bool {
+func firstAndLastBytesMayMatch(a, b string) bool {
 	x, y := a[0], b[0]
 	if x != y && strings.IndexByte(metaChars, x) < 0 && strings.IndexByte(metaChars, y) < 0 {
 		return false
@@ -415,7 +415,7 @@ func appendSegments(dst []pathOrPatternSegment, path string, pattern bool) []pat
 		if name == "" {
 			continue
 		}
-		if len(dst) >= maxSegments || wilds == maxWildcardSegments {
+		if len(dst) >= maxPathOrPatternSegments || wilds == maxWildcardSegments {
 			return append(dst, pathOrPatternSegment{kind: doubleStar})
 		}
 		if !pattern {
@@ -425,8 +425,8 @@ func appendSegments(dst []pathOrPatternSegment, path string, pattern bool) []pat
 		s := patternSegment(name)
 		if s.kind == wildcardSegment {
 			wilds++
-			if len(s.text) > maxWildcardBytes {
-				s = shortenWildcard(s)
+			if len(s.text) > maxWildcardSegmentBytes {
+				s = shortenToLiteralPrefixAndStar(s)
 			}
 		}
 		dst = append(dst, s)
@@ -434,13 +434,13 @@ func appendSegments(dst []pathOrPatternSegment, path string, pattern bool) []pat
 	return dst
 }
 
-// shortenWildcard shortens a wildcard segment to its literal prefix and a star.
-func shortenWildcard(s pathOrPatternSegment) pathOrPatternSegment {
+// shortenToLiteralPrefixAndStar shortens a wildcard segment to its literal prefix and a star.
+func shortenToLiteralPrefixAndStar(s pathOrPatternSegment) pathOrPatternSegment {
 	star := "*"
 	if hasInnerDoubleStar(s) {
 		star = "**"
 	}
-	head := s.text[:min(literalPrefixLen(s.text), maxWildcardBytes)]
+	head := s.text[:min(literalPrefixLen(s.text), maxWildcardSegmentBytes)]
 	return pathOrPatternSegment{text: strings.ToValidUTF8(head, "") + star, kind: wildcardSegment}
 }
 

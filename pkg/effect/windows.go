@@ -134,7 +134,7 @@ func (w *pathWalk) enterNetworkShare(word string) string {
 	case server == "wsl$", server == "wsl.localhost":
 		w.root = "/"
 		return below
-	case server == "", ThisMachine(uncHost(server)):
+	case server == "", MayBeThisMachine(uncHost(server)):
 		if len(share) == 2 && share[1] == '$' && isDrive(share[:1]+":") {
 			w.setDrive(share[:1] + ":")
 			return below

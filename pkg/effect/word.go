@@ -5,11 +5,11 @@ import "slices"
 // The words for combinations of kind and other fields. Policies use them like kinds, but [Effect.Kind] never
 // holds one.
 const (
-	SendSecret            Kind = "send_secret"  // SendData with the harm LeaksSecrets
-	RunDownload           Kind = "run_download" // RunCode of text from the network
-	RunDecodedText        Kind = "run_decoded"  // RunCode of decoded text
-	RunOtherCommandOutput Kind = "run_input"    // RunCode of text that another part of the command writes
-	UnknownEffect         Kind = "dynamic"      // an unknown effect
+	SendSecret              Kind = "send_secret"  // SendData with the harm LeaksSecrets
+	RunDownload             Kind = "run_download" // RunCode of text from the network
+	RunDecodedText          Kind = "run_decoded"  // RunCode of decoded text
+	RunSiblingCommandOutput Kind = "run_input"    // RunCode of text that another part of the command writes
+	UnknownEffect           Kind = "dynamic"      // an unknown effect
 )
 
 // KindForPolicies returns the kind or combination by which policies and people refer to an effect.
@@ -24,8 +24,8 @@ func (e *Effect) KindForPolicies() Kind {
 		return RunDownload
 	case e.HasLabel(LabelDecoderOutput):
 		return RunDecodedText
-	case e.HasLabel(LabelSameCommandLineOutput):
-		return RunOtherCommandOutput
+	case e.HasLabel(LabelSiblingCommandOutput):
+		return RunSiblingCommandOutput
 	}
 	return e.Kind
 }
@@ -39,8 +39,8 @@ func EffectOfPolicyKind(policyKind Kind) Effect {
 		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelFromNetwork}}
 	case RunDecodedText:
 		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelDecoderOutput}}
-	case RunOtherCommandOutput:
-		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelSameCommandLineOutput}}
+	case RunSiblingCommandOutput:
+		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelSiblingCommandOutput}}
 	case UnknownEffect:
 		return Effect{Certainty: Unknown}
 	}
@@ -50,7 +50,7 @@ func EffectOfPolicyKind(policyKind Kind) Effect {
 // RunsUnanalysedCode reports whether an effect runs text that was not analysed, or something unknown.
 func (e *Effect) RunsUnanalysedCode() bool {
 	switch e.KindForPolicies() {
-	case UnknownEffect, RunOtherCommandOutput, RunDownload, RunDecodedText, RemoteShell:
+	case UnknownEffect, RunSiblingCommandOutput, RunDownload, RunDecodedText, RemoteShell:
 		return true
 	}
 	return false

@@ -82,7 +82,7 @@ func (e *Evaluator) askModelWithRetries(ctx context.Context, x *modelExchange) e
 func (e *Evaluator) newCanaryAndBoundary() (canary, boundary string, err error) {
 	canary = e.o.FixedCanaryToken
 	if canary == "" {
-		if canary, err = randomHex(e.o.Rand, canaryBytes); err != nil {
+		if canary, err = randomHex(e.o.Rand, canaryRandomBytes); err != nil {
 			return "", "", err
 		}
 	}
@@ -123,7 +123,7 @@ func (e *Evaluator) waitBeforeRetry(ctx context.Context, tries int, err error) e
 	if errors.As(err, &status) && status.RetryAfter > 0 {
 		d = status.RetryAfter
 	}
-	if d >= e.o.Timeout {
+	if d >= e.o.EvaluationTimeout {
 		return fmt.Errorf("%w; it asks to wait %s", err, config.Duration(d.Round(time.Second)))
 	}
 	return e.o.Sleep(ctx, d)

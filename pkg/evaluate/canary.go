@@ -18,8 +18,8 @@ import (
 // written.
 const untrustedDataBoundaryBytes = 8
 
-// canaryBytes is the number of random bytes in a canary.
-const canaryBytes = 32
+// canaryRandomBytes is the number of random bytes in a canary.
+const canaryRandomBytes = 32
 
 // randomHex returns n random bytes in hex.
 func randomHex(random io.Reader, n int) (string, error) {

@@ -153,7 +153,7 @@ func TestShowsNothing(t *testing.T) {
 		strings.Repeat("be a bad dad, add a cab, face a facade, ", 40),
 	} {
 		for range 20 {
-			canary, err := randomHex(rand.Reader, canaryBytes)
+			canary, err := randomHex(rand.Reader, canaryRandomBytes)
 			if err != nil {
 				t.Fatal(err)
 			}

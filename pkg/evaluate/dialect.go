@@ -100,7 +100,7 @@ func StoredReplyFormatName(ctx context.Context, ep Endpoint) string {
 	if !ok || ep.SupportedParameterStore == nil {
 		return ""
 	}
-	base, err := ep.base(service)
+	base, err := ep.validatedBaseURL(service)
 	if err != nil {
 		return ""
 	}

@@ -49,8 +49,8 @@ func modelAPIProviderByName(providerName string) (modelAPIProvider, bool) {
 	return modelAPIProvider{}, false
 }
 
-// base returns the validated base URL of an endpoint.
-func (ep *Endpoint) base(s modelAPIProvider) (*url.URL, error) {
+// validatedBaseURL returns the validated base URL of an endpoint.
+func (ep *Endpoint) validatedBaseURL(s modelAPIProvider) (*url.URL, error) {
 	text := ep.BaseURL
 	if text == "" {
 		text = s.baseURL
@@ -94,7 +94,7 @@ func (ep *Endpoint) ProviderModelAndURL() string {
 	if !ok || ep.Model == "" {
 		return ""
 	}
-	base, err := ep.base(s)
+	base, err := ep.validatedBaseURL(s)
 	if err != nil {
 		return ""
 	}

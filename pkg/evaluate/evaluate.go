@@ -50,15 +50,15 @@ type Options struct {
 
 	AskUserWhenBudgetSpent bool // when the budget is exhausted, only a person may decide
 
-	FixedCanaryToken string        // "" generates a new one for each attempt
-	Timeout          time.Duration // 0 means DefaultTimeout
+	FixedCanaryToken  string        // "" generates a new one for each attempt
+	EvaluationTimeout time.Duration // 0 means DefaultTimeout
 
 	Limits EvaluationLimits // nil: neither rate nor budget is limited
 	Cache  VerdictCache     // nil: no verdicts are cached
 
-	// ReasonForAskingNextTier returns the reason for which a tier did not allow an action and asked the next tier, in
+	// ReasonStepEscalatedToNextTier returns the reason for which a tier did not allow an action and asked the next tier, in
 	// fixed words that contain no text of an action, file or third-party policy; "" if unknown.
-	ReasonForAskingNextTier func(*verdict.Step) string
+	ReasonStepEscalatedToNextTier func(*verdict.Step) string
 
 	// ReasonModelCannotReplaceUserApproval returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
 	// always can.
@@ -93,8 +93,8 @@ func New(o Options) (*Evaluator, error) {
 			return nil, fmt.Errorf("evaluator: %w", err)
 		}
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+	if o.EvaluationTimeout <= 0 {
+		o.EvaluationTimeout = DefaultTimeout
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
@@ -115,16 +115,16 @@ func (e *Evaluator) ActionPromptHash() string { return ActionPromptHash() }
 
 // Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
-	v, oneMessage := e.judgeBeforeEscalation(ctx, c)
+	v, oneMessage := e.judgeBeforeEscalatingAllow(ctx, c)
 	v = e.escalateAllowRequiringUserApproval(ctx, c, e.escalateUnreliableAllow(c, v), oneMessage)
 	v.Tier = 2
 	v.EvaluatorPromptHash = e.ActionPromptHash()
 	return v, nil
 }
 
-// judgeBeforeEscalation returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
+// judgeBeforeEscalatingAllow returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
 // and action were sent to the model as one message.
-func (e *Evaluator) judgeBeforeEscalation(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
+func (e *Evaluator) judgeBeforeEscalatingAllow(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
 	if e.o.Provider == nil {
 		return e.verdictWithoutProvider(), false
 	}
@@ -136,11 +136,11 @@ func (e *Evaluator) judgeBeforeEscalation(ctx context.Context, c *analysis.Actio
 			return v, false
 		}
 	}
-	q, err := newQuestion(c, e.o.Redactor, e.o.ReasonForAskingNextTier)
+	q, err := newQuestion(c, e.o.Redactor, e.o.ReasonStepEscalatedToNextTier)
 	if err != nil {
 		return leaveToPerson("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayloadBytes)), false
 	}
-	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	asking, cancel := context.WithTimeout(ctx, e.o.EvaluationTimeout)
 	defer cancel()
 	x := &modelExchange{question: q}
 	if err := e.askModelWithRetries(asking, x); err != nil {
@@ -168,7 +168,7 @@ func (e *Evaluator) verdictFromReply(x *modelExchange) verdict.Verdict {
 	case errors.Is(err, errCanaryMissing), errors.Is(err, errCanaryLeaked):
 		return finalBlock("canary", err.Error())
 	case errors.As(err, &unknown):
-		return e.failOpen(e.unparseableReplyVerdict(err, x.canaries))
+		return e.allowFailureIfFailOpen(e.unparseableReplyVerdict(err, x.canaries))
 	case err != nil:
 		return e.unparseableReplyVerdict(err, x.canaries)
 	}
@@ -193,7 +193,7 @@ func (e *Evaluator) verdictWithoutProvider() verdict.Verdict {
 	case e.o.FailOpen:
 		reason = "the action needs review, and no model can be used"
 	}
-	return e.failOpen(failureVerdict("unavailable", reason))
+	return e.allowFailureIfFailOpen(failureVerdict("unavailable", reason))
 }
 
 // failureVerdictFor returns the verdict if the evaluator could not be asked. ctx is the caller's: a cancelled
@@ -210,7 +210,7 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	case errors.Is(err, ErrBudgetExhausted) && e.o.AskUserWhenBudgetSpent:
 		return failureVerdict("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted):
-		return e.failOpen(failureVerdict("budget", ErrBudgetExhausted.Error()))
+		return e.allowFailureIfFailOpen(failureVerdict("budget", ErrBudgetExhausted.Error()))
 	case errors.Is(ctx.Err(), context.Canceled):
 		return failureVerdict("interrupted", "evaluator error: interrupted; try again")
 	case errors.As(err, &state):
@@ -222,11 +222,11 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		text = fmt.Sprintf("no answer within %s; try again, or raise evaluator.timeout", e.o.Timeout)
+		text = fmt.Sprintf("no answer within %s; try again, or raise evaluator.timeout", e.o.EvaluationTimeout)
 	}
 	v := failureVerdict("evaluator", "evaluator error: "+e.redactTextForDisplay(text, canaries))
 	if isUnreachable(err) {
-		return e.failOpen(v)
+		return e.allowFailureIfFailOpen(v)
 	}
 	return v
 }
@@ -256,8 +256,8 @@ func leaveToPerson(code, reason string) verdict.Verdict {
 	return verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, Confidence: 0.5, ErrorCode: code, Reasoning: reason}.Verdict(2)
 }
 
-// failOpen turns the BLOCK of a failure into a degraded ALLOW if fail-open is configured.
-func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
+// allowFailureIfFailOpen turns the BLOCK of a failure into a degraded ALLOW if fail-open is configured.
+func (e *Evaluator) allowFailureIfFailOpen(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
 		v = verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: v.Confidence, ErrorCode: v.ErrorCode, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
 		v.IsAllowedDespiteFailure = true
@@ -301,7 +301,7 @@ func (e *Evaluator) escalateUnreliableAllow(c *analysis.ActionCase, v verdict.Ve
 		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.textVariantDescription)
 	case v.IsAllowedDespiteFailure && c.UnexaminedReason != "":
 		instead.Reasoning = "part of the action was not read (" + c.UnexaminedReason + "), and the evaluator could not be asked; ask the user"
-	case c.MinTier > 2:
+	case c.MinAllowTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
 		instead.Trail = instead.Trail[:1] // keep only the evaluator's ALLOW: c.MinTier, not the evaluator, requires the user to decide

@@ -328,7 +328,7 @@ func TestNeverAllowed(t *testing.T) {
 	unexamined := newCase("make")
 	unexamined.UnexaminedReason = "9 views"
 	person := newCase("make")
-	person.MinTier = 3
+	person.MinAllowTier = 3
 	large := payloadCase("write_file", map[string]any{"content": strings.Repeat("x", MaxPayloadBytes)})
 	fixed := "SHIELD-CANARY-a8f3e9b2"
 	for _, tt := range []struct {
@@ -366,7 +366,7 @@ func TestTimeout(t *testing.T) {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
 	for _, open := range []bool{false, true} {
-		e := newEvaluator(t, Options{Provider: provider(t, server, "slow"), Timeout: 20 * time.Millisecond, FailOpen: open})
+		e := newEvaluator(t, Options{Provider: provider(t, server, "slow"), EvaluationTimeout: 20 * time.Millisecond, FailOpen: open})
 		want := said{"BLOCK", 0.5, "evaluator error: no answer within 20ms", "evaluator", false, 0}
 		if open {
 			want.Decision, want.Degraded = "ALLOW", true

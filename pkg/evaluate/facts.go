@@ -281,7 +281,7 @@ var verbPhraseByEffectKind = map[effect.Kind]string{
 	effect.ChangeRemoteSystem: "changes on another machine:", effect.TamperWithShield: "changes this guard", effect.StopProcess: "stops processes",
 	effect.ReadSecret: "shows credentials or hands them on", effect.ReadClipboard: "reads clipboard, screen or memory of another process",
 	effect.DestroyData: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecodedText: "runs decoded text",
-	effect.RunOtherCommandOutput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
+	effect.RunSiblingCommandOutput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
 	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.UnknownEffect: "does something that cannot be known before it runs",
 }
 

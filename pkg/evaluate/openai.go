@@ -39,7 +39,7 @@ func NewProvider(ep Endpoint) (ModelProvider, error) {
 	if ep.Model == "" {
 		return nil, errors.New("evaluator: no model; set evaluator.model")
 	}
-	base, err := ep.base(service)
+	base, err := ep.validatedBaseURL(service)
 	if err != nil {
 		return nil, fmt.Errorf("evaluator: %w", err)
 	}

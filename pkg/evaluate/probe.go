@@ -39,7 +39,7 @@ func ProbeEndpoint(ctx context.Context, ep Endpoint) []EndpointProblem {
 	if ep.Model == "" {
 		add("model", errors.New("evaluator.model is not set"), "set evaluator.model")
 	}
-	base, err := ep.base(s)
+	base, err := ep.validatedBaseURL(s)
 	add("base_url", err, "set evaluator.base_url")
 	key, err := ep.key(s)
 	if ep.APIKeyFile != "" {

@@ -143,7 +143,7 @@ func TestFactsAreBounded(t *testing.T) {
 	c := newCase("x")
 	for i := range 1000 {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: strings.Repeat("p", 300) + strconv.Itoa(i)},
-			effect.Effect{Kind: effect.Kinds()[i%len(effect.Kinds())], Recursive: i%2 == 0, Certainty: effect.CertainIf(i%3 != 0), Path: strconv.Itoa(i)})
+			effect.Effect{Kind: effect.Kinds()[i%len(effect.Kinds())], Recursive: i%2 == 0, Certainty: effect.CertainOrPossible(i%3 != 0), Path: strconv.Itoa(i)})
 	}
 	q, err := newQuestion(c, nil, nil)
 	if err != nil {

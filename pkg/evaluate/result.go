@@ -55,7 +55,7 @@ func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, r
 	if len(parts) == 0 {
 		return failureVerdict("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxResultParts*MaxPayloadBytes))
 	}
-	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	asking, cancel := context.WithTimeout(ctx, e.o.EvaluationTimeout)
 	defer cancel()
 	v := verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: 1}.Verdict(2)
 	for i, part := range parts {
@@ -68,7 +68,7 @@ func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, r
 			v = one
 		}
 	}
-	return escalateDoubtfulResultAllow(v, append(r.textsAndMemberNames, actionType))
+	return escalateUnreliableAllowOfResult(v, append(r.textsAndMemberNames, actionType))
 }
 
 // examinePart returns the evaluator's verdict on one part of a tool result. requestCtx is the
@@ -80,9 +80,9 @@ func (e *Evaluator) examinePart(requestCtx, callerCtx context.Context, x *modelE
 	return e.verdictFromReply(x)
 }
 
-// escalateDoubtfulResultAllow replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
+// escalateUnreliableAllowOfResult replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
 // confident: a model that obeys the result would answer ALLOW too.
-func escalateDoubtfulResultAllow(v verdict.Verdict, resultTexts []string) verdict.Verdict {
+func escalateUnreliableAllowOfResult(v verdict.Verdict, resultTexts []string) verdict.Verdict {
 	rule := findEvaluatorAddressingRule(resultTexts)
 	switch {
 	case rule != nil:

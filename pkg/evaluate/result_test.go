@@ -71,7 +71,7 @@ func TestResultQuestion(t *testing.T) {
 			t.Errorf("the question holds %q", secret)
 		}
 	}
-	if !strings.HasPrefix(r.System, "You are an independent security evaluator.") || strings.Contains(r.System, "{{") || len(r.Canary) != 2*canaryBytes {
+	if !strings.HasPrefix(r.System, "You are an independent security evaluator.") || strings.Contains(r.System, "{{") || len(r.Canary) != 2*canaryRandomBytes {
 		t.Errorf("the prompt is %s", r.System)
 	}
 }

@@ -14,14 +14,14 @@ const (
 type asyncResponseExaminer struct {
 	maxPendingMessageBytes int // bytes of answers and notifications in memory
 
-	mu                      sync.Mutex
-	pendingWorkChanged      sync.Cond
-	totalResponseCount      int          // number of responses so far
-	runningResponses        map[int]bool // key: number of the response
-	heldServerNotifications []heldServerNotification
-	isForwardingNotices     bool // a goroutine is forwarding notifications
-	pendingMessageBytes     int
-	err                     error
+	mu                              sync.Mutex
+	pendingWorkChanged              sync.Cond
+	totalResponseCount              int          // number of responses so far
+	runningResponses                map[int]bool // key: number of the response
+	heldServerNotifications         []heldServerNotification
+	isForwardingServerNotifications bool // a goroutine is forwarding notifications
+	pendingMessageBytes             int
+	forwardError                    error
 }
 
 // A heldServerNotification is a notification that is forwarded only after all responses with numbers up to
@@ -60,9 +60,9 @@ func (a *asyncResponseExaminer) examineResponse(size int, examine func()) {
 	}()
 }
 
-// forwardNotice forwards a server notification in order: at once, or after the responses that came before it.
+// forwardOrHoldServerNotification forwards a server notification in order: at once, or after the responses that came before it.
 // It blocks while too many are held.
-func (a *asyncResponseExaminer) forwardNotice(size int, pass func() error) error {
+func (a *asyncResponseExaminer) forwardOrHoldServerNotification(size int, pass func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.heldServerNotifications) >= maxHeldServerNotifications || len(a.heldServerNotifications) > 0 && a.pendingMessageBytes+size > a.maxPendingMessageBytes {
@@ -71,8 +71,8 @@ func (a *asyncResponseExaminer) forwardNotice(size int, pass func() error) error
 	a.heldServerNotifications = append(a.heldServerNotifications, heldServerNotification{a.totalResponseCount, size, pass})
 	a.pendingMessageBytes += size
 	a.forwardNotificationsAfterEarlierResponses()
-	err := a.err
-	a.err = nil
+	err := a.forwardError
+	a.forwardError = nil
 	return err
 }
 
@@ -81,7 +81,7 @@ func (a *asyncResponseExaminer) forwardNotice(size int, pass func() error) error
 // goroutine forwards them instead. The caller holds the lock a.mu, which is released while a
 // message is forwarded.
 func (a *asyncResponseExaminer) forwardNotificationsAfterEarlierResponses() {
-	for !a.isForwardingNotices && len(a.heldServerNotifications) > 0 {
+	for !a.isForwardingServerNotifications && len(a.heldServerNotifications) > 0 {
 		one := a.heldServerNotifications[0]
 		for n := range a.runningResponses {
 			if n <= one.afterResponseNumber {
@@ -89,14 +89,14 @@ func (a *asyncResponseExaminer) forwardNotificationsAfterEarlierResponses() {
 			}
 		}
 		a.heldServerNotifications = a.heldServerNotifications[1:]
-		a.isForwardingNotices = true
+		a.isForwardingServerNotifications = true
 		a.mu.Unlock()
 		err := one.forward()
 		a.mu.Lock()
-		a.isForwardingNotices = false
+		a.isForwardingServerNotifications = false
 		a.pendingMessageBytes -= one.size
-		if a.err == nil {
-			a.err = err
+		if a.forwardError == nil {
+			a.forwardError = err
 		}
 		a.pendingWorkChanged.Broadcast()
 	}
@@ -106,7 +106,7 @@ func (a *asyncResponseExaminer) forwardNotificationsAfterEarlierResponses() {
 func (a *asyncResponseExaminer) waitUntilAllForwarded() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.runningResponses) > 0 || len(a.heldServerNotifications) > 0 || a.isForwardingNotices {
+	for len(a.runningResponses) > 0 || len(a.heldServerNotifications) > 0 || a.isForwardingServerNotifications {
 		a.pendingWorkChanged.Wait()
 	}
 }

@@ -144,7 +144,7 @@ func TestAsideIsBounded(t *testing.T) {
 			now--
 			mu.Unlock()
 		})
-		if err := a.forwardNotice(10, func() error {
+		if err := a.forwardOrHoldServerNotification(10, func() error {
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Limits of a [sharedServerState], the state that all connections to one server share.
+// Limits of a [serverStateAcrossConnections], the state that all connections to one server share.
 const (
 	maxIncompleteToolListings    = 64   // tool lists whose next page was not requested yet
 	maxUnansweredServerQuestions = 4096 // server questions that were not answered yet
 )
 
-// A sharedServerState is the state that all connections to one server share: the server's tools,
+// A serverStateAcrossConnections is the state that all connections to one server share: the server's tools,
 // and the questions in its results. The client can answer such a question on another connection.
-type sharedServerState struct {
+type serverStateAcrossConnections struct {
 	judgeSlots chan struct{} // limits concurrent judgements
 
 	mu                             sync.Mutex
@@ -22,7 +22,7 @@ type sharedServerState struct {
 	tools                          map[string]*tool        // by name
 	incompleteToolListings         map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
 	isToolListReceivedOrRequested  bool                    // a list of tools was received
-	openListRequests               int                     // number of list requests in progress
+	openToolListRequestCount       int                     // number of list requests in progress
 	questionNamesByRequestStateKey map[string][]string     // names of the server's unanswered questions, by [pendingCall.requestStateKey]
 	requestStateKeysByAge          []string                // the keys of questionNamesByRequestStateKey, oldest first
 }
@@ -34,17 +34,17 @@ type toolListing struct {
 	isFirstList bool             // it is the first list of this server
 }
 
-func newSharedServerState() *sharedServerState {
-	k := &sharedServerState{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, incompleteToolListings: map[string]*toolListing{}, questionNamesByRequestStateKey: map[string][]string{}}
+func newSharedServerState() *serverStateAcrossConnections {
+	k := &serverStateAcrossConnections{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, incompleteToolListings: map[string]*toolListing{}, questionNamesByRequestStateKey: map[string][]string{}}
 	k.toolListRequestEnded = sync.NewCond(&k.mu)
 	return k
 }
 
 // beginToolListRequest records a request for a page of the tool list, and returns the list that the page belongs to.
-func (k *sharedServerState) beginToolListRequest(params object) *toolListing {
+func (k *serverStateAcrossConnections) beginToolListRequest(params object) *toolListing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.openListRequests++
+	k.openToolListRequestCount++
 	at, goesOn := params["cursor"]
 	if !goesOn {
 		return &toolListing{complete: true}
@@ -58,15 +58,15 @@ func (k *sharedServerState) beginToolListRequest(params object) *toolListing {
 }
 
 // endToolListRequest records that a page request is over.
-func (k *sharedServerState) endToolListRequest() {
+func (k *serverStateAcrossConnections) endToolListRequest() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.openListRequests--
+	k.openToolListRequestCount--
 	k.toolListRequestEnded.Broadcast()
 }
 
 // storeNextPage stores a list under the cursor of its next page.
-func (k *sharedServerState) storeNextPage(l *toolListing, cursor string) {
+func (k *serverStateAcrossConnections) storeNextPage(l *toolListing, cursor string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.incompleteToolListings) >= maxIncompleteToolListings {
@@ -77,24 +77,24 @@ func (k *sharedServerState) storeNextPage(l *toolListing, cursor string) {
 
 // waitForToolListOrClaimRequest waits for list requests in progress, and reports whether the caller has to request the first
 // list.
-func (k *sharedServerState) waitForToolListOrClaimRequest(ctx context.Context) bool {
+func (k *serverStateAcrossConnections) waitForToolListOrClaimRequest(ctx context.Context) bool {
 	defer context.AfterFunc(ctx, k.toolListRequestEnded.Broadcast)()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.openListRequests > 0 && ctx.Err() == nil {
+	for k.openToolListRequestCount > 0 && ctx.Err() == nil {
 		k.toolListRequestEnded.Wait()
 	}
 	mine := !k.isToolListReceivedOrRequested && ctx.Err() == nil
 	if mine {
 		k.isToolListReceivedOrRequested = true
-		k.openListRequests++
+		k.openToolListRequestCount++
 	}
 	return mine
 }
 
 // recordFirstListFailure records that the caller of waitForToolListOrClaimRequest, which had to request the first list, did not
 // receive it.
-func (k *sharedServerState) recordFirstListFailure() {
+func (k *serverStateAcrossConnections) recordFirstListFailure() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.isToolListReceivedOrRequested = false
@@ -102,7 +102,7 @@ func (k *sharedServerState) recordFirstListFailure() {
 
 // storeOpenQuestions stores the names of the server's open questions under a state key, see
 // [pendingCall.requestStateKey], and drops the oldest keys above maxUnansweredServerQuestions.
-func (k *sharedServerState) storeOpenQuestions(stateKey string, questionNames []string) {
+func (k *serverStateAcrossConnections) storeOpenQuestions(stateKey string, questionNames []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, again := k.questionNamesByRequestStateKey[stateKey]; !again {
@@ -119,7 +119,7 @@ func (k *sharedServerState) storeOpenQuestions(stateKey string, questionNames []
 // the key stateKey. removeAnswered deletes these questions. With keepUnanswered as well, it deletes
 // only the questions in answeredNames. Names in answeredNames without a stored question are
 // ignored: by the protocol, the server ignores such answers.
-func (k *sharedServerState) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
+func (k *serverStateAcrossConnections) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	asked, kept := k.questionNamesByRequestStateKey[stateKey]

@@ -23,7 +23,7 @@ func (g *Gateway) handleClientFrames(ctx context.Context, r *clientServerRoute, 
 			m, err = parseMessage(f.raw)
 		}
 		if err != nil {
-			r.answerClient(errorResponse(f.id, codeInvalidRequest, "shield: "+err.Error()))
+			r.sendResponseToClient(errorResponse(f.id, codeInvalidRequest, "shield: "+err.Error()))
 			continue
 		}
 		g.handleClientMessage(ctx, r, m)
@@ -36,7 +36,7 @@ func (g *Gateway) handleClientMessage(ctx context.Context, r *clientServerRoute,
 	switch {
 	case m.isRequest():
 		g.handleRequest(ctx, r, m)
-	case m.isNotice():
+	case m.isJSONRPCNotification():
 		g.handleClientNotification(r, m)
 	default:
 		g.forwardClientResponse(r, m)
@@ -57,7 +57,7 @@ func (g *Gateway) handleRequest(ctx context.Context, r *clientServerRoute, m *me
 		if newer {
 			r.setStatus(http.StatusNotFound)
 		}
-		r.answerClient(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q, which is not part of the MCP version that shield supports; tell the user to update shield", canonjson.Quote(m.method))))
+		r.sendResponseToClient(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q, which is not part of the MCP version that shield supports; tell the user to update shield", canonjson.Quote(m.method))))
 		return
 	}
 	c := &pendingCall{route: r, id: m.id, method: m.method, progressToken: progressTokenOf(m.params), stateless: newer}
@@ -68,7 +68,7 @@ func (g *Gateway) handleRequest(ctx context.Context, r *clientServerRoute, m *me
 	if err := g.addCall(c); err != nil {
 		c.cancel()
 		g.finishCallWithoutResponse(c)
-		r.answerClient(errorResponse(m.id, codeInvalidRequest, "shield: "+err.Error()))
+		r.sendResponseToClient(errorResponse(m.id, codeInvalidRequest, "shield: "+err.Error()))
 		return
 	}
 	if class != "judge" {
@@ -131,7 +131,7 @@ func (g *Gateway) forward(c *pendingCall, raw []byte) {
 	}
 	if err := c.route.sendToServer(raw); err != nil && g.removePendingCall(c.id) != nil {
 		g.finishCallWithoutResponse(c)
-		c.route.answerClient(errorResponse(c.id, codeInternalError, "shield: "+err.Error()))
+		c.route.sendResponseToClient(errorResponse(c.id, codeInternalError, "shield: "+err.Error()))
 	}
 }
 
@@ -151,11 +151,11 @@ func (g *Gateway) judgeCall(ctx context.Context, c *pendingCall, m *message) {
 	case !g.removeUnsentCall(c): // cancelled: the client waits for no response
 		c.route.endHTTPExchangeWithoutResponse()
 	case c.answersUnaskedQuestion:
-		c.route.answerClient(errorResponse(c.id, codeInvalidParams, reason))
+		c.route.sendResponseToClient(errorResponse(c.id, codeInvalidParams, reason))
 	case c.method == "tools/call":
-		c.route.answerClient(resultResponse(c.id, toolErrorResult(reason, c.stateless)))
+		c.route.sendResponseToClient(resultResponse(c.id, toolErrorResult(reason, c.stateless)))
 	default:
-		c.route.answerClient(errorResponse(c.id, codeInternalError, reason))
+		c.route.sendResponseToClient(errorResponse(c.id, codeInternalError, reason))
 	}
 }
 
@@ -184,7 +184,7 @@ func (g *Gateway) handleClientNotification(r *clientServerRoute, m *message) {
 			return // the request was not sent to the server
 		}
 	case !strings.HasPrefix(m.method, "notifications/"):
-		g.notify("dropped the client's notification %q: MCP has no notification of that name", canonjson.Quote(m.method))
+		g.notifyUser("dropped the client's notification %q: MCP has no notification of that name", canonjson.Quote(m.method))
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
@@ -199,7 +199,7 @@ func (g *Gateway) forwardClientResponse(r *clientServerRoute, m *message) {
 	delete(g.openRequestIDsFromServer, string(m.id))
 	g.mu.Unlock()
 	if !waits {
-		g.notify("dropped an answer of the client to a request that the server did not send")
+		g.notifyUser("dropped an answer of the client to a request that the server did not send")
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {

@@ -18,7 +18,7 @@ const clientWriteTimeout = 30 * time.Second
 // A serverSentEvent is one server-sent event, as the HTML standard defines it.
 type serverSentEvent struct {
 	data  []byte // nil or empty: no data
-	id    string // "": no ID
+	id    string // "": no PinFileID
 	retry string // reconnection time in milliseconds; "" if not given
 }
 
@@ -97,7 +97,7 @@ func (e *eventReader) readLine(most int) ([]byte, error) {
 	}
 }
 
-// isValidSessionOrEventID reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
+// isValidSessionOrEventID reports whether a text is a valid session PinFileID or event PinFileID, which is sent in an HTTP header.
 func isValidSessionOrEventID(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
@@ -110,7 +110,7 @@ func isValidSessionOrEventID(s string) bool {
 // A responseStream is the HTTP response to one exchange: a single message, or server-sent events of which the
 // last is the response. It is safe for concurrent use.
 type responseStream struct {
-	noMoreWrites chan struct{} // closed when nothing more will be written
+	responseEnded chan struct{} // closed when nothing more will be written
 
 	mu          sync.Mutex
 	writer      http.ResponseWriter
@@ -122,7 +122,7 @@ type responseStream struct {
 }
 
 func newResponseStream(w http.ResponseWriter, clock func() time.Time) *responseStream {
-	return &responseStream{noMoreWrites: make(chan struct{}), writer: w, controller: http.NewResponseController(w), clock: clock, status: http.StatusOK}
+	return &responseStream{responseEnded: make(chan struct{}), writer: w, controller: http.NewResponseController(w), clock: clock, status: http.StatusOK}
 }
 
 // ended reports whether nothing more will be written. A nil stream has not ended.
@@ -131,7 +131,7 @@ func (s *responseStream) ended() bool {
 		return false
 	}
 	select {
-	case <-s.noMoreWrites:
+	case <-s.responseEnded:
 		return true
 	default:
 		return false
@@ -168,11 +168,11 @@ func (s *responseStream) flush() {
 func (s *responseStream) close() {
 	if !s.closed {
 		s.closed = true
-		close(s.noMoreWrites)
+		close(s.responseEnded)
 	}
 }
 
-// forwardEventIDAndRetry forwards an event's ID and reconnection time to the client. If the event has a
+// forwardEventIDAndRetry forwards an event's PinFileID and reconnection time to the client. If the event has a
 // message, the message follows in the same event; otherwise forwardEventIDAndRetry ends the event.
 func (s *responseStream) forwardEventIDAndRetry(ev serverSentEvent) {
 	s.mu.Lock()

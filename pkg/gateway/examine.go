@@ -59,10 +59,10 @@ const (
 // maxFindings is how many findings of one message are kept.
 const maxFindings = 32
 
-// A textExaminer examines texts with [sanitize.Examine].
-type textExaminer struct{}
+// A hiddenTextAndSecretExaminer examines texts with [sanitize.Examine].
+type hiddenTextAndSecretExaminer struct{}
 
-func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []TextFinding) {
+func (hiddenTextAndSecretExaminer) CleanTextAndFindings(text string) (clean string, findings []TextFinding) {
 	report := sanitize.Examine(text)
 	for _, f := range report.Findings {
 		if kind := string(f.Kind); !slices.ContainsFunc(findings, func(f TextFinding) bool { return f.Kind == kind }) {
@@ -72,9 +72,9 @@ func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []
 	if findings == nil {
 		return text, nil
 	}
-	clean, whole := report.SanitizeResult(sanitize.Clean).Result.(string)
+	clean, whole := report.SanitizeResult(sanitize.ModeRemoveInvisibleTextAndCredentials).Result.(string)
 	if !whole {
-		clean = report.WithheldReason()
+		clean = report.ResultWithheldReason()
 	}
 	return clean, findings
 }
@@ -82,7 +82,7 @@ func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []
 // examineTexts examines every text of a value. It returns the value to forward; nil if the value
 // must be withheld. c is the request that the value answers, or nil.
 func (g *Gateway) examineTexts(value object, c *pendingCall) (forwardedValue object, findings Findings, isValueChanged bool) {
-	w := textWalker{examiner: textExaminer{}, mustRemoveFindings: g.opts.ResultFindingsMode == FindingsModeRemoveFoundText || g.opts.ResultFindingsMode == FindingsModeMarkAsData}
+	w := textWalker{examiner: hiddenTextAndSecretExaminer{}, mustRemoveFindings: g.opts.ResultFindingsMode == FindingsModeRemoveFoundText || g.opts.ResultFindingsMode == FindingsModeMarkAsData}
 	mark := g.opts.ResultFindingsMode == FindingsModeMarkAsData && g.opts.MarkTextAsData != nil && c != nil && c.action != nil
 	result := object{}
 	invalid := false
@@ -193,9 +193,9 @@ func (g *Gateway) notifyFindings(where string, f Findings) {
 	g.mu.Unlock()
 	switch {
 	case n < maxFindingNotices:
-		g.notify("%s contains %s (%s)", canonjson.Quote(where), f, describeResultTreatment(g.opts.ResultFindingsMode))
+		g.notifyUser("%s contains %s (%s)", canonjson.Quote(where), f, describeResultTreatment(g.opts.ResultFindingsMode))
 	case n == maxFindingNotices:
-		g.notify("shield found suspicious text in %d messages of the server and does not report more; if you do not trust the server, remove it from the client", n)
+		g.notifyUser("shield found suspicious text in %d messages of the server and does not report more; if you do not trust the server, remove it from the client", n)
 	}
 }
 

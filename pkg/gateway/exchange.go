@@ -65,7 +65,7 @@ func (x *httpExchange) handleDelete() {
 // after it.
 func (x *httpExchange) waitForResponseOrDisconnect() {
 	select {
-	case <-x.stream.noMoreWrites:
+	case <-x.stream.responseEnded:
 	case <-x.req.Context().Done():
 		x.stream.mu.Lock()
 		x.stream.close()

@@ -32,7 +32,7 @@ type ActionJudge interface {
 // Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
 	Judge                      ActionJudge
-	JudgeFor                   func(client, connection string) (j ActionJudge, session string) // returns the judge and session ID for one client and one of its connections ("" if it has none); nil uses Judge and SessionID for all
+	JudgeFor                   func(client, connection string) (j ActionJudge, session string) // returns the judge and session PinFileID for one client and one of its connections ("" if it has none); nil uses Judge and SessionID for all
 	Server                     Server
 	AcceptedToolPins           *ToolPinStore        // nil withholds every tool
 	OnActionResult             ActionResultHandler  // called with the result of every call; can be nil
@@ -58,7 +58,7 @@ const (
 	maxConcurrentJudgements         = 64       // actions judged concurrently
 	maxServerQuestionsPerConnection = 100      // server requests to the client's model and user
 	maxDroppedFrames                = 1000     // server frames that are dropped before the connection is closed
-	maxDropNotices                  = 20       // notices about refused frames
+	maxDroppedFrameNotices          = 20       // notices about refused frames
 	maxFindingNotices               = 200      // notices about findings
 	maxFrameWriteQueueBytes         = 64 << 20 // bytes that wait to be written
 	defaultJudgeTimeout             = 50 * time.Second
@@ -68,22 +68,22 @@ const (
 // A Gateway relays one connection between a client and a server.
 type Gateway struct {
 	opts            Options
-	sharedState     *sharedServerState
+	sharedState     *serverStateAcrossConnections
 	judgements      sync.WaitGroup
 	frameByteLimit  int // bytes of a frame
 	queuedByteLimit int // bytes that wait to be written, in each direction
 
-	mu                             sync.Mutex
-	clientCalls                    map[string]*pendingCall // open requests of the client, by canonical id
-	cancelledCalls                 map[string]bool         // requests that the client cancelled after they were sent to the server
-	openRequestIDsFromServer       map[string]bool         // open requests of the server, by canonical id
-	changedServerListsNotRequested map[string]bool         // lists that changed and that the client has not requested since it was told
-	gatewaySentRequestCount        int                     // number of requests that the gateway itself has sent
-	serverQuestionCount            int
-	droppedFrames                  int
-	droppedFrameNotices            int
-	findingNotices                 int
-	serverEndError                 error // why the server sends no more responses
+	mu                                sync.Mutex
+	clientCalls                       map[string]*pendingCall // open requests of the client, by canonical id
+	cancelledCalls                    map[string]bool         // requests that the client cancelled after they were sent to the server
+	openRequestIDsFromServer          map[string]bool         // open requests of the server, by canonical id
+	changedListsAwaitingClientRequest map[string]bool         // lists that changed and that the client has not requested since it was told
+	gatewaySentRequestCount           int                     // number of requests that the gateway itself has sent
+	serverQuestionCount               int
+	droppedFrameCount                 int
+	droppedFrameNotices               int
+	findingNotices                    int
+	serverEndError                    error // why the server sends no more responses
 }
 
 // A pendingCall is a client request that waits for its response.
@@ -100,7 +100,7 @@ type pendingCall struct {
 	hasOutputSchema          bool           // the tool has an output schema
 	forwarded                bool
 	answersUnaskedQuestion   bool          // it answers a question that the server did not ask: a protocol error
-	gatewayRequestResponse   chan *message // for a request of the gateway itself, receives the server's response, or a nil message if none comes; otherwise a nil channel
+	serverResponseToGateway  chan *message // for a request of the gateway itself, receives the server's response, or a nil message if none comes; otherwise a nil channel
 	cancel                   context.CancelFunc
 }
 
@@ -117,10 +117,10 @@ func New(opts Options) *Gateway {
 
 // newGateway returns a gateway. Gateways for the same server can share the server state k, such as
 // the listed tools.
-func newGateway(opts Options, k *sharedServerState) *Gateway {
+func newGateway(opts Options, k *serverStateAcrossConnections) *Gateway {
 	return &Gateway{
 		opts: opts, sharedState: k, frameByteLimit: maxFrameBytes, queuedByteLimit: maxFrameWriteQueueBytes,
-		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, openRequestIDsFromServer: map[string]bool{}, changedServerListsNotRequested: map[string]bool{},
+		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, openRequestIDsFromServer: map[string]bool{}, changedListsAwaitingClientRequest: map[string]bool{},
 	}
 }
 
@@ -214,11 +214,11 @@ func (g *Gateway) failPendingCalls() int {
 	g.mu.Unlock()
 	for _, c := range open {
 		g.finishCallWithoutResponse(c)
-		if c.gatewayRequestResponse != nil {
-			c.gatewayRequestResponse <- nil
+		if c.serverResponseToGateway != nil {
+			c.serverResponseToGateway <- nil
 			continue
 		}
-		c.route.answerClient(errorResponse(c.id, codeInternalError, "shield: "+ErrServerEnded.Error()))
+		c.route.sendResponseToClient(errorResponse(c.id, codeInternalError, "shield: "+ErrServerEnded.Error()))
 	}
 	return len(open)
 }
@@ -237,8 +237,8 @@ type frameSink interface {
 	sendOrQueueFrame(raw []byte, waitIfQueueFull bool) bool
 }
 
-// answerClient sends the client the response to its request.
-func (r *clientServerRoute) answerClient(raw []byte) {
+// sendResponseToClient sends the client the response to its request.
+func (r *clientServerRoute) sendResponseToClient(raw []byte) {
 	if r.stream != nil {
 		r.stream.writeResponse(raw)
 		return
@@ -273,8 +273,8 @@ func (r *clientServerRoute) sendToServer(raw []byte) error {
 	return nil
 }
 
-// notify shows a notice to the user.
-func (g *Gateway) notify(format string, args ...any) {
+// notifyUser shows a notice to the user.
+func (g *Gateway) notifyUser(format string, args ...any) {
 	if g.opts.NotifyUser != nil {
 		g.opts.NotifyUser(g.opts.Redactor.RedactText(fmt.Sprintf("mcp %s: "+format, append([]any{g.opts.Server.Name}, args...)...)))
 	}
@@ -283,15 +283,15 @@ func (g *Gateway) notify(format string, args ...any) {
 // countDroppedFrameAndNotifyUser counts a dropped frame, and notifies the user of the first ones.
 func (g *Gateway) countDroppedFrameAndNotifyUser(format string, args ...any) (tooManyDropped bool) {
 	g.mu.Lock()
-	g.droppedFrames++
-	tell := g.droppedFrameNotices < maxDropNotices
+	g.droppedFrameCount++
+	tell := g.droppedFrameNotices < maxDroppedFrameNotices
 	if tell {
 		g.droppedFrameNotices++
 	}
-	tooManyDropped = g.droppedFrames > maxDroppedFrames
+	tooManyDropped = g.droppedFrameCount > maxDroppedFrames
 	g.mu.Unlock()
 	if tell {
-		g.notify(format, args...)
+		g.notifyUser(format, args...)
 	}
 	return tooManyDropped
 }

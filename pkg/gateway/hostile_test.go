@@ -127,7 +127,7 @@ func TestHostileServers(t *testing.T) {
 			if !strings.Contains(c.told(), h.told) {
 				t.Errorf("a person is told %q, which is to hold %q", c.told(), h.told)
 			}
-			if n := strings.Count(c.told(), "\n"); n > maxDropNotices+5 {
+			if n := strings.Count(c.told(), "\n"); n > maxDroppedFrameNotices+5 {
 				t.Errorf("a person is told %d times", n)
 			}
 		})

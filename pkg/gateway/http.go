@@ -23,12 +23,12 @@ import (
 
 // Limits of a [HTTPFrontEnd] and of each of its servers.
 const (
-	maxBodyBytes               = 4 << 20   // bytes of a message, as in the protocol's reference implementations
-	maxTotalBodyBytes          = 128 << 20 // bytes of all messages in progress
-	maxConcurrentHTTPExchanges = 512       // concurrent exchanges
-	maxRemoteSessions          = 1024      // maximum number of sessions of one HTTP server
-	bodyReadTimeout            = 30 * time.Second
-	answeredExchangeCloseGrace = time.Second // time for a server to close an answered exchange
+	maxRequestBodyBytes           = 4 << 20   // bytes of a message, as in the protocol's reference implementations
+	maxInProgressRequestBodyBytes = 128 << 20 // bytes of all messages in progress
+	maxConcurrentHTTPExchanges    = 512       // concurrent exchanges
+	maxSessionsPerHTTPServer      = 1024      // maximum number of sessions of one HTTP server
+	bodyReadTimeout               = 30 * time.Second
+	answeredExchangeCloseGrace    = time.Second // time for a server to close an answered exchange
 )
 
 // codeHeaderMismatch is the error code for HTTP headers that contradict the message.
@@ -129,12 +129,12 @@ func (f *HTTPFrontEnd) clientName(req *http.Request) (name string, authorized bo
 
 // tryReserveBodyBytesOrExchange reserves one exchange if bytesOrZeroForExchange is 0, and otherwise
 // that many bytes for the body of a request. It returns false if that would exceed [maxConcurrentHTTPExchanges]
-// or [maxTotalBodyBytes].
+// or [maxInProgressRequestBodyBytes].
 func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytesOrZeroForExchange > 0 {
-		if f.reservedBodyBytes+bytesOrZeroForExchange > maxTotalBodyBytes {
+		if f.reservedBodyBytes+bytesOrZeroForExchange > maxInProgressRequestBodyBytes {
 			return false
 		}
 		f.reservedBodyBytes += bytesOrZeroForExchange
@@ -166,8 +166,8 @@ func (f *HTTPFrontEnd) post(x *httpExchange) {
 		refuse(http.StatusUnsupportedMediaType, codeInvalidRequest, nil, "the Content-Type is not supported; send application/json in UTF-8")
 		return
 	}
-	room := maxBodyBytes
-	if n := x.req.ContentLength; n >= 0 && n < maxBodyBytes {
+	room := maxRequestBodyBytes
+	if n := x.req.ContentLength; n >= 0 && n < maxRequestBodyBytes {
 		room = int(n) + 1
 	}
 	if !f.tryReserveBodyBytesOrExchange(room) {
@@ -176,7 +176,7 @@ func (f *HTTPFrontEnd) post(x *httpExchange) {
 	}
 	defer f.releaseBodyBytesOrExchange(room)
 	_ = x.stream.controller.SetReadDeadline(f.Clock().Add(bodyReadTimeout))
-	raw, err := io.ReadAll(http.MaxBytesReader(x.writer, x.req.Body, maxBodyBytes))
+	raw, err := io.ReadAll(http.MaxBytesReader(x.writer, x.req.Body, maxRequestBodyBytes))
 	_ = x.stream.controller.SetReadDeadline(time.Time{})
 	var long *http.MaxBytesError
 	switch {
@@ -229,7 +229,7 @@ func mcpHeaderMismatchReason(header http.Header, m *message) string {
 	return ""
 }
 
-// mcpNameHeaderValue returns the name, URI or task ID that a message refers to, which the HTTP header
+// mcpNameHeaderValue returns the name, URI or task PinFileID that a message refers to, which the HTTP header
 // Mcp-Name must repeat; "" for other methods.
 func mcpNameHeaderValue(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
@@ -305,7 +305,7 @@ func refuseHTTP(w http.ResponseWriter, status int, id []byte, code int, why stri
 // An MCPServerEndpoint is one MCP server behind an [HTTPFrontEnd].
 type MCPServerEndpoint struct {
 	opts        Options
-	sharedState *sharedServerState
+	sharedState *serverStateAcrossConnections
 	backend     serverBackend
 
 	mu                sync.Mutex
@@ -354,7 +354,7 @@ func (e *MCPServerEndpoint) gatewayFor(client string, hasSession bool) *Gateway 
 	if opts.JudgeFor != nil {
 		connection := ""
 		if hasSession {
-			connection = newSessionID() // do not log the server's own session ID, which is a credential
+			connection = newSessionID() // do not log the server's own session PinFileID, which is a credential
 		}
 		opts.Judge, opts.SessionID = opts.JudgeFor(client, connection)
 	}
@@ -425,5 +425,5 @@ func (e *MCPServerEndpoint) dropSession(s *session) {
 	}
 }
 
-// newSessionID returns the ID of a session.
+// newSessionID returns the PinFileID of a session.
 func newSessionID() string { return rand.Text() }

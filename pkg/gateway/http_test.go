@@ -176,7 +176,7 @@ func TestFrontRefuses(t *testing.T) {
 		{"a key twice", url, `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, 400, []string{auth}},
 		{"a key in two cases", url, `{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}`, 400, []string{auth}},
 		{"too deep", url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 200) + `1` + strings.Repeat(`}`, 201), 400, []string{auth}},
-		{"too long", url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", maxBodyBytes) + `"}}`, 413, []string{auth}},
+		{"too long", url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", maxRequestBodyBytes) + `"}}`, 413, []string{auth}},
 		{"another method in the header", url, callFrame, 400, []string{auth, "Mcp-Method: tools/list"}},
 		{"another name in the header", url, callFrame, 400, []string{auth, "Mcp-Name: ech"}},
 		{"an encoded other name", url, callFrame, 400, []string{auth, "Mcp-Name: =?base64?ZXZpbA==?="}},
@@ -403,12 +403,12 @@ func TestParamHeaders(t *testing.T) {
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	e := NewEndpointForHTTPServer(Options{}, "http://127.0.0.1:1", "")
-	for i := range maxRemoteSessions + 10 {
+	for i := range maxSessionsPerHTTPServer + 10 {
 		if !e.tryStoreSession(&session{id: fmt.Sprint(i), gateway: e.gatewayFor("", false)}) {
 			t.Fatal("a session is refused")
 		}
 	}
-	if e.sessions["0"] != nil || e.sessions["20"] == nil || len(e.sessions) != maxRemoteSessions {
+	if e.sessions["0"] != nil || e.sessions["20"] == nil || len(e.sessions) != maxSessionsPerHTTPServer {
 		t.Errorf("%d sessions are kept, or the wrong ones", len(e.sessions))
 	}
 	if e.tryStoreSession(&session{id: "20"}) {

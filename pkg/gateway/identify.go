@@ -86,7 +86,7 @@ func LoadAcceptedTool(stateDir string, argv []string, name string) (k AcceptedTo
 	}
 	id := hashParts(parts...)[:32]
 	f, err := readPins(filepath.Join(PinFolder(stateDir), id+".json"))
-	if err != nil || f.ID != id {
+	if err != nil || f.PinFileID != id {
 		return AcceptedTool{}, false
 	}
 	pin, pinned := f.Tools[name]

@@ -21,11 +21,11 @@ func (g *Gateway) answerToolList(c *pendingCall, m *message, result object) {
 	case err != nil:
 		g.withholdResponse(c, err.Error())
 	case whole:
-		c.route.answerClient(m.raw)
+		c.route.sendResponseToClient(m.raw)
 	default:
 		out := maps.Clone(result)
 		out["tools"] = canonjson.Canonical(append(append([]byte("["), bytes.Join(kept, []byte(","))...), ']'))
-		c.route.answerClient(replaceMember(m, "result", out))
+		c.route.sendResponseToClient(replaceMember(m, "result", out))
 	}
 }
 
@@ -40,7 +40,7 @@ func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kep
 	for _, raw := range raws {
 		t, err := g.newTool(raw)
 		if err != nil {
-			g.notify("withheld a tool of the server: %v; update the server", err)
+			g.notifyUser("withheld a tool of the server: %v; update the server", err)
 			continue
 		}
 		tools = append(tools, t)
@@ -48,14 +48,14 @@ func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kep
 	next, _ := result["nextCursor"].(string)
 	withheld, err := g.pinTools(tools, l, next == "")
 	if err != nil {
-		g.notify("withheld all tools of the server: %v", err)
+		g.notifyUser("withheld all tools of the server: %v", err)
 		return nil, false, fmt.Errorf("the accepted tool definitions cannot be read: %w", err)
 	}
 	if next != "" {
 		g.sharedState.storeNextPage(l, next)
 	}
 	for _, name := range sorted.Keys(withheld) {
-		g.notify("the tool %s is withheld: %s; review it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
+		g.notifyUser("the tool %s is withheld: %s; review it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
 	}
 	for _, t := range tools {
 		if withheld[t.name] == "" {
@@ -96,7 +96,7 @@ func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params
 		ask["cursor"] = next
 	}
 	g.sharedState.recordFirstListFailure()
-	g.notify("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxToolsPerServer)
+	g.notifyUser("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxToolsPerServer)
 }
 
 // askServer sends a request of the gateway itself to the server and returns the response, or nil.
@@ -105,7 +105,7 @@ func (g *Gateway) askServer(ctx context.Context, r *clientServerRoute, method st
 	g.gatewaySentRequestCount++
 	id := fmt.Appendf(nil, `"shield-%d"`, g.gatewaySentRequestCount)
 	g.mu.Unlock()
-	c := &pendingCall{route: r, id: id, method: method, gatewayRequestResponse: make(chan *message, 1), cancel: func() {}}
+	c := &pendingCall{route: r, id: id, method: method, serverResponseToGateway: make(chan *message, 1), cancel: func() {}}
 	if g.addCall(c) != nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (g *Gateway) askServer(ctx context.Context, r *clientServerRoute, method st
 	g.mu.Unlock()
 	if r.sendToServer(rec) == nil {
 		select {
-		case m := <-c.gatewayRequestResponse:
+		case m := <-c.serverResponseToGateway:
 			if m != nil && m.rpcError == nil {
 				return m
 			}
@@ -291,9 +291,9 @@ func (f *PinFile) markGone(listed map[string]*tool) {
 func (g *Gateway) otherServerPins() ([]PinFile, error) {
 	all, damaged, err := AllPins(g.opts.AcceptedToolPins.stateDir)
 	for _, d := range damaged {
-		g.notify("shield cannot detect whether the server's tools imitate another server's tools: %v", d)
+		g.notifyUser("shield cannot detect whether the server's tools imitate another server's tools: %v", d)
 	}
-	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.AcceptedToolPins.pinFileID }), err
+	return slices.DeleteFunc(all, func(f PinFile) bool { return f.PinFileID == g.opts.AcceptedToolPins.pinFileID }), err
 }
 
 // toolShadowingReason returns which tool of another server a tool imitates or mentions; "" if none. The same tool
@@ -387,7 +387,7 @@ func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 	} else {
 		t := &tool{name: instructionsPinName, canonicalJSONDefinition: canonjson.AppendValue(nil, object{"instructions": said})}
 		t.definitionSHA256Hex = hashParts(t.canonicalJSONDefinition)
-		_, t.findings = toolExaminer{}.CleanTextAndFindings(said)
+		_, t.findings = toolDefinitionExaminer{}.CleanTextAndFindings(said)
 		g.sharedState.mu.Lock()
 		err := g.opts.AcceptedToolPins.update(context.Background(), func(f *PinFile) error {
 			_, known := f.Tools[instructionsPinName]
@@ -403,7 +403,7 @@ func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 		g.examineAndForwardResponse(c, m, "result", result)
 		return
 	}
-	g.notify("the server's instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
+	g.notifyUser("the server's instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
 	out := maps.Clone(result)
 	delete(out, "instructions")
 	m, err := parseMessage(replaceMember(m, "result", out))

@@ -240,7 +240,7 @@ func (l *localServer) handleGet(x *httpExchange, s *session) {
 	case <-p.outputEnded:
 		x.stream.writeResponse(nil)
 	case <-x.req.Context().Done():
-	case <-x.stream.noMoreWrites:
+	case <-x.stream.responseEnded:
 	}
 	x.waitForResponseOrDisconnect()
 }

@@ -24,10 +24,10 @@ type Server struct {
 
 // A knownServer is a server whose tools have entries in the table.
 type knownServer struct {
-	name               string
-	packages           []string // package names that identify it on a command line
-	operandsAreFolders bool     // the operands on the server's command line are the folders that the server gives access to
-	tools              []knownTool
+	name                   string
+	packages               []string // package names that identify it on a command line
+	argvOperandsAreFolders bool     // the operands on the server's command line are the folders that the server gives access to
+	tools                  []knownTool
 }
 
 // A knownTool is the name of an MCP tool and the action that it performs: an action type, which a
@@ -247,7 +247,7 @@ func NewServer(argv []string, dir, name string) Server {
 		for i, arg := range argv {
 			if slices.Contains(k.packages, packageName(arg)) {
 				s.KnownServerTableKey, at = k.name, i
-				if k.operandsAreFolders {
+				if k.argvOperandsAreFolders {
 					s.ToolArgPathBaseFolders = absoluteOperandPaths(argv[i+1:], dir)
 				}
 				break

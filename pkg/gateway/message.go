@@ -27,8 +27,8 @@ type message struct {
 
 type object = map[string]any
 
-func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
-func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
+func (m *message) isRequest() bool             { return m.method != "" && m.id != nil }
+func (m *message) isJSONRPCNotification() bool { return m.method != "" && m.id == nil }
 
 // errBatchMessage is the error for a JSON-RPC batch, which MCP does not allow.
 var errBatchMessage = errors.New("the message is a batch, which MCP does not allow; send single messages")

@@ -38,7 +38,7 @@ const (
 // listed tools that are not accepted.
 type PinFile struct {
 	Version                     int                                   `json:"version"`
-	ID                          string                                `json:"id"`
+	PinFileID                   string                                `json:"id"`
 	ServerName                  string                                `json:"server"`
 	Command                     []string                              `json:"command"` // secrets removed
 	Program                     PinnedServerExecutable                `json:"program"`
@@ -173,12 +173,12 @@ func (p *ToolPinStore) read() error {
 	}
 	f, err := readPins(p.path())
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = PinFile{Version: pinFileFormatVersion, ID: p.pinFileID, ServerName: p.serverName, Command: p.command, Tools: map[string]ToolPin{}, ToolsAwaitingUserAcceptance: map[string]ToolAwaitingUserAcceptance{}}, nil
+		f, err = PinFile{Version: pinFileFormatVersion, PinFileID: p.pinFileID, ServerName: p.serverName, Command: p.command, Tools: map[string]ToolPin{}, ToolsAwaitingUserAcceptance: map[string]ToolAwaitingUserAcceptance{}}, nil
 	}
 	if err != nil {
 		return err
 	}
-	if f.ID != p.pinFileID {
+	if f.PinFileID != p.pinFileID {
 		return &DamagedPinFileError{p.path(), errors.New("it contains the tools of another server")}
 	}
 	p.content, p.fileInfo = f, info
@@ -311,7 +311,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 		all = append(all, f)
 	}
 	sorted.SortStableBy(all, func(a, b PinFile) int {
-		return cmp.Or(strings.Compare(a.ServerName, b.ServerName), strings.Compare(a.ID, b.ID))
+		return cmp.Or(strings.Compare(a.ServerName, b.ServerName), strings.Compare(a.PinFileID, b.PinFileID))
 	})
 	return all, damaged, nil
 }
@@ -322,7 +322,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 // tool that the server no longer lists is forgotten if actionType is "". It returns the names of
 // the tools.
 func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []string, actionTypeOfToolCalls string) ([]string, error) {
-	p := &ToolPinStore{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.ServerName, command: f.Command}
+	p := &ToolPinStore{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.PinFileID, serverName: f.ServerName, command: f.Command}
 	var done []string
 	err := p.update(ctx, func(f *PinFile) error {
 		if len(toolNames) == 0 {

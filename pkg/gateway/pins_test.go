@@ -108,7 +108,7 @@ func TestAcceptedWhileConnected(t *testing.T) {
 	if _, failed := c.call("add", `{"path":"a","content":"b"}`); failed || c.judge.last().Type != "write_file" {
 		t.Errorf("judged as %s", c.judge.last().Raw)
 	}
-	if err := os.WriteFile(filepath.Join(PinFolder(state), all[0].ID+".json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(PinFolder(state), all[0].PinFileID+".json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if said, failed := c.call("add", "{}"); !failed || !strings.Contains(said, "damaged") {

@@ -41,12 +41,12 @@ func matchedRuleName(rules []forbiddenTextRule, patterns []*regexp.Regexp, text 
 	return ""
 }
 
-// A toolExaminer examines the strings of tool definitions. Besides what textExaminer finds, it
+// A toolDefinitionExaminer examines the strings of tool definitions. Besides what hiddenTextAndSecretExaminer finds, it
 // finds instructions to the model (tool poisoning), plain or encoded.
-type toolExaminer struct{ textExaminer }
+type toolDefinitionExaminer struct{ hiddenTextAndSecretExaminer }
 
-func (e toolExaminer) CleanTextAndFindings(s string) (string, []TextFinding) {
-	clean, findings := e.textExaminer.CleanTextAndFindings(s)
+func (e toolDefinitionExaminer) CleanTextAndFindings(s string) (string, []TextFinding) {
+	clean, findings := e.hiddenTextAndSecretExaminer.CleanTextAndFindings(s)
 	name := matchedRuleName(poisonRules[:], toolPoisoningPatterns(), normalizeTextForMatching(s))
 	whole := decode.VisitPossibleDecodings([]string{s}, func(l decode.DecodedLayer) bool {
 		if name == "" {

@@ -157,8 +157,8 @@ func (e *processInput) Close() error {
 	return err
 }
 
-// maxErrorLineBytes is the number of bytes shown of a line of a server's standard error.
-const maxErrorLineBytes = 4096
+// maxStderrLineBytes is the number of bytes shown of a line of a server's standard error.
+const maxStderrLineBytes = 4096
 
 // escapedLineWriter is a writer that forwards lines with control characters made visible.
 type escapedLineWriter struct {
@@ -173,7 +173,7 @@ func (v *escapedLineWriter) Write(b []byte) (int, error) {
 		switch {
 		case c == '\n':
 			v.flush()
-		case len(v.line) < maxErrorLineBytes:
+		case len(v.line) < maxStderrLineBytes:
 			v.line = append(v.line, c)
 		default:
 			v.truncated = true

@@ -77,7 +77,7 @@ func TestErrorsOfServerAreVisible(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
-	if lines[0] != "a<U+001B>[2Jb" || lines[1] != "c    de" || len(lines[2]) > maxErrorLineBytes+10 || !strings.HasSuffix(lines[2], "…") {
+	if lines[0] != "a<U+001B>[2Jb" || lines[1] != "c    de" || len(lines[2]) > maxStderrLineBytes+10 || !strings.HasSuffix(lines[2], "…") {
 		t.Errorf("%q", b.String())
 	}
 }

@@ -40,7 +40,7 @@ type remoteServer struct {
 	client *http.Client
 }
 
-func (r *remoteServer) maxSessions() int    { return maxRemoteSessions }
+func (r *remoteServer) maxSessions() int    { return maxSessionsPerHTTPServer }
 func (r *remoteServer) endSession(*session) {}
 func (r *remoteServer) close()              { r.client.CloseIdleConnections() }
 
@@ -55,8 +55,8 @@ type clientToRemoteServerRelay struct {
 	ctx                            context.Context
 	gateway                        *Gateway
 	route                          *clientServerRoute
-	hasSession                     bool
-	clientRequestID                []byte // ID of the client's request; nil if the exchange has none
+	isInExistingSession            bool
+	clientRequestID                []byte // PinFileID of the client's request; nil if the exchange has none
 	pendingSends                   sync.WaitGroup
 	httpStatusForNonRequestMessage atomic.Int32 // HTTP status for a message that is not a request
 }
@@ -65,7 +65,7 @@ func (r *remoteServer) newRelay(ctx context.Context, x *httpExchange, s *session
 	way := &clientToRemoteServerRelay{remote: r, exchange: x, ctx: ctx}
 	way.httpStatusForNonRequestMessage.Store(http.StatusAccepted)
 	if s != nil {
-		way.gateway, way.hasSession = s.gateway, true
+		way.gateway, way.isInExistingSession = s.gateway, true
 	} else {
 		way.gateway = x.endpoint.gatewayFor(x.clientName, beginsSession)
 	}
@@ -158,7 +158,7 @@ func (w *clientToRemoteServerRelay) send(m *message) error {
 	}
 	asked := bytes.Equal(m.id, w.clientRequestID)
 	if asked && m.method == "initialize" {
-		if err := w.storeSession(resp.Header); err != nil {
+		if err := w.storeSessionFromResponseHeader(resp.Header); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (w *clientToRemoteServerRelay) addArgumentHeaders(req *http.Request, m *mes
 	}
 	headers, err := verifiedArgumentHeaders(w.exchange.req.Header, t, objectMember(m.params, "arguments"))
 	if err != nil {
-		return headerMismatchError{err}
+		return argumentHeaderMismatchError{err}
 	}
 	for name, value := range headers {
 		req.Header.Set(name, value)
@@ -220,8 +220,8 @@ func (w *clientToRemoteServerRelay) addArgumentHeaders(req *http.Request, m *mes
 	return nil
 }
 
-// A headerMismatchError says that a header contradicts the message.
-type headerMismatchError struct{ error }
+// A argumentHeaderMismatchError says that a header contradicts the message.
+type argumentHeaderMismatchError struct{ error }
 
 // Reasons why a server has not responded.
 var (
@@ -253,7 +253,7 @@ func (w *clientToRemoteServerRelay) answerClientWithError(m *message, err error)
 	if errors.As(err, &s) && s >= 400 {
 		status = clientHTTPStatus(int(s))
 	}
-	if errors.As(err, new(headerMismatchError)) {
+	if errors.As(err, new(argumentHeaderMismatchError)) {
 		status, code = http.StatusBadRequest, codeHeaderMismatch
 	}
 	if !m.isRequest() {
@@ -266,12 +266,12 @@ func (w *clientToRemoteServerRelay) answerClientWithError(m *message, err error)
 		return
 	}
 	defer w.gateway.finishCallWithoutResponse(c)
-	if c.gatewayRequestResponse != nil {
-		c.gatewayRequestResponse <- nil
+	if c.serverResponseToGateway != nil {
+		c.serverResponseToGateway <- nil
 		return
 	}
 	w.route.setStatus(status)
-	c.route.answerClient(errorResponse(c.id, code, "shield: "+err.Error()))
+	c.route.sendResponseToClient(errorResponse(c.id, code, "shield: "+err.Error()))
 }
 
 // isRequestResumable reports whether a request still waits for its response, which can arrive on another exchange.
@@ -283,13 +283,13 @@ func (g *Gateway) isRequestResumable(requestID []byte) bool {
 	return c != nil && c.listing == nil
 }
 
-// storeSession stores the session that a server has started in its response, if any.
-func (w *clientToRemoteServerRelay) storeSession(h http.Header) error {
-	id := h.Get("Mcp-Session-Id")
+// storeSessionFromResponseHeader stores the session that a server has started in its response, if any.
+func (w *clientToRemoteServerRelay) storeSessionFromResponseHeader(responseHeader http.Header) error {
+	id := responseHeader.Get("Mcp-Session-Id")
 	switch {
 	case id == "":
 		return nil
-	case !isValidSessionOrEventID(id) || len(h.Values("Mcp-Session-Id")) > 1:
+	case !isValidSessionOrEventID(id) || len(responseHeader.Values("Mcp-Session-Id")) > 1:
 		return errors.New("the server sent an invalid Mcp-Session-Id; check its url in mcp.servers")
 	case !w.exchange.endpoint.tryStoreSession(&session{id: id, client: w.exchange.clientName, gateway: w.gateway}):
 		return errors.New("too many sessions are open, or the server reused a session ID; end a session with DELETE")
@@ -313,7 +313,7 @@ func (w *clientToRemoteServerRelay) relayEvents(body io.Reader, answersClientReq
 		}
 		if answersClientRequest {
 			w.exchange.stream.forwardEventIDAndRetry(ev)
-			resumable = resumable || ev.id != "" && w.hasSession
+			resumable = resumable || ev.id != "" && w.isInExistingSession
 		}
 		if len(ev.data) == 0 {
 			continue

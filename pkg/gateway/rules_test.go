@@ -70,7 +70,7 @@ func TestHonestTexts(t *testing.T) {
 		"The user's access token is read from the environment.",
 		"Emoji \U0001F468\u200d\U0001F469\u200d\U0001F467 and \u2764\ufe0f, and Persian \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.",
 	} {
-		if _, findings := (toolExaminer{}).CleanTextAndFindings(s); len(findings) > 0 {
+		if _, findings := (toolDefinitionExaminer{}).CleanTextAndFindings(s); len(findings) > 0 {
 			t.Errorf("%.60q holds %s", s, Findings(findings))
 		}
 	}
@@ -94,7 +94,7 @@ func TestUnseen(t *testing.T) {
 		"e\u0301 \u2764\ufe0f":   false,
 		"\U0001F468\u200d\u2695": false,
 	} {
-		if _, findings := (toolExaminer{}).CleanTextAndFindings(s); (len(findings) > 0) != found {
+		if _, findings := (toolDefinitionExaminer{}).CleanTextAndFindings(s); (len(findings) > 0) != found {
 			t.Errorf("%q: %q", s, findings)
 		}
 	}

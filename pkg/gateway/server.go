@@ -46,9 +46,9 @@ func (g *Gateway) handleServerMessage(r *clientServerRoute, m *message) error {
 	switch {
 	case m.isRequest():
 		err = g.handleServerRequest(r, m)
-	case m.isNotice() && r.asyncExaminer != nil && !refersToPendingRequest(m.method):
-		err = r.asyncExaminer.forwardNotice(len(m.raw), func() error { return g.handleServerNotification(r, m) })
-	case m.isNotice():
+	case m.isJSONRPCNotification() && r.asyncExaminer != nil && !refersToPendingRequest(m.method):
+		err = r.asyncExaminer.forwardOrHoldServerNotification(len(m.raw), func() error { return g.handleServerNotification(r, m) })
+	case m.isJSONRPCNotification():
 		err = g.handleServerNotification(r, m)
 	default:
 		err = g.handleServerResponse(r, m)
@@ -67,16 +67,16 @@ func refersToPendingRequest(method string) bool {
 
 // withholdResponse answers a client request with an error, since the server's response cannot be forwarded.
 func (g *Gateway) withholdResponse(c *pendingCall, why string) {
-	if c.gatewayRequestResponse != nil {
-		c.gatewayRequestResponse <- nil
+	if c.serverResponseToGateway != nil {
+		c.serverResponseToGateway <- nil
 		return
 	}
 	reason := "shield: the server's answer is withheld: " + why
 	if c.method == "tools/call" {
-		c.route.answerClient(resultResponse(c.id, toolErrorResult(reason, c.stateless)))
+		c.route.sendResponseToClient(resultResponse(c.id, toolErrorResult(reason, c.stateless)))
 		return
 	}
-	c.route.answerClient(errorResponse(c.id, codeInternalError, reason))
+	c.route.sendResponseToClient(errorResponse(c.id, codeInternalError, reason))
 }
 
 // handleServerResponse examines a response and forwards it, if the client has sent the request.
@@ -105,8 +105,8 @@ func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *messa
 	if r.stream != nil && c.route.stream.ended() {
 		c.route = r // the client has resumed an interrupted stream
 	}
-	if c.gatewayRequestResponse != nil {
-		c.gatewayRequestResponse <- m
+	if c.serverResponseToGateway != nil {
+		c.serverResponseToGateway <- m
 		return
 	}
 	if m.rpcError != nil {
@@ -123,7 +123,7 @@ func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *messa
 		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
-		if why := g.inputRequestsRefusal(c, result); why != "" {
+		if why := g.resultInputRequestsRefusalReason(c, result); why != "" {
 			g.withholdResponse(c, why)
 			return
 		}
@@ -150,11 +150,11 @@ func (g *Gateway) examineAndForwardResponse(c *pendingCall, m *message, response
 	}
 	switch {
 	case !changed:
-		c.route.answerClient(m.raw)
+		c.route.sendResponseToClient(m.raw)
 	case out == nil:
 		g.withholdResponse(c, "it contains "+findings.String())
 	default:
-		c.route.answerClient(replaceMember(m, responseMemberName, out))
+		c.route.sendResponseToClient(replaceMember(m, responseMemberName, out))
 	}
 }
 
@@ -181,7 +181,7 @@ func (g *Gateway) handleServerRequest(r *clientServerRoute, m *message) error {
 	switch m.method {
 	case "ping", "roots/list":
 	case "sampling/createMessage", "elicitation/create":
-		why = g.serverRequestRefusal(m.method, m.params)
+		why = g.serverRequestRefusalReason(m.method, m.params)
 	default:
 		why = "MCP clients have no method of that name"
 	}
@@ -276,8 +276,8 @@ func (g *Gateway) wasClientToldOfListChange(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	of := listNameOfMethod(method)
-	known := g.changedServerListsNotRequested[of]
-	g.changedServerListsNotRequested[of] = true
+	known := g.changedListsAwaitingClientRequest[of]
+	g.changedListsAwaitingClientRequest[of] = true
 	return known
 }
 
@@ -285,7 +285,7 @@ func (g *Gateway) wasClientToldOfListChange(method string) bool {
 func (g *Gateway) recordListRequest(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.changedServerListsNotRequested, listNameOfMethod(method))
+	delete(g.changedListsAwaitingClientRequest, listNameOfMethod(method))
 }
 
 // listNameOfMethod returns which list a method concerns, such as "tools".

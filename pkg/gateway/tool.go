@@ -52,7 +52,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	}
 	t.canonicalJSONDefinition = canonjson.AppendValue(nil, normalizeTool(value))
 	t.definitionSHA256Hex = hashParts(t.canonicalJSONDefinition)
-	w := textWalker{examiner: toolExaminer{}}
+	w := textWalker{examiner: toolDefinitionExaminer{}}
 	w.examineValue("", "", nil, value)
 	t.findings = w.findings
 	if hasHint(value, "readOnlyHint") && isModifyingTool(t, &g.opts.Server) {

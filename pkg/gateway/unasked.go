@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// serverRequestRefusal returns why a server request to the client is refused; "" if it is allowed.
+// serverRequestRefusalReason returns why a server request to the client is refused; "" if it is allowed.
 // Sampling needs the user's permission; elicitation must not ask for secrets or for following a link
 // to an untrusted host.
-func (g *Gateway) serverRequestRefusal(method string, params object) string {
+func (g *Gateway) serverRequestRefusalReason(method string, params object) string {
 	g.mu.Lock()
 	g.serverQuestionCount++
 	over := g.serverQuestionCount > maxServerQuestionsPerConnection
@@ -48,7 +48,7 @@ func (g *Gateway) errorResponseRefusalReason(responseError object) string {
 	all, _ := objectMember(responseError, "data")["elicitations"].([]any)
 	for _, one := range all {
 		params, _ := one.(object)
-		if why := g.serverRequestRefusal("elicitation/create", params); why != "" {
+		if why := g.serverRequestRefusalReason("elicitation/create", params); why != "" {
 			return why
 		}
 	}
@@ -117,10 +117,10 @@ func normalizeWords(s string) string {
 	return normalizeTextForMatching(b.String())
 }
 
-// inputRequestsRefusal returns why the server's requests to the client in a result are refused. If
+// resultInputRequestsRefusalReason returns why the server's requests to the client in a result are refused. If
 // the client may answer them, it returns "" and stores the result's requestState with the names of
 // these requests.
-func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
+func (g *Gateway) resultInputRequestsRefusalReason(c *pendingCall, result object) string {
 	requests := objectMember(result, "inputRequests")
 	for _, name := range sorted.Keys(requests) {
 		request, _ := requests[name].(object)
@@ -131,7 +131,7 @@ func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
 		if method != "sampling/createMessage" && method != "elicitation/create" {
 			return fmt.Sprintf("the server asks the client for %q, which MCP does not allow here; update the server", canonjson.Quote(method))
 		}
-		if why := g.serverRequestRefusal(method, objectMember(request, "params")); why != "" {
+		if why := g.serverRequestRefusalReason(method, objectMember(request, "params")); why != "" {
 			return why
 		}
 	}

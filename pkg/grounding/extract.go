@@ -184,8 +184,8 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 		return nil // another language, or look-alike letters
 	}
 	lower := lowerWords(list)
-	asks := strings.HasSuffix(sentence, "?") && !isRequest(lower)
-	if asks || conditionStarts(lower[0]) && !isRequest(lower) {
+	asks := strings.HasSuffix(sentence, "?") && !isQuestionRequestingOperation(lower)
+	if asks || conditionStarts(lower[0]) && !isQuestionRequestingOperation(lower) {
 		return nil
 	}
 	said := sentence
@@ -242,7 +242,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 					return n.ObjectKindNoun != noun && (n.ObjectKindNoun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
 				})
 			}
-			if telling := slices.DeleteFunc(slices.Clone(of), func(n PromptNamedObject) bool { return !isCertainlyName(n.Name) }); len(telling) > 0 && !negated {
+			if telling := slices.DeleteFunc(slices.Clone(of), func(n PromptNamedObject) bool { return !isCertainlyObjectName(n.Name) }); len(telling) > 0 && !negated {
 				of = telling
 			}
 			if areNamesOfOneMention(of) || negated {
@@ -267,7 +267,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 		case w == "to" && i+1 < len(lower) && requestVerbs()[lower[i+1]] != 0 && does != 0: // write a script to delete …
 			governed, ends, does, fresh = true, false, 0, false
 			continue
-		case w == "to" && !governed && i > 0 && wordsBeforeRequest(lower[i-1]):
+		case w == "to" && !governed && i > 0 && wordsBeforeToAndRequestVerb(lower[i-1]):
 			fresh = true
 			continue
 		case discussionVerbs(w) && fresh:
@@ -445,9 +445,9 @@ var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": tr
 // firstWordsOfCommandSentences are the first words of commands that people write as sentences.
 var firstWordsOfCommandSentences = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
-// isRequest reports whether a question asks for an operation.
-func isRequest(lower []string) bool {
-	return slices.Contains([]string{"can", "could", "will", "would", "please"}, lower[0]) && len(lower) > 2 && (lower[1] == "you" || lower[0] == "please")
+// isQuestionRequestingOperation reports whether a question asks for an operation.
+func isQuestionRequestingOperation(lowerCaseWords []string) bool {
+	return slices.Contains([]string{"can", "could", "will", "would", "please"}, lowerCaseWords[0]) && len(lowerCaseWords) > 2 && (lowerCaseWords[1] == "you" || lowerCaseWords[0] == "please")
 }
 
 // negatesFollowingWords reports whether the words at an index negate what follows.
@@ -488,15 +488,15 @@ func objectNameAt(words, lowerWords []string, i int, acceptsDictionaryWords bool
 	if scheme, rest, isURL := strings.Cut(name, "://"); isURL {
 		return name, noun, scheme != "" && rest != ""
 	}
-	if noun == "" && !isCertainlyName(name) && !(acceptsDictionaryWords && len(name) > 2) {
+	if noun == "" && !isCertainlyObjectName(name) && !(acceptsDictionaryWords && len(name) > 2) {
 		return "", "", false
 	}
 	return name, noun, true
 }
 
-// isCertainlyName reports whether a word is certainly a name and not a word of the dictionary.
-func isCertainlyName(name string) bool {
-	return strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
+// isCertainlyObjectName reports whether a word is certainly a name and not a word of the dictionary.
+func isCertainlyObjectName(word string) bool {
+	return strings.ContainsAny(word, "./_-@~0123456789") && len(word) >= 5 && strings.ContainsFunc(word, unicode.IsLetter)
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -150,9 +150,9 @@ var (
 )
 
 var (
-	// wordsBeforeRequest are words that can precede "to" and a request verb, as in: I want you to
+	// wordsBeforeToAndRequestVerb are words that can precede "to" and a request verb, as in: I want you to
 	// delete.
-	wordsBeforeRequest = wordSet("want need like have going ahead you remember sure us")
+	wordsBeforeToAndRequestVerb = wordSet("want need like have going ahead you remember sure us")
 
 	// discussionVerbs are verbs that turn what follows into a text, a question or a plan.
 	discussionVerbs = wordSet("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +

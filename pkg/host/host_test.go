@@ -319,7 +319,7 @@ func TestInstallKeepsEverythingElse(t *testing.T) {
 		if err != nil || string(back) != c.before {
 			t.Errorf("%s: uninstall gives %q, %v; want %q", c.name, back, err, c.before)
 		}
-		if !s.Installed(t.Context(), got) {
+		if !s.ContainsShieldHook(t.Context(), got) {
 			t.Errorf("%s: not installed", c.name)
 		}
 	}
@@ -346,7 +346,7 @@ func TestInstallKeepsHowTheFileIsWritten(t *testing.T) {
 			t.Errorf("%q: %v", before, err)
 			continue
 		}
-		if !s.Installed(t.Context(), after) {
+		if !s.ContainsShieldHook(t.Context(), after) {
 			t.Errorf("%q became %q, which has no hook", before, after)
 		}
 		if strings.Contains(before, "\r\n") && strings.Count(string(after), "\n") != strings.Count(string(after), "\r\n") {
@@ -492,7 +492,7 @@ func FuzzInstall(f *testing.F) {
 		if _, err := decodeStrictJSON(strict(after)); err != nil {
 			t.Fatalf("%q became %q, which is not JSON", before, after)
 		}
-		if s.Installed(ctx, before) {
+		if s.ContainsShieldHook(ctx, before) {
 			return // was installed before
 		}
 		back, err := s.Uninstall(ctx, after, before)

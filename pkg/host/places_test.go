@@ -51,7 +51,7 @@ func TestEveryPlace(t *testing.T) {
 			if again, err := p.Install(ctx, after); err != nil || string(again) != string(after) {
 				t.Errorf("%q: a second installation gives %q, %v; want %q", before, again, err, after)
 			}
-			if !p.Installed(ctx, after) || p.Installed(ctx, []byte(before)) {
+			if !p.ContainsShieldHook(ctx, after) || p.ContainsShieldHook(ctx, []byte(before)) {
 				t.Errorf("%q: not told from %q", before, after)
 			}
 			if back, err := p.Uninstall(ctx, after, []byte(before)); err != nil || string(back) != before {

@@ -39,8 +39,8 @@ func OfEnvironment(environ []string) *Host {
 	return nil
 }
 
-// maxScriptArgs is how many arguments of an interpreter are examined for its script.
-const maxScriptArgs = 16
+// maxArgsSearchedForScript is how many arguments of an interpreter are examined for its script.
+const maxArgsSearchedForScript = 16
 
 // programNames returns the possible program names of a process: the process name, the name of its
 // executable and, for an interpreter, those of the script and its npm package.
@@ -59,7 +59,7 @@ func programNames(p *ancestry.Process) (out []string) {
 			add(arg)
 			continue
 		}
-		if i > maxScriptArgs || strings.HasPrefix(arg, "-") || !IsInterpreter(p) {
+		if i > maxArgsSearchedForScript || strings.HasPrefix(arg, "-") || !IsInterpreter(p) {
 			continue
 		}
 		add(arg)

@@ -23,7 +23,7 @@ type ServerCommand struct {
 // A textEdit replaces a part of a document with a text.
 type textEdit struct {
 	span
-	text string
+	replacementText string
 }
 
 // EditServers returns a client's settings (TOML, or JSON with or without comments) with changed
@@ -164,7 +164,7 @@ func editServer(text []byte, s jsonMemberValueSpan, change func(ServerCommand) (
 	case args != nil:
 		edits = append(edits, argListEdit(*args, spanStarts(words), was.Args, now.Args, written))
 	case len(now.Args) > 0:
-		edits[0].text += argsMemberPrefixJSON + written.quoteAsArray(now.Args)
+		edits[0].replacementText += argsMemberPrefixJSON + written.quoteAsArray(now.Args)
 	}
 	return edits, true, nil
 }
@@ -218,7 +218,7 @@ func applyEdits(doc []byte, edits []textEdit) []byte {
 	sorted.SortStableBy(edits, func(a, b textEdit) int { return b.start - a.start })
 	out := bytes.Clone(doc)
 	for _, e := range edits {
-		out = slices.Concat(out[:e.start], []byte(e.text), out[e.end:])
+		out = slices.Concat(out[:e.start], []byte(e.replacementText), out[e.end:])
 	}
 	return out
 }

@@ -247,8 +247,8 @@ func (p *HostSettingsFile) Uninstall(ctx context.Context, doc, originalDoc []byt
 	return rest, nil
 }
 
-// Installed reports whether a settings file contains shield's hook.
-func (p *HostSettingsFile) Installed(ctx context.Context, doc []byte) bool {
+// ContainsShieldHook reports whether a settings file contains shield's hook.
+func (p *HostSettingsFile) ContainsShieldHook(ctx context.Context, doc []byte) bool {
 	if len(p.listElements) == 0 {
 		return p.MatchesTemplate(doc) || p.host.mentionsShieldHookCommand(doc)
 	}
@@ -336,8 +336,8 @@ func (h *Host) ownHookMatcher(ctx context.Context) func([]byte) bool {
 func (h *Host) mentionsShieldHookCommand(doc []byte) bool {
 	return slices.ContainsFunc(strings.Split(string(doc), "\n"), func(line string) bool {
 		_, rest, found := strings.Cut(line, "hook "+h.Name)
-		return found && (rest == "" || !isHostNameByte(rest[0])) && (strings.Contains(line, "shield") || strings.Contains(line, "SHIELD_CONFIG="))
+		return found && (rest == "" || !isAgentHostNameByte(rest[0])) && (strings.Contains(line, "shield") || strings.Contains(line, "SHIELD_CONFIG="))
 	})
 }
 
-func isHostNameByte(c byte) bool { return c == '-' || c >= 'a' && c <= 'z' }
+func isAgentHostNameByte(c byte) bool { return c == '-' || c >= 'a' && c <= 'z' }

@@ -32,7 +32,7 @@ const ModelSuspicionFinding = "model"
 // alwaysAskedKinds are the kinds of effects about which a person is always asked.
 var alwaysAskedKinds = []effect.Kind{
 	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload,
-	effect.RunDecodedText, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
+	effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
 }
 
 // OfAction returns the kind of an action, to which an approval for similar actions can apply.
@@ -112,7 +112,7 @@ func OfOnlyThisAction(c *analysis.ActionCase, findings []string) (ActionKind, er
 		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload, effect.RemoteShell:
 			return ActionKind{}, fmt.Errorf("the user must approve each action with the effect %s", e.KindForPolicies())
-		case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.RunDecodedText:
+		case effect.UnknownEffect, effect.RunSiblingCommandOutput, effect.RunDecodedText:
 			if e.Cause != effect.CauseUnreadScript && !c.IsUnknownToolEffect(e) {
 				return ActionKind{}, errors.New("the code that the action runs is unknown before it runs")
 			}

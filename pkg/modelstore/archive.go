@@ -118,8 +118,8 @@ type archiveEntryWalker struct {
 	visit      fileVisitor
 }
 
-// checkEntry checks an entry and reports whether it is to be visited.
-func (e *archiveEntryWalker) checkEntry(name string, mode fs.FileMode, size int64) (string, bool, error) {
+// checkedEntryPathAndIsFile checks an entry and reports whether it is to be visited.
+func (e *archiveEntryWalker) checkedEntryPathAndIsFile(name string, mode fs.FileMode, size int64) (string, bool, error) {
 	plain, err := cleanEntryPath(name)
 	if err != nil {
 		return "", false, err
@@ -157,7 +157,7 @@ func (e *archiveEntryWalker) walkTar(r io.Reader) error {
 			return err
 		}
 		if err != nil {
-			return archiveError(err)
+			return replaceUnspecificArchiveError(err)
 		}
 		mode := h.FileInfo().Mode()
 		switch h.Typeflag {
@@ -167,13 +167,13 @@ func (e *archiveEntryWalker) walkTar(r io.Reader) error {
 		default:
 			mode |= fs.ModeIrregular // a hard link has the mode of a plain file
 		}
-		name, wanted, err := e.checkEntry(h.Name, mode, h.Size)
+		name, wanted, err := e.checkedEntryPathAndIsFile(h.Name, mode, h.Size)
 		if err != nil {
 			return err
 		}
 		if wanted {
 			if err := e.visit(name, t); err != nil {
-				return archiveError(err)
+				return replaceUnspecificArchiveError(err)
 			}
 		}
 	}
@@ -188,12 +188,12 @@ func (e *archiveEntryWalker) walkZip(ctx context.Context, f *os.File) error {
 	in := &limitedReaderAt{r: f, bytesLeft: 2 << 20}
 	z, err := zip.NewReader(in, info.Size())
 	if err != nil {
-		return archiveError(err)
+		return replaceUnspecificArchiveError(err)
 	}
 	in.bytesLeft = -1
 	for _, file := range z.File {
 		size := int64(min(file.UncompressedSize64, maxModelBytes+1))
-		name, wanted, err := e.checkEntry(file.Name, file.Mode(), size)
+		name, wanted, err := e.checkedEntryPathAndIsFile(file.Name, file.Mode(), size)
 		if err != nil {
 			return err
 		}
@@ -215,15 +215,15 @@ func (e *archiveEntryWalker) walkZip(ctx context.Context, f *os.File) error {
 func (e *archiveEntryWalker) visitZipFile(ctx context.Context, name string, file *zip.File) error {
 	r, err := file.Open()
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, archiveError(err))
+		return fmt.Errorf("%s: %w", name, replaceUnspecificArchiveError(err))
 	}
 	defer r.Close()
-	return archiveError(e.visit(name, contextReader{ctx, r}))
+	return replaceUnspecificArchiveError(e.visit(name, contextReader{ctx, r}))
 }
 
-// archiveError replaces the unspecific error of an archive reader by one that says that the archive
+// replaceUnspecificArchiveError replaces the unspecific error of an archive reader by one that says that the archive
 // is incomplete.
-func archiveError(err error) error {
+func replaceUnspecificArchiveError(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
 		return errors.New("the file is not a complete archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
 	}

@@ -161,7 +161,7 @@ func (s *Store) embeddedDigestAndDifferences() (string, []string, error) {
 	if s.embedded == nil {
 		return "", nil, fmt.Errorf("model %q %w: this build of shield contains no model; run 'shield model pull --name NAME SOURCE'", EmbeddedModelName, ErrNotFound)
 	}
-	if err := s.embedded.Intact(); err != nil {
+	if err := s.embedded.CheckIntact(); err != nil {
 		return s.embedded.Digest, []string{err.Error()}, nil
 	}
 	return s.embedded.Digest, nil, nil

@@ -39,10 +39,10 @@ type Store struct {
 
 // An EmbeddedModel model is part of the program.
 type EmbeddedModel struct {
-	FS     fs.FS        // the unpacked files
-	Digest string       // digest of its source folder, as [Digest] returns it
-	Size   int64        // size of the model in shield's executable, in bytes
-	Intact func() error // returns an error if the program was changed
+	FS          fs.FS        // the unpacked files
+	Digest      string       // digest of its source folder, as [Digest] returns it
+	Size        int64        // size of the model in shield's executable, in bytes
+	CheckIntact func() error // returns an error if the program was changed
 }
 
 // Open returns the store in the folder dir, which need not exist. embedded is

@@ -54,12 +54,12 @@ type CaseResult struct {
 // folders of the table; a case can name a preset instead. Actions are judged in the table's
 // [effect.PathContext], or in an.DefaultExecutionContext if the table has none.
 func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, policyWithOptions func(Options) (*Policy, error)) ([]CaseResult, error) {
-	opts, place := Options{Vars: t.table.Vars}, an.DefaultExecutionContext
+	opts, place := Options{FoldersByGlobVariable: t.table.Vars}, an.DefaultExecutionContext
 	if t.table.CWD != "" || t.table.Home != "" || t.table.WorkspaceRoots != nil {
 		place = effect.PathContext{CWD: t.table.CWD, Home: t.table.Home, WorkspaceRoots: t.table.WorkspaceRoots, FoldCase: t.table.FoldsPathLetterCase}
-		opts.Vars = opts.variableFolders()
-		opts.Vars["WORKSPACE"] = t.table.WorkspaceRoots
-		opts.Vars["HOME"] = []string{t.table.Home}
+		opts.FoldersByGlobVariable = opts.variableFolders()
+		opts.FoldersByGlobVariable["WORKSPACE"] = t.table.WorkspaceRoots
+		opts.FoldersByGlobVariable["HOME"] = []string{t.table.Home}
 	}
 	local := &analysis.Analyzer{ShellAnalyzer: an.ShellAnalyzer, FileAnalyzer: an.FileAnalyzer, ReplaySession: an.ReplaySession, DefaultExecutionContext: place}
 	policies := map[string]*Policy{}

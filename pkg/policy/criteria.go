@@ -162,7 +162,7 @@ func (s *wholeActionCriteria) matchCommand(c *analysis.ActionCase) (bool, error)
 type ruleException struct {
 	actionTypesAndEffectKinds           []string
 	globs                               []string
-	hasGlobForAnyFolder                 bool // whether one of the globs matches a name in every folder, as **/.env does
+	hasGlobMatchingInEveryFolder        bool // whether one of the globs matches a name in every folder, as **/.env does
 	paths                               func() (*effect.Globs, error)
 	hosts                               []effect.HostPattern
 	targetTrustedTrueFalseOrAny         string // required value of [effect.Effect.IsTargetTrusted]: "true", "false", or "" for either
@@ -177,7 +177,7 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 	x := ruleException{actionTypesAndEffectKinds: c.ActionTypesAndEffectKinds, targetTrustedTrueFalseOrAny: c.TrustedTrueFalseOrAny, restorableTrueFalseBackedUpOrAny: c.RestorableTrueFalseBackedUpOrAny, sendsEarlierReadValueTrueFalseOrAny: c.Session.SendsEarlierReadValueTrueFalseOrAny, globs: c.Paths, effectPropertyCriteria: compileEffectPropertyCriteria(c.Facts), wholeActionCriteria: compileWholeActionCriteria(c, loosens), loosensPolicy: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
-		x.hasGlobForAnyFolder = x.hasGlobForAnyFolder || segmentGlob{glob: g}.matchesAnyFolder()
+		x.hasGlobMatchingInEveryFolder = x.hasGlobMatchingInEveryFolder || segmentGlob{glob: g}.matchesAnyFolder()
 	}
 	for _, h := range c.Hosts {
 		p, err := effect.ParseHostPattern(h)
@@ -192,7 +192,7 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 // match reports whether the exception holds for an effect. An exception that makes the policy less strict
 // must cover everything that the effect touches; one that makes it stricter need only possibly match a part.
 func (x *ruleException) match(s *ruleSearch, e *effect.Effect) (bool, error) {
-	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.AmbiguousReceivedType == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.AmbiguousReceivedType)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
+	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.OriginalTypeSharedByOtherTools == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.OriginalTypeSharedByOtherTools)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
 		return false, nil
 	}
 	if x.targetTrustedTrueFalseOrAny != "" && (x.targetTrustedTrueFalseOrAny == "true") != e.IsTargetTrusted || !meetsRestorableCriterion(x.restorableTrueFalseBackedUpOrAny, e) ||
@@ -212,7 +212,7 @@ func (x *ruleException) match(s *ruleSearch, e *effect.Effect) (bool, error) {
 			_, ok = globs.FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 		} else {
 			_, ok = globs.FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
-			ok = ok || x.hasGlobForAnyFolder && (e.PathIsPattern || e.Recursive)
+			ok = ok || x.hasGlobMatchingInEveryFolder && (e.PathIsPattern || e.Recursive)
 		}
 		if !ok {
 			return false, nil

@@ -19,7 +19,7 @@ deny:
     reason: production data is not for agents; use the copy in testdata
     action_types: [read_file]
     paths: [/srv/production/**]
-`), policy.Options{Vars: map[string][]string{"WORKSPACE": {"/work/app"}}})
+`), policy.Options{FoldersByGlobVariable: map[string][]string{"WORKSPACE": {"/work/app"}}})
 	if err != nil {
 		fmt.Println(err)
 		return

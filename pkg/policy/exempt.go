@@ -15,7 +15,7 @@ func (p *Policy) compileHeuristicExceptions(opts Options) error {
 	for i := range p.rules.HeuristicExceptions {
 		r := &p.rules.HeuristicExceptions[i]
 		for k := range r.Except {
-			x, err := compileException(&r.Except[k], opts.Vars, true)
+			x, err := compileException(&r.Except[k], opts.FoldersByGlobVariable, true)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func (p *Policy) AllowRuleGaps(ctx context.Context, c *analysis.ActionCase) ([]A
 // isRuleForAction reports whether a rule is intended for an action: it lists the action's type, or one of its
 // expressions matches part of the command.
 func isRuleForAction(c *analysis.ActionCase, r *rulefile.Rule) bool {
-	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.AmbiguousReceivedType != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.AmbiguousReceivedType) {
+	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.OriginalTypeSharedByOtherTools != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.OriginalTypeSharedByOtherTools) {
 		return true
 	}
 	ok, err := (&regexpCriterion{expressions: r.Commands}).matchesAnyTextVariant(c.TextVariants(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })

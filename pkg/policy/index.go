@@ -33,7 +33,7 @@ type ruleIndex struct {
 
 	rulesByActionTypeOrKind          map[string]*ruleSet // rules that list an action type or kind
 	rulesWithoutTypeOrKind           ruleSet             // rules without types
-	withoutPathsAndHosts             ruleSet             // rules with neither paths nor hosts
+	rulesWithNeitherPathsNorHosts    ruleSet             // rules with neither paths nor hosts
 	coreRulesProtectedFromExceptions ruleSet             // rules of the protected core
 	byRequiredTargetTrust            rulesByRequiredBool // rules that require a trusted place, or an untrusted one
 	byRequiredFileRestorability      rulesByRequiredBool // rules that require that version control can restore the file, or cannot
@@ -72,7 +72,7 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 		r := &rules[i]
 		x.addRuleByTypesAndKinds(i, r.ActionTypesAndEffectKinds)
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
-			x.withoutPathsAndHosts.add(i)
+			x.rulesWithNeitherPathsNorHosts.add(i)
 		}
 		if isProtectedFromExceptions(r.Name) {
 			x.coreRulesProtectedFromExceptions.add(i)
@@ -215,7 +215,7 @@ func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
 
 // rulesNamingActionType returns the rules that list the action's type under one of its names.
 func (x *ruleIndex) rulesNamingActionType(a *action.Action) (set ruleSet) {
-	for _, name := range [...]string{a.Type, a.AmbiguousReceivedType} {
+	for _, name := range [...]string{a.Type, a.OriginalTypeSharedByOtherTools} {
 		if s := x.rulesByActionTypeOrKind[name]; s != nil {
 			set.union(s)
 		}
@@ -230,7 +230,7 @@ func (x *ruleIndex) rulesApplyingToTypeOrKind(a *action.Action, kind effect.Kind
 	if s := x.rulesByActionTypeOrKind[a.Type]; s != nil {
 		set.union(s)
 	}
-	if s := x.rulesByActionTypeOrKind[a.AmbiguousReceivedType]; s != nil {
+	if s := x.rulesByActionTypeOrKind[a.OriginalTypeSharedByOtherTools]; s != nil {
 		set.union(s)
 	}
 	if string(kind) != a.Type {

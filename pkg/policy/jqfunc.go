@@ -13,28 +13,28 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// A program is a compiled condition with the meter of its current run. It is used by one run at a time.
-type program struct {
+// A compiledJQCondition is a compiled condition with the meter of its current run. It is used by one run at a time.
+type compiledJQCondition struct {
 	*conditionWorkMeter
 	code    *gojq.Code
 	regexps map[[2]string]*compiledRegexp
 }
 
-func compileJQCondition(expr string) (*program, error) {
+func compileJQCondition(expr string) (*compiledJQCondition, error) {
 	q, err := parseWhen(expr)
 	if err != nil {
 		return nil, fmt.Errorf("jq: %w", err)
 	}
-	p := &program{regexps: map[[2]string]*compiledRegexp{}}
-	if p.code, err = gojq.Compile(q, p.functions()...); err != nil {
+	p := &compiledJQCondition{regexps: map[[2]string]*compiledRegexp{}}
+	if p.code, err = gojq.Compile(q, p.meteringFunctionOptions()...); err != nil {
 		return nil, fmt.Errorf("jq: %w", err)
 	}
 	return p, nil
 }
 
-// functions returns the Go functions that the metering code in a compiled jq condition calls, such
+// meteringFunctionOptions returns the Go functions that the metering code in a compiled jq condition calls, such
 // as _paid.
-func (p *program) functions() []gojq.CompilerOption {
+func (p *compiledJQCondition) meteringFunctionOptions() []gojq.CompilerOption {
 	// input returns a function's input unchanged if pay succeeds.
 	input := func(pay func(v any, args []any) error) func(any, []any) any {
 		return func(v any, args []any) any {
@@ -74,7 +74,7 @@ func (p *program) functions() []gojq.CompilerOption {
 	return opts
 }
 
-func (p *program) chargeJoinWork(v, separator any) error {
+func (p *compiledJQCondition) chargeJoinWork(v, separator any) error {
 	_, nodes := p.measureJSONValue(v)
 	text, _ := separator.(string)
 	return errors.Join(p.chargeValueWork(v, 1), p.chargeWorkBytes(multiplyCapped(nodes, len(text))))
@@ -94,7 +94,7 @@ const maxNumberLength = 100
 
 // checkNumberLengths returns an error for values with a number that is too long, and for texts that would be parsed as
 // one.
-func (p *program) checkNumberLengths(v any) error {
+func (p *compiledJQCondition) checkNumberLengths(v any) error {
 	switch v := v.(type) {
 	case json.Number:
 		if len(v) > maxNumberLength {
@@ -120,11 +120,13 @@ func (p *program) checkNumberLengths(v any) error {
 	return nil
 }
 
-func (p *program) workExceededError() error { return p.chargeWorkBytes(maxConditionWorkBytes + 1) }
+func (p *compiledJQCondition) workExceededError() error {
+	return p.chargeWorkBytes(maxConditionWorkBytes + 1)
+}
 
 // substringPositions returns the positions of one text in another, in characters, like jq's indices but in linear time
 // (Knuth, Morris and Pratt).
-func (p *program) substringPositions(s, x string) any {
+func (p *compiledJQCondition) substringPositions(s, x string) any {
 	if err := p.chargeWorkBytes(4*len(x) + 4*len(s)); err != nil {
 		return err
 	}
@@ -174,7 +176,7 @@ const (
 )
 
 // compileRegexp returns the compiled expression. Large expressions cost more, because they may come from the agent.
-func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
+func (p *compiledJQCondition) compileRegexp(re, flags string) (*compiledRegexp, error) {
 	key := [2]string{re, flags}
 	if r := p.regexps[key]; r != nil {
 		return r, nil
@@ -225,7 +227,7 @@ func treeSize(re *syntax.Regexp) int {
 }
 
 // parseTextFlagsAndRegexp checks the arguments of a regular expression function.
-func (p *program) parseTextFlagsAndRegexp(v, re, flags any) (string, string, *compiledRegexp, error) {
+func (p *compiledJQCondition) parseTextFlagsAndRegexp(v, re, flags any) (string, string, *compiledRegexp, error) {
 	text, ok := v.(string)
 	expr, rok := re.(string)
 	given, fok := flags.(string)
@@ -237,7 +239,7 @@ func (p *program) parseTextFlagsAndRegexp(v, re, flags any) (string, string, *co
 }
 
 // findMatches implements jq's internal function _match.
-func (p *program) findMatches(v, re, flags any, testing bool) any {
+func (p *compiledJQCondition) findMatches(v, re, flags any, testing bool) any {
 	text, given, r, err := p.parseTextFlagsAndRegexp(v, re, flags)
 	if err != nil {
 		return err
@@ -264,7 +266,7 @@ func (p *program) findMatches(v, re, flags any, testing bool) any {
 
 // splitAtMatches splits a text at the matches of an expression. It returns, for each match, the text before it and its
 // captures, and finally the rest.
-func (p *program) splitAtMatches(v, re, flags any) any {
+func (p *compiledJQCondition) splitAtMatches(v, re, flags any) any {
 	text, given, r, err := p.parseTextFlagsAndRegexp(v, re, flags)
 	if err != nil {
 		return err
@@ -289,7 +291,7 @@ type regexpMatch struct {
 }
 
 // eachMatch calls do for the first match of an expression, or for all matches.
-func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(regexpMatch) error) error {
+func (p *compiledJQCondition) eachMatch(text string, r *compiledRegexp, all bool, do func(regexpMatch) error) error {
 	names := r.SubexpNames()
 	runes, counted := 0, 0 // runes is the number of characters in text[:counted]
 	for pos := 0; pos <= len(text); {
@@ -334,7 +336,7 @@ func captureGroupValue(text, groupName string, groupStart, groupEnd, matchStart,
 
 // matchFrom returns the first match at or after pos, like [regexp.Regexp.FindSubmatchIndex], or nil. ^ and \b take
 // the text before pos into account.
-func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, error) {
+func (p *compiledJQCondition) matchFrom(text string, r *compiledRegexp, pos int) ([]int, error) {
 	if pos == 0 {
 		// Each of many matches may read the whole text, so the bytes read are paid for.
 		in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text}
@@ -356,7 +358,7 @@ func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, err
 
 // meteredReader reads a text and pays for the bytes.
 type meteredReader struct {
-	program     *program
+	program     *compiledJQCondition
 	workPerByte int
 	text        string
 	offset      int

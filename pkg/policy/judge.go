@@ -14,9 +14,9 @@ type ruleListMatches struct {
 
 // A matchedRule is a rule and the effect that matches it.
 type matchedRule struct {
-	rule      *rulefile.Rule
-	listIndex int // index of rule in its rule list
-	effect    *effect.Effect
+	rule            *rulefile.Rule
+	indexInRuleList int // index of rule in its rule list
+	effect          *effect.Effect
 }
 
 // tier returns the lowest tier that may decide according to the chosen rule; 0 without a rule.
@@ -32,7 +32,7 @@ func (ch *matchedRule) tier() int {
 // rule for the deletion is chosen.
 func (ch *matchedRule) replaceIfStricter(rules []rulefile.Rule, candidateRuleIndex int, e *effect.Effect) {
 	if candidateRuleIndex < 0 || ch.rule != nil && (rules[candidateRuleIndex].Tier < ch.rule.Tier ||
-		rules[candidateRuleIndex].Tier == ch.rule.Tier && (isReadOfDeletedFolder(e, ch.effect) || candidateRuleIndex >= ch.listIndex && !isReadOfDeletedFolder(ch.effect, e))) {
+		rules[candidateRuleIndex].Tier == ch.rule.Tier && (isReadOfDeletedFolder(e, ch.effect) || candidateRuleIndex >= ch.indexInRuleList && !isReadOfDeletedFolder(ch.effect, e))) {
 		return
 	}
 	*ch = matchedRule{&rules[candidateRuleIndex], candidateRuleIndex, e}
@@ -113,7 +113,7 @@ func (l *ruleList) firstRuleMatchingAllEffects(s *ruleSearch) (*rulefile.Rule, e
 	}
 	s.resetForRuleList(x)
 	left := x.rulesApplyingToTypeOrKind(c.Action, "")
-	left.intersect(&x.withoutPathsAndHosts)
+	left.intersect(&x.rulesWithNeitherPathsNorHosts)
 	for i := range c.Effects {
 		set, err := s.rulesCoveringEffect(&c.Effects[i])
 		if err != nil {
@@ -166,7 +166,7 @@ func (s *ruleSearch) rulesCoveringEffect(e *effect.Effect) (ruleSet, error) {
 			placed.intersect(&hosts)
 		}
 	}
-	placed.union(&s.index.withoutPathsAndHosts)
+	placed.union(&s.index.rulesWithNeitherPathsNorHosts)
 	typed := s.index.candidateRules(s.judgedCase.Action, e)
 	if e.Certainty == effect.Unknown { // the tool is unknown: only a rule that names the tool's type covers it
 		typed = s.index.rulesNamingActionType(s.judgedCase.Action)

@@ -21,8 +21,8 @@ const HighestPolicyLayerName = "organisation"
 // names of its rules are prefixed with the layer's name and a slash, so that a verdict shows which layer
 // decided.
 func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
-	opts.Vars = opts.variableFolders()
-	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.Vars))
+	opts.FoldersByGlobVariable = opts.variableFolders()
+	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.FoldersByGlobVariable))
 	var errs yamlfile.Errors
 	errs.Add(err)
 	if f.Extends != "" {

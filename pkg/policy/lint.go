@@ -41,7 +41,7 @@ type LintFinding struct {
 // LintPolicyFile returns everything in a policy file that is wrong or probably not intended, in the
 // order of the file. If the file can be used, it also judges the examples of its rules.
 func LintPolicyFile(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []LintFinding {
-	opts.Vars = opts.variableFolders()
+	opts.FoldersByGlobVariable = opts.variableFolders()
 	f, set, lost, err := assembleRules(name, data, opts)
 	l := linter{ctx: ctx, analyzer: an, mergedRuleLists: set}
 	for _, w := range lost {

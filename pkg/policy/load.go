@@ -13,17 +13,17 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// globVariables are the names of variables with which globs may begin, even if [Options.Vars] has no folders for
+// globVariables are the names of variables with which globs may begin, even if [Options.FoldersByGlobVariable] has no folders for
 // them.
 var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE", "SHIELD_CACHE_PARENT"}
 
 // variableFolders returns the folders of all variables.
 func (o Options) variableFolders() map[string][]string {
-	vars := make(map[string][]string, len(o.Vars)+len(globVariables))
+	vars := make(map[string][]string, len(o.FoldersByGlobVariable)+len(globVariables))
 	for _, name := range globVariables {
 		vars[name] = nil
 	}
-	for name, folders := range o.Vars {
+	for name, folders := range o.FoldersByGlobVariable {
 		vars[name] = folders
 	}
 	return vars
@@ -33,7 +33,7 @@ func (o Options) variableFolders() map[string][]string {
 // the file's own, whether it extends a preset or not. An error lists every fault of the file with its
 // position; the caller must then not allow any action.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
-	opts.Vars = opts.variableFolders()
+	opts.FoldersByGlobVariable = opts.variableFolders()
 	f, set, lost, err := assembleRules(name, data, opts)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func ExtendedPresetName(policyYAML []byte) string {
 // The third result lists the exceptions and settings for rules that do not exist. With an error it
 // returns the part that it could read.
 func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.PolicyRuleLists, yamlfile.Errors, error) {
-	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.Vars))
+	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.FoldersByGlobVariable))
 	var errs yamlfile.Errors
 	errs.Add(err)
 	errs.Add(moveExceptionsToHeuristicList(f, opts.HeuristicExistsAndAlwaysBlocks))

@@ -140,7 +140,7 @@ deny:
 `)
 	for given, want := range map[string]string{"mcp__prod__run": "BLOCK prod", "run": "ESCALATE 1 ", "execute": "BLOCK shell"} {
 		c := caseOf("execute_command", execute)
-		c.Action.AmbiguousReceivedType = given
+		c.Action.OriginalTypeSharedByOtherTools = given
 		v, err := p.Judge(t.Context(), c)
 		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
@@ -279,7 +279,7 @@ func TestNoFolders(t *testing.T) {
 // A broken folder must not open the gate.
 func TestBadFolders(t *testing.T) {
 	t.Parallel()
-	p, err := Preset("default", Options{Vars: map[string][]string{"SHIELD": {strings.Repeat("/a", 5000)}}})
+	p, err := Preset("default", Options{FoldersByGlobVariable: map[string][]string{"SHIELD": {strings.Repeat("/a", 5000)}}})
 	if err != nil {
 		return
 	}

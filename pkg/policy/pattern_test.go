@@ -37,7 +37,7 @@ func TestPatternsOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Preset("offline", Options{Vars: map[string][]string{"WORKSPACE": {app}, "HOME": {home}}})
+	p, err := Preset("offline", Options{FoldersByGlobVariable: map[string][]string{"WORKSPACE": {app}, "HOME": {home}}})
 	if err != nil {
 		t.Fatal(err)
 	}

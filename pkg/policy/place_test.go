@@ -17,7 +17,7 @@ var testAnalyzer = &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer
 
 // testOptions go with testPlace.
 func testOptions() Options {
-	return Options{Vars: map[string][]string{
+	return Options{FoldersByGlobVariable: map[string][]string{
 		"HOME":                {"/home/me"},
 		"WORKSPACE":           {"/work/app"},
 		"SHIELD":              {"/home/me/.config/shield", "/home/me/.local/state/shield"},

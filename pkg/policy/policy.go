@@ -21,7 +21,7 @@ import (
 
 // Options are the parts of a policy that come from the machine and not from its file.
 type Options struct {
-	// Vars are the folders that $NAME stands for at the start of a glob, as
+	// FoldersByGlobVariable are the folders that $NAME stands for at the start of a glob, as
 	// canonical paths. A name without folders matches nothing.
 	//
 	//	HOME                 the user's home folder; ~ also means the usual ones
@@ -37,7 +37,7 @@ type Options struct {
 	//	SHIELD_CACHE         must not be changed, but may be deleted
 	//	SHIELD_CACHE_PARENT  parents of the cache that agents may delete, or that are
 	//	                     links or missing: nothing else may be created there
-	Vars map[string][]string
+	FoldersByGlobVariable map[string][]string
 
 	// HeuristicExistsAndAlwaysBlocks reports whether a heuristic rule with an ID exists, and whether it blocks regardless of
 	// settings. nil: no rule exists.
@@ -64,8 +64,8 @@ func newPolicy(name, fingerprint string, set rulefile.PolicyRuleLists, opts Opti
 		name:                            name,
 		fingerprint:                     fingerprint,
 		rules:                           set,
-		denyAndVerifyRules:              newRuleList(slices.Concat(set.Deny, set.Verify), opts.Vars, false),
-		allow:                           newRuleList(set.Allow, opts.Vars, true),
+		denyAndVerifyRules:              newRuleList(slices.Concat(set.Deny, set.Verify), opts.FoldersByGlobVariable, false),
+		allow:                           newRuleList(set.Allow, opts.FoldersByGlobVariable, true),
 		ruleNamesPromptingThroughShield: presetOwnChannel,
 	}
 }
@@ -111,7 +111,7 @@ func (p *Policy) Name() string { return p.name }
 func (p *Policy) MissingPresetRulesError() error { return p.missingPresetRulesError }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It
-// does not include the folders of [Options.Vars], which are configuration.
+// does not include the folders of [Options.FoldersByGlobVariable], which are configuration.
 func (p *Policy) Fingerprint() string { return p.fingerprint }
 
 // noEffect is the effect that rules match for an action without effects.
@@ -198,7 +198,7 @@ func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.
 // verdictFromFindings returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
 // decision.
 func verdictFromFindings(c *analysis.ActionCase, list []verdict.Finding) verdict.Verdict {
-	c.EvidenceFromTier1.AddFindings(list...)
+	c.Tier1AllowEvidence.AddFindings(list...)
 	if at := verdict.DecidingFindingIndex(list...); at >= 0 {
 		return list[at].Verdict(0)
 	}

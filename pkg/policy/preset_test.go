@@ -15,7 +15,7 @@ func source(t *testing.T, name string) *rulefile.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := rulefile.Parse(name+".yaml", data, criterionSyntaxChecks(testOptions().Vars))
+	f, err := rulefile.Parse(name+".yaml", data, criterionSyntaxChecks(testOptions().FoldersByGlobVariable))
 	if err != nil {
 		t.Fatal(err)
 	}

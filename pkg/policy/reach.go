@@ -144,7 +144,7 @@ func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing 
 		// Rule a must list all types of rule b, since an allow rule must cover every effect of an
 		// action.
 		whole := list == "allow" || hasPathsAndHosts(a)
-		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNeitherPathsNorHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !areEarlierEffectCriteriaEmptyOrEqual(a, b) {
+		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNeitherPathsNorHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !areEarlierRuleEffectCriteriaEmptyOrEqual(a, b) {
 			return shadowsNothing
 		}
 		how := classifyShadowingByEarlierExceptions(a, b)
@@ -162,7 +162,7 @@ func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing 
 // an effect with a partly unknown path, a rule with the same paths certainly matches too.
 func earlierListShadowingFunc(shadowedRuleList string) func(a, b *rulefile.Rule) ruleShadowing {
 	return func(a, b *rulefile.Rule) ruleShadowing {
-		if len(a.Commands) > 0 || len(a.Content) > 0 || !areEarlierEffectCriteriaEmptyOrEqual(a, b) {
+		if len(a.Commands) > 0 || len(a.Content) > 0 || !areEarlierRuleEffectCriteriaEmptyOrEqual(a, b) {
 			return shadowsNothing
 		}
 		if !hasNeitherPathsNorHosts(a) && (shadowedRuleList != "allow" || hasPathsAndHosts(a) || !hasAllPathsAndHostsOf(a, b) || slices.ContainsFunc(b.Paths, hasNoLiteralText)) {
@@ -172,9 +172,9 @@ func earlierListShadowingFunc(shadowedRuleList string) func(a, b *rulefile.Rule)
 	}
 }
 
-// areEarlierEffectCriteriaEmptyOrEqual reports whether each criterion of the earlier rule on facts,
+// areEarlierRuleEffectCriteriaEmptyOrEqual reports whether each criterion of the earlier rule on facts,
 // condition, trust, restorability and session is empty or equal to that of the later rule.
-func areEarlierEffectCriteriaEmptyOrEqual(earlierRule, laterRule *rulefile.Rule) bool {
+func areEarlierRuleEffectCriteriaEmptyOrEqual(earlierRule, laterRule *rulefile.Rule) bool {
 	return (len(earlierRule.Facts) == 0 || reflect.DeepEqual(earlierRule.Facts, laterRule.Facts)) && (earlierRule.ConditionJQ == "" || earlierRule.ConditionJQ == laterRule.ConditionJQ) && (earlierRule.TrustedTrueFalseOrAny == "" || earlierRule.TrustedTrueFalseOrAny == laterRule.TrustedTrueFalseOrAny) && (earlierRule.RestorableTrueFalseBackedUpOrAny == "" || earlierRule.RestorableTrueFalseBackedUpOrAny == laterRule.RestorableTrueFalseBackedUpOrAny) &&
 		(earlierRule.Session.Empty() || reflect.DeepEqual(earlierRule.Session, laterRule.Session))
 }

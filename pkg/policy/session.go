@@ -29,9 +29,9 @@ func meetsSessionCriterion(s *rulefile.Session, c *analysis.ActionCase) (bool, e
 
 // RequiredSessionHistory returns the action types and kinds of effects that rules of the policy look for in earlier
 // actions, and whether rules count actions.
-func (p *Policy) RequiredSessionHistory() (eventTypes []string, policyCountsActions bool) {
+func (p *Policy) RequiredSessionHistory() (eventTypes []string, hasRuleWithMaxActionsAgo bool) {
 	look := func(s *rulefile.Session) {
-		policyCountsActions = policyCountsActions || s.MaxActionsAgo > 0
+		hasRuleWithMaxActionsAgo = hasRuleWithMaxActionsAgo || s.MaxActionsAgo > 0
 		for _, kind := range s.EarlierActionTypesOrKinds {
 			if kind = canonicalActionTypeOrKind(kind); !slices.Contains(eventTypes, kind) {
 				eventTypes = append(eventTypes, kind)
@@ -48,5 +48,5 @@ func (p *Policy) RequiredSessionHistory() (eventTypes []string, policyCountsActi
 			}
 		}
 	}
-	return eventTypes, policyCountsActions
+	return eventTypes, hasRuleWithMaxActionsAgo
 }

@@ -61,9 +61,9 @@ func (n segmentGlob) cannotMatchBelow(folder string) bool {
 	return deep < top || deep == top && !effect.PatternsOverlap(n.glob, effect.QuoteGlobMeta(folder), true)
 }
 
-// isDirectlyInHiddenFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
+// isGlobDirectlyInHiddenFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
 // ~/.config does not count: it contains files of all programs.
-func (n segmentGlob) isDirectlyInHiddenFolder(folder string) bool {
+func (n segmentGlob) isGlobDirectlyInHiddenFolder(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.HasLiteralText(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
@@ -119,7 +119,7 @@ func compareSegments(pattern, glob string) segmentMatch {
 			continue
 		}
 		wanted++
-		names, sure := containsSegment(pattern, segment)
+		names, sure := matchesAnyPatternSegment(pattern, segment)
 		if !names && wanted == 1 {
 			return noSegment
 		}
@@ -144,16 +144,16 @@ func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
-// containsSegment reports whether a segment of a pattern can match the given path segment
+// matchesAnyPatternSegment reports whether a segment of a pattern can match the given path segment
 // (isPossible), and whether the match is certain (isCertain). A shell glob such as "id_*" certainly
 // matches "id_rsa"; "*.json" and unknown text only possibly match.
-func containsSegment(pattern, segment string) (isPossible, isCertain bool) {
+func matchesAnyPatternSegment(pattern, segment string) (mayMatch, mustMatch bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.HasLiteralText(part) && effect.PatternsOverlap(part, segment, true) {
-			isPossible, isCertain = true, isCertain || !strings.Contains(part, "**") && !startsWithWildcard(part)
+			mayMatch, mustMatch = true, mustMatch || !strings.Contains(part, "**") && !startsWithWildcard(part)
 		}
 	}
-	return isPossible, isCertain
+	return mayMatch, mustMatch
 }
 
 // emptiedFolder returns the folder that an effect empties: "rm -rf ~/*" counts like "rm -rf ~".

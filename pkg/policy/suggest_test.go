@@ -14,7 +14,7 @@ func suggestions(t *testing.T, commands []string, rule string, times int) ([]Sug
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Vars: map[string][]string{"HOME": {"/home/me"}, "WORKSPACE": {"/srv/app"}}}
+	opts := Options{FoldersByGlobVariable: map[string][]string{"HOME": {"/home/me"}, "WORKSPACE": {"/srv/app"}}}
 	var approvals []Approval
 	for range times {
 		for _, command := range commands {

@@ -46,7 +46,7 @@ func (s *ruleSearch) matchingRules(e *effect.Effect) ruleMatches {
 	t.certain.intersect(&typed)
 	t.possible.intersect(&typed)
 
-	free := s.index.withoutPathsAndHosts
+	free := s.index.rulesWithNeitherPathsNorHosts
 	free.intersect(&typed)
 	t.certain.union(&free)
 	if e.Certainty == effect.Possible {
@@ -197,7 +197,7 @@ func (s *ruleSearch) addKnownPathMatches(matches *ruleMatches, e *effect.Effect,
 			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // no match: rules with $SHIELD_CACHE/** already protect the cache from a recursive read or write
 			case writes && set.segmentGlobAt(g).isForPolicyFiles() && s.index.holdsPolicyFile(path):
 				matches.certain.add(set.ruleOfGlob[g])
-			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isDirectlyInHiddenFolder(path) || s.actionReadsDotConfigWithoutSending(path)):
+			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isGlobDirectlyInHiddenFolder(path) || s.actionReadsDotConfigWithoutSending(path)):
 				matches.possible.add(set.ruleOfGlob[g])
 			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).matchesOnlyOtherUsersHomesBelow(path) || set.segmentGlobAt(g).isFolderInHome(path) && !s.index.coreRulesProtectedFromExceptions.has(set.ruleOfGlob[g])):
 				matches.possible.add(set.ruleOfGlob[g])

@@ -19,12 +19,12 @@ type condition struct {
 	expr string
 
 	mu           sync.Mutex
-	idlePrograms []*program // compiled programs that are not in use
+	idlePrograms []*compiledJQCondition // compiled programs that are not in use
 }
 
 // takeProgram returns the compiled condition for use by one goroutine. The caller must give it back
 // with [condition.releaseProgram].
-func (w *condition) takeProgram() (*program, error) {
+func (w *condition) takeProgram() (*compiledJQCondition, error) {
 	w.mu.Lock()
 	if n := len(w.idlePrograms); n > 0 {
 		defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *condition) takeProgram() (*program, error) {
 	return compileJQCondition(w.expr)
 }
 
-func (w *condition) releaseProgram(p *program) {
+func (w *condition) releaseProgram(p *compiledJQCondition) {
 	p.conditionWorkMeter = nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *condition) isTrue(s *ruleSearch) (bool, error) {
 }
 
 // evaluate runs the condition. Its result must be a single boolean.
-func (p *program) evaluate(operand any) (bool, error) {
+func (p *compiledJQCondition) evaluate(operand any) (bool, error) {
 	iter := p.code.RunWithContext(p.conditionWorkMeter, operand)
 	v, ok := iter.Next()
 	if !ok {
@@ -101,7 +101,7 @@ func conditionInput(c *analysis.ActionCase) (any, error) {
 	return map[string]any{
 		"action": map[string]any{
 			"id": a.ID, "type": a.Type, "cwd": a.CWD, "session": a.Session,
-			"min_tier": a.MinTier, "payload": payload,
+			"min_tier": a.MinAllowTier, "payload": payload,
 		},
 		"effects": effects,
 	}, nil

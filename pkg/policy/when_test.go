@@ -91,7 +91,7 @@ func hostileValues() map[string]any {
 }
 
 // run runs an expression on a value.
-func runWhen(t *testing.T, expr string, v any) (any, *program) {
+func runWhen(t *testing.T, expr string, v any) (any, *compiledJQCondition) {
 	t.Helper()
 	p, err := compileJQCondition(expr)
 	if err != nil {
@@ -107,7 +107,7 @@ const maxAllocated = 256 << 20 / part
 
 // judgeWithin runs a condition and demands that it allocates no more than that.
 // Tests that call it are not parallel.
-func judgeWithin(t *testing.T, p *program, v any, what string) error {
+func judgeWithin(t *testing.T, p *compiledJQCondition, v any, what string) error {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -23,8 +23,8 @@ import (
 type Explanation struct {
 	Action                   *action.Action // nil if the input was not an action
 	Verdict                  *verdict.Verdict
-	Evidence                 *analysis.AllowEvidence // nil if Tier 1 was not asked
-	AllowRuleMismatchReasons []string                // why allow rules that name the action do not cover it
+	Evidence                 *analysis.Tier1DecisionEvidence // nil if Tier 1 was not asked
+	AllowRuleMismatchReasons []string                        // why allow rules that name the action do not cover it
 }
 
 // A Style is the width and colours of text for a person.
@@ -185,19 +185,19 @@ func formatMicroseconds(micros int64) string {
 }
 
 // writeEvidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
-func (d *styledLineWriter) writeEvidence(v *verdict.Verdict, e *analysis.AllowEvidence) {
+func (d *styledLineWriter) writeEvidence(v *verdict.Verdict, e *analysis.Tier1DecisionEvidence) {
 	if e == nil {
 		return
 	}
 	d.writeTitle("Evidence")
 	d.writeLine("  ", "for ALLOW")
 	switch {
-	case e.MinTier > 1:
-		d.writeFolded("      ", fmt.Sprintf("tier 1 cannot allow this action: tier %d or above decides", e.MinTier))
+	case e.MinAllowTier > 1:
+		d.writeFolded("      ", fmt.Sprintf("tier 1 cannot allow this action: tier %d or above decides", e.MinAllowTier))
 	case e.AllowReason != "":
 		d.writeFolded("      ", e.AllowReason)
-	case e.MinSafeConfidence > 0.5:
-		d.writeFolded("      ", fmt.Sprintf("only the model can allow this action (SAFE, confidence ≥ %.2f)", e.MinSafeConfidence))
+	case e.RequiredSafeConfidence > 0.5:
+		d.writeFolded("      ", fmt.Sprintf("only the model can allow this action (SAFE, confidence ≥ %.2f)", e.RequiredSafeConfidence))
 	default:
 		d.writeFolded("      ", "only the model can allow this action (SAFE)")
 	}
@@ -275,11 +275,11 @@ type effectWithRules struct {
 	Rules []analysis.RuleMatch `json:"rules"`
 }
 
-// A commandPart is a part of a command, with its effects.
-type commandPart struct {
+// A commandSpanNode is a part of a command, with its effects.
+type commandSpanNode struct {
 	span     effect.CommandTextSpan
 	effects  []effectWithRules
-	children []*commandPart
+	children []*commandSpanNode
 }
 
 // writeEffects writes the effects as a tree: a part of a command is below the part that contains it.
@@ -303,7 +303,7 @@ func (d *styledLineWriter) writeEffects(a *action.Action, effects []effectWithRu
 
 // nestEffectsBySpan nests effects by their spans. An effect without a span belongs to the whole command; one whose
 // span crosses another belongs to the smallest part that contains both.
-func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart {
+func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandSpanNode {
 	effects = slices.Clone(effects)
 	for i := range effects {
 		s := &effects[i].Span
@@ -313,8 +313,8 @@ func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart
 	sorted.SortStableBy(effects, func(a, b effectWithRules) int {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(b.Span.End, a.Span.End))
 	})
-	root := &commandPart{span: effect.CommandTextSpan{Start: 0, End: commandBytes}}
-	open := []*commandPart{root}
+	root := &commandSpanNode{span: effect.CommandTextSpan{Start: 0, End: commandBytes}}
+	open := []*commandSpanNode{root}
 	for _, e := range effects {
 		if e.Span.Start == e.Span.End {
 			root.effects = append(root.effects, e)
@@ -325,7 +325,7 @@ func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart
 		}
 		at := open[len(open)-1]
 		if e.Span != at.span {
-			child := &commandPart{span: e.Span}
+			child := &commandSpanNode{span: e.Span}
 			at.children = append(at.children, child)
 			open = append(open, child)
 			at = child
@@ -336,7 +336,7 @@ func nestEffectsBySpan(effects []effectWithRules, commandBytes int) *commandPart
 }
 
 // writeCommandPart draws the effects of a part and the parts in it.
-func (d *styledLineWriter) writeCommandPart(indent string, n *commandPart, command string) {
+func (d *styledLineWriter) writeCommandPart(indent string, n *commandSpanNode, command string) {
 	bar := "   "
 	if len(n.children) > 0 {
 		bar = "│  "
@@ -385,7 +385,7 @@ func (d *styledLineWriter) writeRules(indent string, rules []analysis.RuleMatch)
 // colorEffectKind highlights the effects that a person should read first.
 func (d *styledLineWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
-	case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
+	case effect.UnknownEffect, effect.RunSiblingCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
 		return d.colorize(colorAsk, s)
 	case effect.RunDownload, effect.RunDecodedText, effect.SendSecret, effect.RemoteShell, effect.DestroyData:
 		return d.colorize(colorBlock, s)

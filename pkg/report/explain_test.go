@@ -112,13 +112,13 @@ func TestTree(t *testing.T) {
 // TestEvidence draws how sure the model has to be, and what it said.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	for want, evidence := range map[string]*analysis.AllowEvidence{
+	for want, evidence := range map[string]*analysis.Tier1DecisionEvidence{
 		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {AllowReason: "ordinary"},
-		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {MinSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
+		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {RequiredSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
 		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
 		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "syntax", Reason: "r", MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{InjectionDetected: true, Confidence: 0.7}},
 		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "tool", Reason: "r", MinApprovingAuthority: verdict.AuthorityEvaluator}}},
-		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                           {MinTier: 3, AllowReason: "ordinary"},
+		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                           {MinAllowTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
 		e.Evidence = evidence
@@ -210,7 +210,7 @@ func FuzzExplain(f *testing.F) {
 		}
 		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{JudgeName: "policy", Reasoning: command}}}
 		e := explanation(t, command, v, unmet(effects...), []judgedTextVariant{{"raw", "command", command}})
-		e.Evidence = &analysis.AllowEvidence{AllowReason: command, Doubts: []analysis.EffectSafetyDoubt{{DangerName: "variable", Reason: reason, MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
+		e.Evidence = &analysis.Tier1DecisionEvidence{AllowReason: command, Doubts: []analysis.EffectSafetyDoubt{{DangerName: "variable", Reason: reason, MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
 		got := draw(t, e, Style{Columns: 40})
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")

@@ -16,14 +16,16 @@ type ResultHandlingMode string
 
 // Modes.
 const (
-	Flag  ResultHandlingMode = "flag"  // forwarded unchanged
-	Clean ResultHandlingMode = "clean" // invisible text and credentials are removed
-	Wrap  ResultHandlingMode = "wrap"  // marked as untrusted data, even without findings
-	Block ResultHandlingMode = "block" // not forwarded; without findings, treated as Wrap
+	ModeFlagFindings                      ResultHandlingMode = "flag"  // forwarded unchanged
+	ModeRemoveInvisibleTextAndCredentials ResultHandlingMode = "clean" // invisible text and credentials are removed
+	ModeWrapAsUntrusted                   ResultHandlingMode = "wrap"  // marked as untrusted data, even without findings
+	ModeBlockResult                       ResultHandlingMode = "block" // not forwarded; without findings, treated as Wrap
 )
 
 // Modes returns all modes.
-func Modes() []ResultHandlingMode { return []ResultHandlingMode{Flag, Clean, Wrap, Block} }
+func Modes() []ResultHandlingMode {
+	return []ResultHandlingMode{ModeFlagFindings, ModeRemoveInvisibleTextAndCredentials, ModeWrapAsUntrusted, ModeBlockResult}
+}
 
 // An SanitizedResult is a result as the agent receives it.
 type SanitizedResult struct {
@@ -40,17 +42,17 @@ func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 		if f.Kind == FindingUnexamined {
 			return f.Severity != SeverityLow
 		}
-		return mode == Block
+		return mode == ModeBlockResult
 	})
 	switch {
-	case mode == Flag:
+	case mode == ModeFlagFindings:
 		return SanitizedResult{Result: r.originalResult}
 	case withheld:
-		return SanitizedResult{Changed: true, WithheldReason: r.WithheldReason()}
+		return SanitizedResult{Changed: true, WithheldReason: r.ResultWithheldReason()}
 	}
 	edit := r.resultStringsWithoutFindingSpans()
 	boundary := ""
-	if mode != Clean {
+	if mode != ModeRemoveInvisibleTextAndCredentials {
 		boundary = newUntrustedDataBoundary()
 	}
 	n := 0
@@ -88,8 +90,8 @@ func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 	return SanitizedResult{Result: result, Changed: changed}
 }
 
-// WithheldReason returns one sentence about why a result is withheld.
-func (r *Report) WithheldReason() string {
+// ResultWithheldReason returns one sentence about why a result is withheld.
+func (r *Report) ResultWithheldReason() string {
 	return "shield: the result of this tool is withheld, because it contains " + Summary(r.Findings) + "; tell the user, and continue without it"
 }
 
@@ -151,7 +153,7 @@ func newUntrustedDataBoundary() string {
 	return hex.EncodeToString(b[:])
 }
 
-// WrapAsUntrusted marks a text as untrusted data between random boundaries, as [Wrap] does.
+// WrapAsUntrusted marks a text as untrusted data between random boundaries, as [ModeWrapAsUntrusted] does.
 func WrapAsUntrusted(s string) string {
 	return wrapAsUntrustedWithBoundary(s, newUntrustedDataBoundary())
 }

@@ -26,7 +26,7 @@ func (t *examinedText) examineEncodedInjections() {
 
 // decodeBase64AndHexRuns decodes base64, base32 and hexadecimal, also where it is broken into lines.
 func (t *examinedText) decodeBase64AndHexRuns(remainingDecodeBytes *int) {
-	for start, end := range decode.Base64Runs(t.content, minBase64OrHexChars) {
+	for start, end := range decode.Base64RunStartsAndEnds(t.content, minBase64OrHexChars) {
 		run := t.content[start:min(end, start+maxEncodedRunBytes)]
 		if isPathOrWords(run) {
 			continue
@@ -134,17 +134,17 @@ func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
 	flush()
 }
 
-// maxSpanExtensionBytesPerSide is the maximum number of plain bytes before, and after, an encoded
+// maxEncodedRunExtensionBytesPerSide is the maximum number of plain bytes before, and after, an encoded
 // run that are treated as a part of the run.
-const maxSpanExtensionBytesPerSide = 64
+const maxEncodedRunExtensionBytesPerSide = 64
 
 // extendRunByPlainChars returns a stretch extended by the plain characters at its ends.
 func (t *examinedText) extendRunByPlainChars(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
-	for n := 0; n < maxSpanExtensionBytesPerSide && start > 0 && !ends(t.content[start-1]); n++ {
+	for n := 0; n < maxEncodedRunExtensionBytesPerSide && start > 0 && !ends(t.content[start-1]); n++ {
 		start--
 	}
-	for n := 0; n < maxSpanExtensionBytesPerSide && end < len(t.content) && !ends(t.content[end]); n++ {
+	for n := 0; n < maxEncodedRunExtensionBytesPerSide && end < len(t.content) && !ends(t.content[end]); n++ {
 		end++
 	}
 	return start, end

@@ -54,15 +54,15 @@ const (
 
 // A Finding is something that an agent should not read unmarked.
 type Finding struct {
-	Kind         FindingKind `json:"kind"`
-	Rule         string      `json:"rule,omitempty"`   // ID of the rule, for phrases and credentials
-	JSONPointer  string      `json:"where"`            // JSON pointer to the string; "" is the result itself
-	InMemberName bool        `json:"key,omitempty"`    // the finding is in the name of the member, not in its value
-	ByteOffset   int         `json:"offset"`           // byte offset in the string
-	ByteLength   int         `json:"length"`           // in bytes
-	FindingText  string      `json:"what"`             // description in printable characters, without credentials
-	Severity     string      `json:"severity"`         // high, medium or low
-	ExaminerName string      `json:"source,omitempty"` // the examiner, if not this package
+	Kind               FindingKind `json:"kind"`
+	Rule               string      `json:"rule,omitempty"`   // ID of the rule, for phrases and credentials
+	JSONPointer        string      `json:"where"`            // JSON pointer to the string; "" is the result itself
+	InMemberName       bool        `json:"key,omitempty"`    // the finding is in the name of the member, not in its value
+	ByteOffset         int         `json:"offset"`           // byte offset in the string
+	ByteLength         int         `json:"length"`           // in bytes
+	FindingDescription string      `json:"what"`             // description in printable characters, without credentials
+	Severity           string      `json:"severity"`         // high, medium or low
+	ExaminerName       string      `json:"source,omitempty"` // the examiner, if not this package
 }
 
 // maxFindings is the maximum number of findings in a report.
@@ -98,7 +98,7 @@ type examinedText struct {
 
 //go:noinline
 func (t *examinedText) addFinding(kind FindingKind, rule, severity string, start, end int, what string) {
-	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, ByteOffset: start, ByteLength: end - start, FindingText: what, Severity: severity})
+	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, ByteOffset: start, ByteLength: end - start, FindingDescription: what, Severity: severity})
 }
 
 // markSpanForRemoval marks a part of the string for removal.
@@ -127,7 +127,7 @@ func (t *examinedText) examineCharactersMarkupEncodings() {
 
 // examinePromptInjectionPhrases examines text that can continue from one string to the next.
 func (t *examinedText) examinePromptInjectionPhrases() {
-	hits, whole := speech.FindAgentPromptInjections(t.content, false)
+	hits, whole := speech.FindAgentTargetedPromptInjections(t.content, false)
 	for _, h := range dropHitsEndingInEarlierHit(hits) {
 		kind, what := FindingKind(h.Rule.InstructionOrExfiltrationKind), excerpt(t.content[h.Start:h.End])
 		if h.EncodingName != "" {
@@ -136,7 +136,7 @@ func (t *examinedText) examinePromptInjectionPhrases() {
 		t.addFinding(kind, h.Rule.ID, h.Rule.Severity, h.Start, h.End, what)
 	}
 	t.partlyUnexamined = !whole
-	for _, c := range redact.Credentials(t.content) {
+	for _, c := range redact.FindCredentialSpans(t.content) {
 		t.addFinding(FindingSecret, c.KindName, SeverityHigh, c.Start, c.End, c.KindName)
 		t.replacedSpans = append(t.replacedSpans, replacedSpan{c.Start, c.End, "[redacted " + c.KindName + "]"})
 	}
@@ -160,7 +160,7 @@ func dropHitsEndingInEarlierHit(hits []speech.PhraseHit) []speech.PhraseHit {
 // firstRuleMatchingHiddenText returns the first rule that matches a hidden text, and whether all of it was
 // examined.
 func firstRuleMatchingHiddenText(s string) (rule *speech.Rule, isFullyExamined bool) {
-	hits, isFullyExamined := speech.FindAgentPromptInjections(s, true)
+	hits, isFullyExamined := speech.FindAgentTargetedPromptInjections(s, true)
 	if len(hits) == 0 {
 		return nil, isFullyExamined
 	}
@@ -177,7 +177,7 @@ func Examine(result any) *Report {
 		if deep {
 			why = "the result is nested deeper than shield scans; request a flatter result"
 		}
-		r.Findings = []Finding{{Kind: FindingUnexamined, FindingText: why, Severity: SeverityHigh}}
+		r.Findings = []Finding{{Kind: FindingUnexamined, FindingDescription: why, Severity: SeverityHigh}}
 		r.leaves = nil
 		return r
 	}
@@ -211,7 +211,7 @@ func Examine(result any) *Report {
 	}
 	r.assignReplacedSpansToLeaves(whole.replacedSpans)
 	if whole.partlyUnexamined {
-		found = append(found, Finding{Kind: FindingUnexamined, FindingText: "a part was not examined: the text has more suspicious places than shield examines", Severity: SeverityHigh})
+		found = append(found, Finding{Kind: FindingUnexamined, FindingDescription: "a part was not examined: the text has more suspicious places than shield examines", Severity: SeverityHigh})
 	}
 	if len(found) > maxFindings {
 		sorted.SortStableBy(found, func(a, b Finding) int { return cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)) })

@@ -182,8 +182,8 @@ func TestCases(t *testing.T) {
 				if f.ByteOffset < 0 || f.ByteOffset+f.ByteLength > len(tt.text) || f.ByteLength == 0 {
 					t.Errorf("%s at %d, %d bytes, of %d", f.Kind, f.ByteOffset, f.ByteLength, len(tt.text))
 				}
-				if strings.Contains(f.FindingText, awsKey) || strings.ContainsFunc(f.FindingText, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.FindingText) > 2*maxExcerptRunes || f.FindingText == "" {
-					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.FindingText)
+				if strings.Contains(f.FindingDescription, awsKey) || strings.ContainsFunc(f.FindingDescription, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.FindingDescription) > 2*maxExcerptRunes || f.FindingDescription == "" {
+					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.FindingDescription)
 				}
 				if severityRank(f.Severity) < 0 || !slices.Contains(Kinds(), f.Kind) {
 					t.Errorf("severity %q, kind %q", f.Severity, f.Kind)
@@ -193,7 +193,7 @@ func TestCases(t *testing.T) {
 			if want == "=" {
 				want = tt.text
 			}
-			got := r.SanitizeResult(Clean)
+			got := r.SanitizeResult(ModeRemoveInvisibleTextAndCredentials)
 			if got.Result != want || got.Changed != (want != tt.text) || got.WithheldReason != "" {
 				t.Errorf("cleaned to %q (changed: %v), want %q", got.Result, got.Changed, want)
 			}
@@ -206,14 +206,14 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	bad, good := Examine("a "+order), Examine("a museum")
 	for _, r := range []*Report{bad, good} {
-		if got := r.SanitizeResult(Flag); got.Changed || got.WithheldReason != "" || got.Result != r.originalResult {
+		if got := r.SanitizeResult(ModeFlagFindings); got.Changed || got.WithheldReason != "" || got.Result != r.originalResult {
 			t.Errorf("flag: %+v", got)
 		}
 	}
-	if got := bad.SanitizeResult(Block); got.Result != nil || !got.Changed || !strings.Contains(got.WithheldReason, "instruction (1)") {
+	if got := bad.SanitizeResult(ModeBlockResult); got.Result != nil || !got.Changed || !strings.Contains(got.WithheldReason, "instruction (1)") {
 		t.Errorf("block: %+v", got)
 	}
-	first, second := bad.SanitizeResult(Wrap), good.SanitizeResult(Block)
+	first, second := bad.SanitizeResult(ModeWrapAsUntrusted), good.SanitizeResult(ModeBlockResult)
 	a, b := first.Result.(string), second.Result.(string)
 	if !strings.Contains(a, order) || !strings.HasPrefix(a, "[untrusted data ") || !strings.HasPrefix(b, "[untrusted data ") || a[:40] == b[:40] {
 		t.Errorf("wrapped as %q and %q", a, b)
@@ -221,7 +221,7 @@ func TestApply(t *testing.T) {
 	if boundary := a[len("[untrusted data "):][:24]; strings.Count(a, boundary) != 2 || !first.Changed {
 		t.Errorf("the boundary %q does not stand at both ends of %q", boundary, a)
 	}
-	if got := Examine("token").SanitizeResult(Wrap); got.Result != "token" || got.Changed {
+	if got := Examine("token").SanitizeResult(ModeWrapAsUntrusted); got.Result != "token" || got.Changed {
 		t.Errorf("a single word was changed: %+v", got)
 	}
 }
@@ -250,11 +250,11 @@ func TestStructure(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want := map[string]any{"content": in["content"], "a/b~c": "x  y", "n": 1.5, "t": true, "z": nil, "e": "", "ig\u200bnore": "v"}
-	if diff := cmp.Diff(want, r.SanitizeResult(Clean).Result); diff != "" {
+	if diff := cmp.Diff(want, r.SanitizeResult(ModeRemoveInvisibleTextAndCredentials).Result); diff != "" {
 		t.Errorf("cleaned (-want +got):\n%s", diff)
 	}
 	for _, v := range []any{nil, true, 1.5, "", []any{}, map[string]any{}} {
-		if got := Examine(v).SanitizeResult(Wrap); !cmp.Equal(got.Result, v) || got.Changed || got.WithheldReason != "" {
+		if got := Examine(v).SanitizeResult(ModeWrapAsUntrusted); !cmp.Equal(got.Result, v) || got.Changed || got.WithheldReason != "" {
 			t.Errorf("%v became %+v", v, got)
 		}
 	}
@@ -265,7 +265,7 @@ func TestStructure(t *testing.T) {
 func TestSecretAcrossStrings(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("MIIEpAIBAAKCAQEA", 4)
-	got := Examine([]any{"-----BEGIN RSA PRIVATE KEY-----", line, line, "-----END RSA PRIVATE KEY-----", "after"}).SanitizeResult(Clean)
+	got := Examine([]any{"-----BEGIN RSA PRIVATE KEY-----", line, line, "-----END RSA PRIVATE KEY-----", "after"}).SanitizeResult(ModeRemoveInvisibleTextAndCredentials)
 	if text := fmt.Sprint(got.Result); strings.Contains(text, "MIIE") || !strings.Contains(text, "after") {
 		t.Errorf("left %q", text)
 	}
@@ -290,10 +290,10 @@ func TestTooMuch(t *testing.T) {
 		if kinds(r.Findings) != "unexamined" {
 			t.Errorf("%s: found %q", name, kinds(r.Findings))
 		}
-		if got := r.SanitizeResult(Clean); got.WithheldReason == "" || got.Result != nil {
+		if got := r.SanitizeResult(ModeRemoveInvisibleTextAndCredentials); got.WithheldReason == "" || got.Result != nil {
 			t.Errorf("%s: handed on", name)
 		}
-		if got := r.SanitizeResult(Flag); got.WithheldReason != "" {
+		if got := r.SanitizeResult(ModeFlagFindings); got.WithheldReason != "" {
 			t.Errorf("%s: withheld by flag", name)
 		}
 	}
@@ -343,7 +343,7 @@ func FuzzExamine(f *testing.F) {
 				t.Fatalf("%s at %d, %d bytes, of %d", fd.Kind, fd.ByteOffset, fd.ByteLength, len(s))
 			}
 		}
-		got := r.SanitizeResult(Clean)
+		got := r.SanitizeResult(ModeRemoveInvisibleTextAndCredentials)
 		if got.WithheldReason != "" {
 			return
 		}
@@ -353,7 +353,7 @@ func FuzzExamine(f *testing.F) {
 		}
 		for _, fd := range Examine(text).Findings {
 			if fd.Kind == FindingTagCharacters {
-				t.Errorf("%q cleaned to %q still holds %s", s, text, fd.FindingText)
+				t.Errorf("%q cleaned to %q still holds %s", s, text, fd.FindingDescription)
 			}
 		}
 	})

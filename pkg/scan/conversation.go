@@ -30,10 +30,10 @@ type conversation struct {
 	pipeline                 CallJudgingPipeline // nil before the first call
 	pipelineOpenError        error               // why the calls cannot be judged
 
-	pendingCalls         map[string]*callAwaitingResult
-	lastCallHash         uint64 // hash of the previous call
-	consecutiveCallCount int    // how many times in a row the previous call occurred
-	currentLoop          *CallLoop
+	pendingCalls              map[string]*callAwaitingResult
+	lastCallHash              uint64 // hash of the previous call
+	consecutiveEqualCallCount int    // how many times in a row the previous call occurred
+	currentLoop               *CallLoop
 }
 
 // A callAwaitingResult is a call that was judged and has no result yet.
@@ -110,7 +110,7 @@ func (c *conversation) handleCall(x toolCall) {
 	if c.pipelineOpenError != nil || c.ctx.Err() != nil {
 		return
 	}
-	key := callHasherByCallID(&x)
+	key := callAndIDHashFunc(&x)
 	if len(x.id) >= 16 && c.scanner.wasCallSeen(key(x.id)) {
 		c.counts.duplicatesAcrossTranscripts++
 		return
@@ -121,7 +121,7 @@ func (c *conversation) handleCall(x toolCall) {
 			return
 		}
 	}
-	c.countConsecutiveCalls(key(""), &x)
+	c.countConsecutiveEqualCalls(key(""), &x)
 	c.counts.calls++
 	c.scanner.readCalls.Add(1)
 	actions, out := c.judgeCall(&x)
@@ -131,9 +131,9 @@ func (c *conversation) handleCall(x toolCall) {
 	}
 }
 
-// callHasherByCallID returns a function that hashes a call: its tool, its input and the given ID. With the
+// callAndIDHashFunc returns a function that hashes a call: its tool, its input and the given ID. With the
 // ID "", equal calls have the same hash.
-func callHasherByCallID(call *toolCall) func(id string) uint64 {
+func callAndIDHashFunc(call *toolCall) func(id string) uint64 {
 	return func(id string) uint64 {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%d %s %d %s %s", len(id), id, len(call.tool), call.tool, call.input) // a hash does not fail
@@ -184,16 +184,16 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 	return actions, out
 }
 
-// countConsecutiveCalls counts equal calls in a row.
-func (c *conversation) countConsecutiveCalls(callHash uint64, call *toolCall) {
+// countConsecutiveEqualCalls counts equal calls in a row.
+func (c *conversation) countConsecutiveEqualCalls(callHash uint64, call *toolCall) {
 	if callHash != c.lastCallHash {
-		c.lastCallHash, c.consecutiveCallCount, c.currentLoop = callHash, 0, nil
+		c.lastCallHash, c.consecutiveEqualCallCount, c.currentLoop = callHash, 0, nil
 	}
-	switch c.consecutiveCallCount++; {
+	switch c.consecutiveEqualCallCount++; {
 	case c.currentLoop != nil:
-		c.currentLoop.Times = c.consecutiveCallCount
-	case c.consecutiveCallCount == minLoopCalls:
-		c.currentLoop = c.counts.addLoop(CallLoop{Times: c.consecutiveCallCount, ExampleCall: c.printableLine(call.tool+" "+string(call.input), maxExampleCallColumns), TranscriptPosition: c.formatPlace(call.place)})
+		c.currentLoop.Times = c.consecutiveEqualCallCount
+	case c.consecutiveEqualCallCount == minLoopCalls:
+		c.currentLoop = c.counts.addLoop(CallLoop{Times: c.consecutiveEqualCallCount, ExampleCall: c.printableLine(call.tool+" "+string(call.input), maxExampleCallColumns), TranscriptPosition: c.formatPlace(call.place)})
 	}
 }
 
@@ -224,7 +224,7 @@ func (c *conversation) handleResult(r toolResult) {
 	}
 	if len(w.actions) > 0 {
 		// On an error the session does not learn of the result, as if the hook had not been called.
-		if err := c.pipeline.HandleToolResult(c.ctx, w.actions, r.value); err != nil {
+		if err := c.pipeline.ExamineAndRecordToolResult(c.ctx, w.actions, r.value); err != nil {
 			c.counts.countUnknownRecordKind(c.host.Name, "a tool result that could not be scanned")
 		}
 	}
@@ -243,7 +243,7 @@ func (c *conversation) handleResult(r toolResult) {
 func (c *conversation) dropPendingCalls() {
 	c.counts.withoutResult += len(c.pendingCalls)
 	clear(c.pendingCalls)
-	c.lastCallHash, c.consecutiveCallCount, c.currentLoop = 0, 0, nil
+	c.lastCallHash, c.consecutiveEqualCallCount, c.currentLoop = 0, 0, nil
 }
 
 func (c *conversation) closePipeline() {
@@ -303,7 +303,7 @@ func resultText(v any) string {
 // credentialKinds returns the kinds of credentials in a text.
 func credentialKinds(text string) (kinds []string) {
 	known := map[string]bool{}
-	for _, found := range redact.Credentials(text) {
+	for _, found := range redact.FindCredentialSpans(text) {
 		if !known[found.KindName] {
 			known[found.KindName] = true
 			kinds = append(kinds, found.KindName)

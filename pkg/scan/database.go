@@ -17,8 +17,8 @@ import (
 
 // Limits of a database.
 const (
-	maxMessageParts           = 4 << 20
-	maxDatabaseRowPrefixBytes = 4 << 10 // bytes at the start of a row that are searched for its keys
+	maxMessagePartsPerDatabase = 4 << 20
+	maxDatabaseRowPrefixBytes  = 4 << 10 // bytes at the start of a row that are searched for its keys
 
 	maxTotalSortKeyBytes = 256 << 20 // bytes of the keys of all rows
 )
@@ -109,8 +109,8 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 	n = 0
 	keys := 0
 	err = parts.Rows(maxDatabaseRowPrefixBytes, func(rowid int64, r *sqlitefile.Row) error {
-		if n++; n > maxMessageParts {
-			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxMessageParts)
+		if n++; n > maxMessagePartsPerDatabase {
+			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxMessagePartsPerDatabase)
 		}
 		if one := all[r.Text("session_id")]; one != nil {
 			key := r.Text("message_id") + " " + r.Text("id")

@@ -53,7 +53,7 @@ func (l *fileOverlay) LookUpEntry(p string) (analysis.OverlayEntry, bool) {
 
 func (l *fileOverlay) Names(folder string) []string { return l.entryNamesByFolder[folder] }
 
-func (l *fileOverlay) Absent(p string) bool {
+func (l *fileOverlay) TreatsMissingPathAsEmptyFile(p string) bool {
 	if !slices.ContainsFunc(l.foldersMissingOnDisk, func(root string) bool { return strings.HasPrefix(p, root+"/") }) {
 		return false
 	}
@@ -188,7 +188,7 @@ func (l *fileOverlay) recordTextBeforeEdit(c *analysis.ActionCase) {
 // applyEffects records the certain effects of an action that was executed.
 func (l *fileOverlay) applyEffects(c *analysis.ActionCase) {
 	texts := map[string]bool{}
-	c.EachWrittenFile(func(w *analysis.ActionCase) {
+	c.EachFileWriteCase(func(w *analysis.ActionCase) {
 		p := w.Action.Text("path")
 		l.recordWrite(p, w)
 		texts[p] = true

@@ -36,7 +36,7 @@ type Report struct {
 	UnlistedDangerousCalls  int                      `json:"dangerous_and_ran_more"`
 	CredentialsShownToModel []CredentialShownToModel `json:"secrets_shown"`
 	Loops                   []CallLoop               `json:"loops"`
-	Tier2                   Tier2CallLoad            `json:"tier2"`
+	Tier2CallsPerDay        Tier2CallsPerDayStats    `json:"tier2"`
 	SuggestedExceptions     *SuggestedExceptions     `json:"suggested,omitempty"`
 	UnknownRecordKinds      []RecordKindCount        `json:"unknown_records"`
 	SkippedFiles            []SkippedFile            `json:"left_out"`
@@ -93,11 +93,11 @@ type CallLoop struct {
 	TranscriptPosition string `json:"at"`
 }
 
-// Tier2CallLoad is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
-type Tier2CallLoad struct {
-	DaysWithCalls  int     `json:"days"` // days with a call
-	CallsPerDay    float64 `json:"per_day"`
-	MaxCallsPerDay int     `json:"most"`
+// Tier2CallsPerDayStats is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
+type Tier2CallsPerDayStats struct {
+	DaysWithAnyToolCall int     `json:"days"` // days with a call
+	CallsPerDay         float64 `json:"per_day"`
+	MaxCallsPerDay      int     `json:"most"`
 }
 
 // SuggestedExceptions estimates the effect of exceptions for repeatedly executed commands.
@@ -124,7 +124,7 @@ type callCounts struct {
 	approvalCount                 int
 }
 
-type dayCounts struct{ calls, tier2 int }
+type dayCounts struct{ calls, tier2Calls int }
 
 // Limits of a report.
 const (
@@ -159,7 +159,7 @@ func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	}
 	date := x.calledAt.UTC().Format(time.DateOnly)
 	if d, known := t.countsByDay[date]; known || len(t.countsByDay) < maxReportedDays {
-		t.countsByDay[date] = dayCounts{d.calls + 1, d.tier2 + tier2}
+		t.countsByDay[date] = dayCounts{d.calls + 1, d.tier2Calls + tier2}
 	}
 }
 
@@ -287,7 +287,7 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 	t.skippedFiles = append(t.skippedFiles, o.skippedFiles...)
 	for date, d := range o.countsByDay {
 		if was, known := t.countsByDay[date]; known || len(t.countsByDay) < maxReportedDays {
-			t.countsByDay[date] = dayCounts{was.calls + d.calls, was.tier2 + d.tier2}
+			t.countsByDay[date] = dayCounts{was.calls + d.calls, was.tier2Calls + d.tier2Calls}
 		}
 	}
 	for root, list := range o.approvalsByWorkspaceRoot {
@@ -339,9 +339,9 @@ func (s *scanner) fillReport() {
 	sorted.SortStableBy(r.Hosts, func(a, b HostSummary) int { return cmp.Compare(a.Host, b.Host) })
 	n := 0
 	for _, d := range t.countsByDay {
-		n += d.tier2
-		r.Tier2.MaxCallsPerDay = max(r.Tier2.MaxCallsPerDay, d.tier2)
+		n += d.tier2Calls
+		r.Tier2CallsPerDay.MaxCallsPerDay = max(r.Tier2CallsPerDay.MaxCallsPerDay, d.tier2Calls)
 	}
-	r.Tier2.DaysWithCalls, r.Tier2.CallsPerDay = len(t.countsByDay), float64(n)/float64(max(len(t.countsByDay), 1))
+	r.Tier2CallsPerDay.DaysWithAnyToolCall, r.Tier2CallsPerDay.CallsPerDay = len(t.countsByDay), float64(n)/float64(max(len(t.countsByDay), 1))
 	r.ApprovalsByWorkspaceRoot = t.approvalsByWorkspaceRoot
 }

@@ -25,8 +25,8 @@ type CallJudgingPipeline interface {
 	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
 	// JudgeWithoutRecording judges as Judge does, but records nothing.
 	JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict
-	// HandleToolResult records the result of a call.
-	HandleToolResult(ctx context.Context, actions []*action.Action, result any) error
+	// ExamineAndRecordToolResult records the result of a call.
+	ExamineAndRecordToolResult(ctx context.Context, actions []*action.Action, result any) error
 	// AnalyzeAction returns the analysis of an action.
 	AnalyzeAction(a *action.Action) *analysis.ActionCase
 	Close()

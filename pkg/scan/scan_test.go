@@ -72,8 +72,8 @@ func TestRecorded(t *testing.T) {
 			if i := slices.IndexFunc(r.CredentialsShownToModel, func(s CredentialShownToModel) bool { return s.Kind == "github-pat" }); i < 0 || !strings.Contains(r.CredentialsShownToModel[i].ExampleCall, "cat .env") {
 				t.Errorf("secrets: %+v", r.CredentialsShownToModel)
 			}
-			if r.Tier2.DaysWithCalls != 1 || r.Tier2.MaxCallsPerDay != questions {
-				t.Errorf("tier 2: %+v", r.Tier2)
+			if r.Tier2CallsPerDay.DaysWithAnyToolCall != 1 || r.Tier2CallsPerDay.MaxCallsPerDay != questions {
+				t.Errorf("tier 2: %+v", r.Tier2CallsPerDay)
 			}
 			if name == "claude-code" {
 				if len(r.Loops) != 1 || r.Loops[0].Times != 24 {

@@ -7,12 +7,12 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// A Section is one table or text of a report.
-type Section struct {
-	Title string
-	Head  []string
-	Rows  [][]string
-	Text  string // a policy
+// A ReportSection is one table or text of a report.
+type ReportSection struct {
+	Title            string
+	TableHeaderCells []string
+	Rows             [][]string
+	Text             string // a policy
 }
 
 // Headline returns one line about what was read.
@@ -29,25 +29,25 @@ func (r *Report) Headline() string {
 }
 
 // Sections returns the report as tables, without empty tables.
-func (r *Report) Sections() (out []Section) {
-	add := func(s Section) {
+func (r *Report) Sections() (out []ReportSection) {
+	add := func(s ReportSection) {
 		if len(s.Rows) > 0 || s.Text != "" {
 			out = append(out, s)
 		}
 	}
 	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
-	add(Section{Title: "Replayed with shield", Head: []string{"", "number", ""}, Rows: [][]string{
+	add(ReportSection{Title: "Replayed with shield", TableHeaderCells: []string{"", "number", ""}, Rows: [][]string{
 		{"tasks without an interruption", fmt.Sprint(r.TasksWithoutShieldInterruption), share(r.TasksWithoutShieldInterruption, r.Tasks)},
 		{"questions", fmt.Sprint(r.EscalatedCalls), fmt.Sprintf("%.2f per task", float64(r.EscalatedCalls)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.InterruptionsPer100Calls), ""},
 		{"calls with a missing file (not judged)", fmt.Sprint(r.CallsOnFilesMissingAtScan), share(r.CallsOnFilesMissingAtScan, r.Calls)},
-		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.CallsPerDay), fmt.Sprintf("at most %d a day; %d days counted", r.Tier2.MaxCallsPerDay, r.Tier2.DaysWithCalls)},
+		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2CallsPerDay.CallsPerDay), fmt.Sprintf("at most %d a day; %d days counted", r.Tier2CallsPerDay.MaxCallsPerDay, r.Tier2CallsPerDay.DaysWithAnyToolCall)},
 		{"refused by a person or the host", fmt.Sprint(r.CallsRefusedInTranscript), share(r.CallsRefusedInTranscript, r.Calls)},
 		{"without a result", fmt.Sprint(r.CallsWithoutResult), share(r.CallsWithoutResult, r.Calls)},
 		{"also in another transcript, counted once", fmt.Sprint(r.DuplicateCallsAcrossTranscripts), ""},
 	}})
-	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
+	causes := ReportSection{Title: "Most frequent causes", TableHeaderCells: []string{"times", "", "rule", "example", "where"}}
 	for _, c := range r.InterruptionCauses {
 		what := "question"
 		if c.Decision == "BLOCK" {
@@ -60,33 +60,33 @@ func (r *Report) Sections() (out []Section) {
 		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.ExampleCall, c.TranscriptPosition})
 	}
 	add(causes)
-	danger := Section{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.DangerousCalls)+r.UnlistedDangerousCalls), Head: []string{"rule", "reason", "example", "where"}}
+	danger := ReportSection{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.DangerousCalls)+r.UnlistedDangerousCalls), TableHeaderCells: []string{"rule", "reason", "example", "where"}}
 	for _, d := range r.DangerousCalls[:min(len(r.DangerousCalls), 20)] {
 		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.CallSummary, d.TranscriptPosition})
 	}
 	add(danger)
-	secrets := Section{Title: "Credentials that reached the model", Head: []string{"kind", "results", "first call", "where"}}
+	secrets := ReportSection{Title: "Credentials that reached the model", TableHeaderCells: []string{"kind", "results", "first call", "where"}}
 	for _, s := range r.CredentialsShownToModel {
 		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.ExampleCall, s.TranscriptPosition})
 	}
 	add(secrets)
-	loops := Section{Title: fmt.Sprintf("Loops: the same call %d times in a row or more", minLoopCalls), Head: []string{"times", "call", "where"}}
+	loops := ReportSection{Title: fmt.Sprintf("Loops: the same call %d times in a row or more", minLoopCalls), TableHeaderCells: []string{"times", "call", "where"}}
 	for _, l := range r.Loops {
 		loops.Rows = append(loops.Rows, []string{fmt.Sprint(l.Times), l.ExampleCall, l.TranscriptPosition})
 	}
 	add(loops)
 	if s := r.SuggestedExceptions; s != nil {
-		add(Section{
+		add(ReportSection{
 			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.AvoidedQuestions, s.RemainingInterruptionsPer100Calls),
 			Text:  s.PolicyYAML,
 		})
 	}
-	odd := Section{Title: "Records that were not read", Head: []string{"records", "kind"}}
+	odd := ReportSection{Title: "Records that were not read", TableHeaderCells: []string{"records", "kind"}}
 	for _, u := range r.UnknownRecordKinds[:min(len(r.UnknownRecordKinds), 20)] {
 		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.RecordKind})
 	}
 	add(odd)
-	left := Section{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.SkippedFiles)+r.UnlistedSkippedFiles), Head: []string{"file", "why"}}
+	left := ReportSection{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.SkippedFiles)+r.UnlistedSkippedFiles), TableHeaderCells: []string{"file", "why"}}
 	for _, l := range r.SkippedFiles[:min(len(r.SkippedFiles), 20)] {
 		left.Rows = append(left.Rows, []string{term.EscapeControlAndInvisible(l.File), term.EscapeControlAndInvisible(l.Reason)})
 	}
@@ -112,14 +112,14 @@ func (r *Report) Text(columns int) string {
 }
 
 // writeTable writes a table. Cells that do not fit on a line are written below it.
-func (s *Section) writeTable(b *strings.Builder, columns int) {
+func (s *ReportSection) writeTable(b *strings.Builder, columns int) {
 	wide := 0 // number of aligned columns: numbers and short words
-	widths := make([]int, len(s.Head))
-	for i := range s.Head {
+	widths := make([]int, len(s.TableHeaderCells))
+	for i := range s.TableHeaderCells {
 		for _, row := range s.Rows {
 			widths[i] = max(widths[i], term.Width(row[i]))
 		}
-		if widths[i] > 40 || i == len(s.Head)-1 && len(s.Head) > 3 {
+		if widths[i] > 40 || i == len(s.TableHeaderCells)-1 && len(s.TableHeaderCells) > 3 {
 			break
 		}
 		wide = i + 1

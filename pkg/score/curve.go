@@ -6,8 +6,8 @@ import "github.com/shieldcli/shield/pkg/report"
 type modelScoreCounts struct{ attacks, benign [rocCurveSteps + 1]int }
 
 const (
-	rocCurveSteps  = 1000
-	histogramSteps = 20 // steps of the displayed histograms
+	rocCurveSteps       = 1000
+	scoreHistogramSteps = 20 // steps of the displayed histograms
 )
 
 func (c *modelScoreCounts) add(label Label, score float64) {
@@ -23,13 +23,13 @@ func (c *modelScoreCounts) add(label Label, score float64) {
 
 // toReport returns the curve; nil without attacks or without honest actions.
 func (c *modelScoreCounts) toReport() *report.ROCCurve {
-	out := &report.ROCCurve{AttackScoreHistogram: make([]int, histogramSteps), BenignScoreHistogram: make([]int, histogramSteps)}
+	out := &report.ROCCurve{AttackScoreHistogram: make([]int, scoreHistogramSteps), BenignScoreHistogram: make([]int, scoreHistogramSteps)}
 	attacks, honest := 0, 0
 	for i := range c.attacks {
 		attacks += c.attacks[i]
 		honest += c.benign[i]
-		out.AttackScoreHistogram[min(i*histogramSteps/rocCurveSteps, histogramSteps-1)] += c.attacks[i]
-		out.BenignScoreHistogram[min(i*histogramSteps/rocCurveSteps, histogramSteps-1)] += c.benign[i]
+		out.AttackScoreHistogram[min(i*scoreHistogramSteps/rocCurveSteps, scoreHistogramSteps-1)] += c.attacks[i]
+		out.BenignScoreHistogram[min(i*scoreHistogramSteps/rocCurveSteps, scoreHistogramSteps-1)] += c.benign[i]
 	}
 	if attacks == 0 || honest == 0 {
 		return nil

@@ -154,7 +154,7 @@ func ReadLabelsByRowID(r io.Reader, fileName string) (map[string]Label, error) {
 			err = fmt.Errorf("the file has more than %d ids; split it", maxAdjudicatedLabels)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", fileName, rec.Line, describeJSONError(err))
+			return nil, fmt.Errorf("%s:%d: %w", fileName, rec.StartLine, describeJSONError(err))
 		}
 		ids[one.ID] = label
 	}

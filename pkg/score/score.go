@@ -19,18 +19,18 @@ import (
 
 // Options select the rows to judge. The zero value judges all rows, one at a time.
 type Options struct {
-	MaxConcurrentRows       int              // rows judged concurrently; 0 means 1
-	OnlySplit               string           // only rows of this split; "" means all
-	OnlySource              string           // only rows of this source; "" means all
-	OnlyRowLabelsByID       map[string]Label // if not nil: only these rows, under these labels
-	UnlabelledActionLabel   Label            // label of records that are plain actions; 0: such records are malformed
-	MaxMisjudgedRowsPerKind int              // number of misses to keep, of each kind
+	MaxConcurrentRows        int              // rows judged concurrently; 0 means 1
+	OnlySplit                string           // only rows of this split; "" means all
+	OnlySource               string           // only rows of this source; "" means all
+	OnlyRowLabelsByID        map[string]Label // if not nil: only these rows, under these labels
+	UnlabelledActionLabel    Label            // label of records that are plain actions; 0: such records are malformed
+	MaxMisjudgedRowsPerLabel int              // number of misses to keep, of each kind
 
-	// OnDeniedAction is called for an action of a session that was denied and did not run. OnToolResult is
+	// OnActionDeniedInCorpus is called for an action of a session that was denied and did not run. OnToolResult is
 	// called for one that ran; its result is a string or another JSON value, nil if unknown. They
 	// are called concurrently; nil: no call. If they return an error, the row counts as blocked.
-	OnDeniedAction func(context.Context, *action.Action) error
-	OnToolResult   func(ctx context.Context, a *action.Action, result any) error
+	OnActionDeniedInCorpus func(context.Context, *action.Action) error
+	OnToolResult           func(ctx context.Context, a *action.Action, result any) error
 
 	OnRow func(CorpusRowOutcome) error // receives the outcome of each row, in input order; can be nil
 
@@ -78,7 +78,7 @@ type CorpusOutcomeCounter struct {
 // New returns a CorpusOutcomeCounter without rows.
 func New(judge Judge, opts Options) *CorpusOutcomeCounter {
 	opts.MaxConcurrentRows = max(opts.MaxConcurrentRows, 1)
-	return &CorpusOutcomeCounter{judge: judge, opts: opts, outcomesAwaitingEarlierRows: map[int]CorpusRowOutcome{}, passedAttacks: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerKind}, stoppedBenign: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerKind}}
+	return &CorpusOutcomeCounter{judge: judge, opts: opts, outcomesAwaitingEarlierRows: map[int]CorpusRowOutcome{}, passedAttacks: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerLabel}, stoppedBenign: worstMisjudgedRows{maxKept: opts.MaxMisjudgedRowsPerLabel}}
 }
 
 // maxRowBytes is the maximum length of a row in bytes: a maximal action plus its label.
@@ -136,9 +136,9 @@ func (c *CorpusOutcomeCounter) nextRowAndPosition(ctx context.Context, in *actio
 		r, err := (*corpusRow)(nil), rec.Err
 		if err == nil {
 			if r, err = parseRow(rec.Raw, c.opts.UnlabelledActionLabel); err == nil {
-				r.file, r.line = name, rec.Line
+				r.file, r.line = name, rec.StartLine
 			} else {
-				err = &action.LineError{InputName: name, Line: rec.Line, Err: err}
+				err = &action.LineError{InputName: name, Line: rec.StartLine, Err: err}
 			}
 		}
 		switch {

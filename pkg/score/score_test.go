@@ -58,7 +58,7 @@ func count(t *testing.T, in string, opts Options) *report.CorpusScore {
 
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	s := count(t, corpus, Options{MaxMisjudgedRowsPerKind: 9})
+	s := count(t, corpus, Options{MaxMisjudgedRowsPerLabel: 9})
 	if s.JudgedRows != 6 || s.RowsWithoutAction != 1 || s.MalformedRows != 0 || s.ExcludedRows != 0 {
 		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.JudgedRows, s.RowsWithoutAction, s.MalformedRows, s.ExcludedRows)
 	}
@@ -124,7 +124,7 @@ func TestOrderOfWorkers(t *testing.T) {
 	for i := range 500 {
 		b.WriteString(line(fmt.Sprint("r", i), fmt.Sprint("s", i%7), []string{"malicious", "benign"}[i%2], "dev", []string{"allow x", "block x", "escalate x"}[i%3]))
 	}
-	one, many := count(t, b.String(), Options{MaxMisjudgedRowsPerKind: 20}), count(t, b.String(), Options{MaxMisjudgedRowsPerKind: 20, MaxConcurrentRows: 16})
+	one, many := count(t, b.String(), Options{MaxMisjudgedRowsPerLabel: 20}), count(t, b.String(), Options{MaxMisjudgedRowsPerLabel: 20, MaxConcurrentRows: 16})
 	if d := cmp.Diff(one, many); d != "" {
 		t.Errorf("one job and 16 differ:\n%s", d)
 	}
@@ -161,7 +161,7 @@ func TestMalformedRows(t *testing.T) {
 // refused: leaving it out would hide friction.
 func TestBrokenActionIsBlocked(t *testing.T) {
 	t.Parallel()
-	s := count(t, `{"id":"x","label":"benign","action":{"type":"t","payload":{"a":1,"A":2}}}`, Options{MaxMisjudgedRowsPerKind: 1})
+	s := count(t, `{"id":"x","label":"benign","action":{"type":"t","payload":{"a":1,"A":2}}}`, Options{MaxMisjudgedRowsPerLabel: 1})
 	if s.Benign.Total.Block != 1 || len(s.StoppedBenign) != 1 {
 		t.Errorf("honest %+v", s.Benign.Total)
 	}
@@ -286,7 +286,7 @@ func measured(t *testing.T, in []byte) *report.CorpusScore {
 	c := New(func(ctx context.Context, a *action.Action) ActionJudgingOutcome {
 		o := p.EvaluateThroughTier(ctx, a, shield.TierClassify)
 		return ActionJudgingOutcome{o.Verdict, o.Trail(), o.Latency()}
-	}, Options{MaxConcurrentRows: 2, OnDeniedAction: p.RecordDenialByHostOrUser, OnToolResult: func(ctx context.Context, a *action.Action, result any) error {
+	}, Options{MaxConcurrentRows: 2, OnActionDeniedInCorpus: p.RecordDenialByHostOrUser, OnToolResult: func(ctx context.Context, a *action.Action, result any) error {
 		_, err := p.ExamineAndRecordToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}})
@@ -319,7 +319,7 @@ func FuzzRows(f *testing.F) {
 	f.Add([]byte(`{"label":"benign","action":null,"text":null}`))
 	f.Add([]byte("{\"label\":\"benign\",\"action\":\xff}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c := New(byWord, Options{MaxMisjudgedRowsPerKind: 3, MaxConcurrentRows: 2})
+		c := New(byWord, Options{MaxMisjudgedRowsPerLabel: 3, MaxConcurrentRows: 2})
 		if err := c.Read(t.Context(), strings.NewReader(string(in)), "in"); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := New(byWord, Options{MaxMisjudgedRowsPerKind: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
+		if err := New(byWord, Options{MaxMisjudgedRowsPerLabel: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
 			b.Fatal(err)
 		}
 	}

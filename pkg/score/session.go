@@ -92,8 +92,8 @@ func (c *CorpusOutcomeCounter) reportResultOrDenial(ctx context.Context, t *sess
 	}
 	a.Session = session
 	switch {
-	case t.wasDeniedInCorpus && c.opts.OnDeniedAction != nil:
-		return c.opts.OnDeniedAction(ctx, a)
+	case t.wasDeniedInCorpus && c.opts.OnActionDeniedInCorpus != nil:
+		return c.opts.OnActionDeniedInCorpus(ctx, a)
 	case !t.wasDeniedInCorpus && c.opts.OnToolResult != nil:
 		return c.opts.OnToolResult(ctx, a, t.result)
 	}

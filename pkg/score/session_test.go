@@ -43,7 +43,7 @@ func TestSessionCountsOnce(t *testing.T) {
 		"an attack without a decisive action":    {session("a", "malicious", "", "allow x", "escalate x"), 0, 1, 0, ""},
 		"the surer of two that are as severe is": {session("a", "benign", "", "block x", "block x y z"), 0, 0, 1, "execute_command: block x y z"},
 	} {
-		s := count(t, tt.row, Options{MaxMisjudgedRowsPerKind: 1})
+		s := count(t, tt.row, Options{MaxMisjudgedRowsPerLabel: 1})
 		g := s.Attacks.Total
 		if g.Rows == 0 {
 			g = s.Benign.Total

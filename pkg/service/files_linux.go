@@ -9,9 +9,9 @@ import (
 // maxSocketPathBytes is the maximum length of a socket path, including the zero byte.
 const maxSocketPathBytes = 108
 
-// checkSameNamespaces returns an error unless a process has the same root folder and namespaces (mount, user,
+// checkProcessSharesServiceNamespaces returns an error unless a process has the same root folder and namespaces (mount, user,
 // PID, network) as this process: it could run in a container that shares only the socket.
-func checkSameNamespaces(pid int) error {
+func checkProcessSharesServiceNamespaces(pid int) error {
 	if pid <= 0 {
 		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked; start shield serve in that container, too")
 	}

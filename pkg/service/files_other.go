@@ -5,5 +5,5 @@ package service
 // maxSocketPathBytes is the maximum length of a socket path, including the zero byte.
 const maxSocketPathBytes = 104
 
-// checkSameNamespaces returns nil: only Linux has namespaces.
-func checkSameNamespaces(int) error { return nil }
+// checkProcessSharesServiceNamespaces returns nil: only Linux has namespaces.
+func checkProcessSharesServiceNamespaces(int) error { return nil }

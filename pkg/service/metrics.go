@@ -15,18 +15,18 @@ import (
 // Metrics are a service's counters in Prometheus' text format. They contain no actions, persons or
 // files.
 type Metrics struct {
-	mu                      sync.Mutex
-	countByPrometheusSeries map[string]uint64 // by name and labels; label values are from small sets
-	durationCounts          []uint64          // numbers of questions by duration: one for each of durationBounds, and one for longer durations
-	totalQuestionSeconds    float64
+	mu                             sync.Mutex
+	countByPrometheusSeries        map[string]uint64 // by name and labels; label values are from small sets
+	questionCountsByDurationBucket []uint64          // numbers of questions by duration: one for each of questionDurationBoundsSeconds, and one for longer durations
+	totalQuestionSeconds           float64
 }
 
-// durationBounds are the upper bounds of the histogram, in seconds.
-var durationBounds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
+// questionDurationBoundsSeconds are the upper bounds of the histogram, in seconds.
+var questionDurationBoundsSeconds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
 
 // NewMetrics returns metrics that are all zero.
 func NewMetrics() *Metrics {
-	return &Metrics{countByPrometheusSeries: map[string]uint64{}, durationCounts: make([]uint64, len(durationBounds)+1)}
+	return &Metrics{countByPrometheusSeries: map[string]uint64{}, questionCountsByDurationBucket: make([]uint64, len(questionDurationBoundsSeconds)+1)}
 }
 
 // CountQuestionToService counts a question from another process of this user, and whether it was decided by this
@@ -35,8 +35,8 @@ func (m *Metrics) CountQuestionToService(isDecidedByService bool, seconds float6
 	m.increment(`shield_questions_total{decided="%t"}`, isDecidedByService)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, _ := slices.BinarySearch(durationBounds[:], seconds)
-	m.durationCounts[at]++
+	at, _ := slices.BinarySearch(questionDurationBoundsSeconds[:], seconds)
+	m.questionCountsByDurationBucket[at]++
 	m.totalQuestionSeconds += seconds
 }
 
@@ -72,11 +72,11 @@ func (m *Metrics) String() string {
 		fmt.Fprintf(&b, "%s %d\n", name, m.countByPrometheusSeries[name])
 	}
 	n := uint64(0)
-	for i, bound := range durationBounds {
-		n += m.durationCounts[i]
+	for i, bound := range questionDurationBoundsSeconds {
+		n += m.questionCountsByDurationBucket[i]
 		fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"%v\"} %d\n", bound, n)
 	}
-	n += m.durationCounts[len(durationBounds)]
+	n += m.questionCountsByDurationBucket[len(questionDurationBoundsSeconds)]
 	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.totalQuestionSeconds, n)
 	return b.String()
 }

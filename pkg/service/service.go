@@ -174,5 +174,5 @@ func callingProcess(c *net.UnixConn) (from CallingProcess, err error) {
 	if uid != os.Geteuid() {
 		return from, errors.New("the calling process belongs to another user; start a service of your own with 'shield serve'")
 	}
-	return from, checkSameNamespaces(from.PID)
+	return from, checkProcessSharesServiceNamespaces(from.PID)
 }

@@ -51,7 +51,7 @@ func (r *connTracker) trackConn(ctx context.Context, c net.Conn) context.Context
 	defer r.mu.Unlock()
 	r.conns[c] = g
 	g.addToUnauthenticatedConnCounts(1)
-	g.scheduleClose()
+	g.scheduleCloseIfUnauthenticated()
 	return context.WithValue(ctx, trackedConnKey{}, g)
 }
 
@@ -93,7 +93,7 @@ func (g *trackedConn) addActiveRequests(n int) {
 	if g.activeRequests += n; was != (g.activeRequests > 0) && !g.untracked {
 		g.addToUnauthenticatedConnCounts(-n)
 		if n < 0 {
-			g.scheduleClose()
+			g.scheduleCloseIfUnauthenticated()
 		}
 	}
 }
@@ -120,8 +120,8 @@ func (g *trackedConn) untrackIfTooManyUnauthenticated() bool {
 	return true
 }
 
-// scheduleClose closes a connection that has waited too long while too many wait.
-func (g *trackedConn) scheduleClose() {
+// scheduleCloseIfUnauthenticated closes a connection that has waited too long while too many wait.
+func (g *trackedConn) scheduleCloseIfUnauthenticated() {
 	time.AfterFunc(unauthenticatedConnTimeout, func() {
 		if g.untrackIfTooManyUnauthenticated() {
 			_ = g.conn.Close() // an error needs no report: the client gets a connection error

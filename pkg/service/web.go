@@ -22,10 +22,10 @@ import (
 
 // Limits of HTTP.
 const (
-	maxConnections           = 512              // connections
-	maxHeaderBytes           = 16 << 10         // bytes
-	actionReadTimeout        = 5 * time.Minute  // pause of a client between its actions
-	clientVerdictReadTimeout = 30 * time.Second // time for a client to read a verdict
+	maxConnections      = 512              // connections
+	maxHeaderBytes      = 16 << 10         // bytes
+	actionReadTimeout   = 5 * time.Minute  // pause of a client between its actions
+	verdictWriteTimeout = 30 * time.Second // time for a client to read a verdict
 )
 
 // HTTPSServiceOptions configure a [HTTPSService].
@@ -33,10 +33,10 @@ type HTTPSServiceOptions struct {
 	// Judge judges the actions that a client sends, and passes each verdict to out after it is logged;
 	// more says that another verdict follows at once. An error that wraps ErrNotReady means that
 	// nothing was read.
-	Judge   func(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error
-	Status  func() any // returns the response to GET /v1/status, encoded as JSON
-	Metrics *Metrics
-	Clock   func() time.Time
+	Judge                func(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error
+	ServiceStatusForJSON func() any // returns the response to GET /v1/status, encoded as JSON
+	Metrics              *Metrics
+	Clock                func() time.Time
 }
 
 // ErrNotReady is the error if the service cannot judge with its configuration.
@@ -112,7 +112,7 @@ func (w *HTTPSService) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "ok\n") })
 	mux.Handle("GET /metrics", w.requireToken(func(rw http.ResponseWriter, r *http.Request, _ string) { w.options.Metrics.ServeHTTP(rw, r) }))
 	mux.Handle("GET /v1/status", w.requireToken(func(rw http.ResponseWriter, _ *http.Request, _ string) {
-		writeJSON(rw, http.StatusOK, w.options.Status())
+		writeJSON(rw, http.StatusOK, w.options.ServiceStatusForJSON())
 	}))
 	mux.Handle("POST /v1/actions", w.requireToken(w.handleActions))
 	return mux
@@ -161,7 +161,7 @@ func (w *HTTPSService) handleActions(rw http.ResponseWriter, r *http.Request, wh
 		}
 	})()
 	defer context.AfterFunc(w.shutdownContext, func() { _ = rc.SetReadDeadline(w.options.Clock()) })()
-	body := &actionBody{reader: r.Body, shutdown: w.shutdownContext, extendDeadline: func() { _ = rc.SetReadDeadline(w.options.Clock().Add(actionReadTimeout)) }}
+	body := &actionBody{reader: r.Body, shutdown: w.shutdownContext, extendActionReadDeadline: func() { _ = rc.SetReadDeadline(w.options.Clock().Add(actionReadTimeout)) }}
 	rw.Header().Set("Content-Type", "application/x-ndjson")
 	rw.Header().Set("Cache-Control", "no-store")
 	out := verdict.NewWriter(verdictWriter{rw, rc, w.options.Clock})
@@ -186,14 +186,14 @@ func (w *HTTPSService) handleActions(rw http.ResponseWriter, r *http.Request, wh
 
 // An actionBody reads the actions that a client sends. It ends when the service does.
 type actionBody struct {
-	reader         io.Reader
-	shutdown       context.Context
-	extendDeadline func() // extends the client's read deadline
+	reader                   io.Reader
+	shutdown                 context.Context
+	extendActionReadDeadline func() // extends the client's read deadline
 }
 
 func (b *actionBody) Read(p []byte) (int, error) {
-	b.extendDeadline()
-	if b.shutdown.Err() != nil { // extendDeadline may have replaced the read deadline that the shutdown set
+	b.extendActionReadDeadline()
+	if b.shutdown.Err() != nil { // extendActionReadDeadline may have replaced the read deadline that the shutdown set
 		return 0, io.EOF
 	}
 	n, err := b.reader.Read(p)
@@ -211,7 +211,7 @@ type verdictWriter struct {
 }
 
 func (w verdictWriter) Write(p []byte) (int, error) {
-	if err := w.controller.SetWriteDeadline(w.clock().Add(clientVerdictReadTimeout)); err != nil {
+	if err := w.controller.SetWriteDeadline(w.clock().Add(verdictWriteTimeout)); err != nil {
 		return 0, err
 	}
 	n, err := w.rw.Write(p)

@@ -67,7 +67,7 @@ func listening(t testing.TB) *running {
 			return p.JudgeStream(ctx, shield.NewActionSource(actions, "body", 1<<12), func(j *shield.InputRecordResult) error { return out(&j.Verdict, j.IsNextResultReady) },
 				shield.StreamOptions{Tiers: shield.AllTiers, Jobs: 2})
 		},
-		Status: func() any { return map[string]int{"asked": 1} }, Metrics: NewMetrics(), Clock: time.Now,
+		ServiceStatusForJSON: func() any { return map[string]int{"asked": 1} }, Metrics: NewMetrics(), Clock: time.Now,
 	})
 	if err := web.LoadCertificateAndTokens(files); err != nil {
 		t.Fatal(err)

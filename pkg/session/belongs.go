@@ -22,7 +22,7 @@ var genericCredentialWords = []string{
 // serviceHostNameWords returns the words of a credential's name and value that the host name of its service
 // may contain.
 func serviceHostNameWords(credentialName, credentialValue string) (out []string) {
-	for _, c := range redact.Credentials(credentialValue) {
+	for _, c := range redact.FindCredentialSpans(credentialValue) {
 		if service := knowledge.SecretService[c.KindName]; service != "" && c.Start == 0 {
 			return []string{service}
 		}

@@ -21,7 +21,7 @@ func TestOtherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = file.Close() })
-		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10})
+		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFileRecordsPerUser: 10, MaxDenials: 10})
 	}
 	one, other, key := opened(), opened(), Key{User: "u"}
 	all := []effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelPersonalData, effect.LabelUntrusted}
@@ -31,7 +31,7 @@ func TestOtherProcess(t *testing.T) {
 				t.Fatalf("labels %q, want %d", got, i)
 			}
 		}
-		d := Delta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
+		d := RecordDelta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := other.Add(t.Context(), other.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +54,10 @@ func TestOtherProcess(t *testing.T) {
 // TestInMemory: without a state file a session is read again only after it has changed.
 func TestInMemory(t *testing.T) {
 	t.Parallel()
-	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10})
+	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, SessionRetention: time.Hour, MaxFileRecordsPerUser: 10, MaxDenials: 10})
 	kept := func(label effect.TaintLabel) []effect.TaintLabel {
 		t.Helper()
-		d := Delta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
+		d := RecordDelta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}

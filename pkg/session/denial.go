@@ -95,7 +95,7 @@ func (s *Session) DenialOfSameTarget(c *analysis.ActionCase) *Denial {
 		}
 		for j := range c.Effects {
 			t, ok := targetOf(&c.Effects[j])
-			if ok && c.Effects[j].Cause != effect.CauseFileReadWithoutPrintingValues && slices.ContainsFunc(d.Targets, func(was DeniedActionTarget) bool { return was.overlaps(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseFileReadWithoutPrintingContents && slices.ContainsFunc(d.Targets, func(was DeniedActionTarget) bool { return was.overlaps(t) }) {
 				return d
 			}
 		}

@@ -18,7 +18,7 @@ func Example() {
 		ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction,
 		DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", WorkspaceRoots: []string{"/work/app"}},
 	}
-	store := session.NewStore(nil, session.Options{Clock: time.Now, SessionRetention: time.Hour, MaxFiles: 100, MaxDenials: 10})
+	store := session.NewStore(nil, session.Options{Clock: time.Now, SessionRetention: time.Hour, MaxFileRecordsPerUser: 100, MaxDenials: 10})
 	ctx, key := context.Background(), session.Key{AgentHostName: "claude-code", ID: "s", User: "me"}
 	for _, record := range []string{
 		`{"type":"read_file","payload":{"path":"main.go"}}`,

@@ -155,7 +155,7 @@ func copyFileRecordsToGroup(sh storageTx, sourceGroups [][]byte, targetGroup []b
 // anything changed. If the group is full, each new file replaces the oldest one that is older than
 // the retention time of sessions. If no file is that old, the new file is left out and the record
 // notes it.
-func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (changed bool, err error) {
+func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *RecordDelta) (changed bool, err error) {
 	if len(d.LabelledFiles)+len(d.PrintedFiles)+len(d.newFileIdentityByPath) == 0 {
 		return false, nil
 	}
@@ -170,9 +170,9 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 	var old []string // to be forgotten if there is no room
 	listed := false
 	for _, path := range sorted.Keys(put) {
-		if _, known := files[path]; !known && len(files) >= s.opts.MaxFiles {
+		if _, known := files[path]; !known && len(files) >= s.opts.MaxFileRecordsPerUser {
 			if !listed {
-				old, listed = s.expiredFilePathsOldestFirst(files, put), true
+				old, listed = s.evictableFilePathsOldestFirst(files, put), true
 			}
 			if len(old) == 0 {
 				r.FileLimitReachedAt, changed = s.now(), true
@@ -196,8 +196,8 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 	return true, s.fileSets.cacheChangedFiles(sh, group, set.withChanges(files))
 }
 
-// expiredFilePathsOldestFirst returns the files that may be forgotten, oldest first.
-func (s *Store) expiredFilePathsOldestFirst(files, excludedFiles map[string]fileRecord) (out []string) {
+// evictableFilePathsOldestFirst returns the files that may be forgotten, oldest first.
+func (s *Store) evictableFilePathsOldestFirst(files, excludedFiles map[string]fileRecord) (out []string) {
 	for path, e := range files {
 		if _, used := excludedFiles[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.SessionRetention/time.Second) {
 			out = append(out, path)
@@ -211,7 +211,7 @@ func (s *Store) expiredFilePathsOldestFirst(files, excludedFiles map[string]file
 
 // fileRecordsChangedByDelta returns the new entries of files that an action changes. An unchanged entry is stored
 // again once a day.
-func (s *Session) fileRecordsChangedByDelta(d *Delta, now int64) map[string]fileRecord {
+func (s *Session) fileRecordsChangedByDelta(d *RecordDelta, now int64) map[string]fileRecord {
 	const day = 24 * 60 * 60
 	put := map[string]fileRecord{}
 	at := func(path string) fileRecord {
@@ -227,7 +227,7 @@ func (s *Session) fileRecordsChangedByDelta(d *Delta, now int64) map[string]file
 		}
 	}
 	for _, path := range d.PrintedFiles {
-		path = fileKeyWithoutPrefix(path)
+		path = fileKeySuffixOfPath(path)
 		if b, found := s.lookUpFileLabels(path); found && b&downloadedBits != 0 {
 			e := at(path)
 			e.labels = b &^ downloadedBits
@@ -235,7 +235,7 @@ func (s *Session) fileRecordsChangedByDelta(d *Delta, now int64) map[string]file
 		}
 	}
 	for _, f := range d.LabelledFiles {
-		path := fileKeyWithoutPrefix(f.Path)
+		path := fileKeySuffixOfPath(f.Path)
 		e := at(path)
 		e.labels |= labelBits(f.Labels)
 		e.includesDescendants = e.includesDescendants || f.IncludesDescendants
@@ -251,9 +251,9 @@ func (s *Session) fileRecordsChangedByDelta(d *Delta, now int64) map[string]file
 	return put
 }
 
-// fileKeyWithoutPrefix returns the storage key of a file without the prefix "file:". It is the
+// fileKeySuffixOfPath returns the storage key of a file without the prefix "file:". It is the
 // path, or a hash of a path that is too long.
-func fileKeyWithoutPrefix(path string) string {
+func fileKeySuffixOfPath(path string) string {
 	return strings.TrimPrefix(string(fileKey(path)), fileRecordKeyPrefix)
 }
 

@@ -46,7 +46,7 @@ func (s *Store) nameHash(name string) []byte { return s.keyedHash("name " + name
 // name later, this no longer shows that the user chose it. in describes the texts.
 func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in UntrustedText, texts []string) error {
 	in.ReceivedAt = s.opts.Clock()
-	if err := s.Add(ctx, loaded, &Delta{HasNewUntrustedText: true}); err != nil {
+	if err := s.Add(ctx, loaded, &RecordDelta{HasNewUntrustedText: true}); err != nil {
 		return err
 	}
 	var names []string
@@ -102,8 +102,8 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 
 // FirstUntrustedMentions returns, for each list of names, the first untrusted text with one of them; nil if there is
 // none. more is set if such texts had more names than are stored.
-func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lists ...[]string) (first []*UntrustedText, more bool, err error) {
-	if len(lists) == 0 {
+func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, nameLists ...[]string) (first []*UntrustedText, hasUnstoredNames bool, err error) {
+	if len(nameLists) == 0 {
 		return nil, false, nil
 	}
 	group := loaded.key.groupName()
@@ -112,7 +112,7 @@ func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lis
 		text string
 	}
 	of := map[string][]name{} // names by hash
-	for i, list := range lists {
+	for i, list := range nameLists {
 		for _, text := range list {
 			sum := string(s.nameHash(text))
 			of[sum] = append(of[sum], name{i, text})
@@ -120,8 +120,8 @@ func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lis
 	}
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		all := sh.Get(group, untrustedTextNamesKey)
-		first = make([]*UntrustedText, len(lists))
-		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldUntrustedNamesKey)) > 0
+		first = make([]*UntrustedText, len(nameLists))
+		hasUnstoredNames = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldUntrustedNamesKey)) > 0
 		texts := sync.OnceValue(func() (list []UntrustedText) {
 			if json.Unmarshal(sh.Get(group, untrustedTextsKey), &list) != nil { // an unreadable list names no text
 				return nil
@@ -143,9 +143,9 @@ func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lis
 		return nil
 	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 	if err != nil {
-		first = make([]*UntrustedText, len(lists))
+		first = make([]*UntrustedText, len(nameLists))
 	}
-	return first, more, err
+	return first, hasUnstoredNames, err
 }
 
 // UserPromptsMentionAnyName reports whether the user has written one of some names.

@@ -17,7 +17,7 @@ import (
 // AddSecretFiles adds to a delta, with the label secret, the files and repositories into which an
 // action writes a credential that its session has seen. It also removes from the delta a clone from
 // the account that owns the workspace.
-func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.ActionCase, d *Delta) error {
+func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.ActionCase, d *RecordDelta) error {
 	if loaded.err != nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (s *Session) pushesSecretFile(c *analysis.ActionCase) bool {
 		return false
 	}
 	held := func(file string) bool {
-		b, _ := s.lookUpFileLabels(fileKeyWithoutPrefix(file))
+		b, _ := s.lookUpFileLabels(fileKeySuffixOfPath(file))
 		return b&secretBits != 0
 	}
 	for i := range c.Effects {
@@ -159,7 +159,7 @@ func (s *Session) pushesSecretFile(c *analysis.ActionCase) bool {
 			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.ExecutionContext().CWD+"/") }) {
 				return true
 			}
-		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.PathIsPattern && e.Cause != effect.CauseFileReadWithoutPrintingValues:
+		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.PathIsPattern && e.Cause != effect.CauseFileReadWithoutPrintingContents:
 			if held(e.Path) && !effect.IsSecretPath(e.Path, false) {
 				return true
 			}

@@ -103,7 +103,7 @@ func loadValues(sh storageTx, groups [][]byte) (out []HashedSensitiveValue, err 
 // valueStoredTimeKeyPrefix precedes the key of the time at which a shared value was stored.
 const valueStoredTimeKeyPrefix = "kept:"
 
-func storedAtKey(valueKey []byte) []byte {
+func sharedValueStoredAtKey(valueKey []byte) []byte {
 	return append([]byte(valueStoredTimeKeyPrefix), valueKey[len(sensitiveValueKeyPrefix):]...)
 }
 
@@ -132,7 +132,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveVa
 			if old == nil {
 				break
 			}
-			for _, gone := range [...][]byte{old.key(), storedAtKey(old.key())} {
+			for _, gone := range [...][]byte{old.key(), sharedValueStoredAtKey(old.key())} {
 				if err := sh.Put(group, gone, nil); err != nil {
 					return changed, err
 				}
@@ -142,7 +142,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveVa
 		if err := sh.Put(group, key, values[i].encode()); err != nil {
 			return changed, err
 		}
-		if err := sh.Put(group, storedAtKey(key), at); err != nil {
+		if err := sh.Put(group, sharedValueStoredAtKey(key), at); err != nil {
 			return changed, err
 		}
 		sum, changed, room = values[i].xorHashInto(sum), true, room-1

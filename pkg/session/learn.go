@@ -10,19 +10,19 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A Delta is what one action adds to its session.
-type Delta struct {
-	Labels                    []SessionLabel
-	LabelledFiles             []effect.LabelledFile
-	PrintedFiles              []string // files that the action printed: the agent has seen their content, so they lose the label of a download
-	Sent                      []SentData
-	Values                    []HashedSensitiveValue
-	PolicyEffectOrActionTypes []string // kinds of effects that a policy refers to
-	PolicyCountsActions       bool     // the policy counts actions
-	MayMoveFiles              bool     // files may be moved or gone after the action
-	CreatedPaths              []string // files that the action creates, or changes after the session created them
-	RepositoryOwners          []string // accounts that own the workspace's repository
-	Denial                    *Denial
+// A RecordDelta is what one action adds to its session.
+type RecordDelta struct {
+	Labels                      []SessionLabel
+	LabelledFiles               []effect.LabelledFile
+	PrintedFiles                []string // files that the action printed: the agent has seen their content, so they lose the label of a download
+	Sent                        []SentData
+	SensitiveValues             []HashedSensitiveValue
+	OccurredEffectOrActionTypes []string // kinds of effects that a policy refers to
+	MustIncrementActionCount    bool     // the policy counts actions
+	MayMoveFiles                bool     // files may be moved or gone after the action
+	CreatedPaths                []string // files that the action creates, or changes after the session created them
+	RepositoryOwners            []string // accounts that own the workspace's repository
+	Denial                      *Denial
 
 	PendingPrompt            *Prompt  // a prompt that the user may have written
 	UserPrompt               *Prompt  // a prompt that the user has written
@@ -38,35 +38,35 @@ type Delta struct {
 }
 
 // credentials returns the values that all sessions of a user share.
-func (d *Delta) credentials() (out []HashedSensitiveValue) {
-	for i := range d.Values {
-		if !d.Values[i].IsPrivateWord {
-			out = append(out, d.Values[i])
+func (d *RecordDelta) credentials() (out []HashedSensitiveValue) {
+	for i := range d.SensitiveValues {
+		if !d.SensitiveValues[i].IsPrivateWord {
+			out = append(out, d.SensitiveValues[i])
 		}
 	}
 	return out
 }
 
 // privateValues returns the values that belong to this session only.
-func (d *Delta) privateValues() (out []HashedSensitiveValue) {
-	for i := range d.Values {
-		if d.Values[i].IsPrivateWord {
-			out = append(out, d.Values[i])
+func (d *RecordDelta) privateValues() (out []HashedSensitiveValue) {
+	for i := range d.SensitiveValues {
+		if d.SensitiveValues[i].IsPrivateWord {
+			out = append(out, d.SensitiveValues[i])
 		}
 	}
 	return out
 }
 
 // Empty reports whether a delta adds nothing. It ignores PrintedFiles and MayMoveFiles.
-func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.LabelledFiles)+len(d.Sent)+len(d.PolicyEffectOrActionTypes)+len(d.Values)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.PolicyCountsActions && d.Denial == nil &&
+func (d *RecordDelta) Empty() bool {
+	return len(d.Labels)+len(d.LabelledFiles)+len(d.Sent)+len(d.OccurredEffectOrActionTypes)+len(d.SensitiveValues)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.MustIncrementActionCount && d.Denial == nil &&
 		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPromptTextHashes) == 0 && !d.HasNewUntrustedText && d.ChangedInstructionFile == nil
 }
 
 // DeltaOfAction returns what an action adds to its session if it runs. eventTypes are the kinds of
 // effects and action types that the policy refers to.
-func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
-	l := deltaBuilder{c: c, delta: Delta{LabelledFiles: filesCreatedOrCopiedByAction(c), PolicyCountsActions: policyCountsActions, MayMoveFiles: mayMoveFiles(c), GitOriginMayHaveChanged: mayChangeGitOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
+func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) RecordDelta {
+	l := deltaBuilder{c: c, delta: RecordDelta{LabelledFiles: filesCreatedOrCopiedByAction(c), MustIncrementActionCount: policyCountsActions, MayMoveFiles: mayMoveFiles(c), GitOriginMayHaveChanged: mayChangeGitOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
 	for i := range c.Effects {
 		l.addEffect(&c.Effects[i])
 	}
@@ -77,8 +77,8 @@ func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActi
 	}
 	l.addLabelsFromToolName(c.Action.Type)
 	for _, kind := range eventTypes {
-		if c.Action.Type == kind || c.Action.AmbiguousReceivedType == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
-			l.delta.PolicyEffectOrActionTypes = append(l.delta.PolicyEffectOrActionTypes, kind)
+		if c.Action.Type == kind || c.Action.OriginalTypeSharedByOtherTools == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
+			l.delta.OccurredEffectOrActionTypes = append(l.delta.OccurredEffectOrActionTypes, kind)
 		}
 	}
 	return l.delta
@@ -165,7 +165,7 @@ func movedDownloads(c *analysis.ActionCase) (out []effect.LabelledFile) {
 
 type deltaBuilder struct {
 	c     *analysis.ActionCase
-	delta Delta
+	delta RecordDelta
 }
 
 // addSessionLabel adds a label to the session.
@@ -218,7 +218,7 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 // addRead adds the labels that a session gets by reading a file, and records the file if the action
 // prints it.
 func (l *deltaBuilder) addRead(e *effect.Effect) {
-	if e.Path == "" || e.Cause == effect.CauseFileReadWithoutPrintingValues || e.Certainty == effect.Possible {
+	if e.Path == "" || e.Cause == effect.CauseFileReadWithoutPrintingContents || e.Certainty == effect.Possible {
 		return
 	}
 	place := l.c.ExecutionContext()
@@ -232,7 +232,7 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 	}
 	switch {
 	case effect.IsSecretPath(e.Path, e.PathIsPattern):
-		if l.onlyAuthenticates(e) {
+		if l.readsFileOnlyToAuthenticate(e) {
 			return
 		}
 		l.addSessionLabel(effect.LabelFromCredentialLocation, "read_file")
@@ -255,9 +255,9 @@ func (l *deltaBuilder) printsFile(e *effect.Effect) bool {
 // printPrograms print files unchanged.
 var printPrograms = []string{"bat", "batcat", "cat", "get-content", "head", "less", "more", "most", "nl", "sed", "tac", "tail", "type", "view"}
 
-// onlyAuthenticates reports whether a program reads a file only to authenticate with it, and prints nothing of
+// readsFileOnlyToAuthenticate reports whether a program reads a file only to authenticate with it, and prints nothing of
 // it.
-func (l *deltaBuilder) onlyAuthenticates(e *effect.Effect) bool {
+func (l *deltaBuilder) readsFileOnlyToAuthenticate(e *effect.Effect) bool {
 	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
 		return o.Kind == effect.Execute && slices.Contains(sshKeyPrograms, o.Program) && o.Span.Start <= e.Span.Start && e.Span.End <= o.Span.End && e.Span.End > 0
 	})

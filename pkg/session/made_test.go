@@ -31,7 +31,7 @@ func TestMade(t *testing.T) {
 		}
 		add := func(paths ...string) {
 			memory, _ := load(k, Lineage{})
-			if err := s.Add(t.Context(), memory, &Delta{CreatedPaths: paths}); err != nil {
+			if err := s.Add(t.Context(), memory, &RecordDelta{CreatedPaths: paths}); err != nil {
 				t.Fatal(err)
 			}
 		}

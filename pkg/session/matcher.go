@@ -78,20 +78,20 @@ func (m *valueMatcher) slot(at uint64) *valuePieceTableSlot {
 	return &m.slots[at&uint64(len(m.slots)-1)]
 }
 
-// A textSearch searches the texts of one action. It belongs to one goroutine.
-type textSearch struct {
+// A sensitiveValueSearch searches the texts of one action. It belongs to one goroutine.
+type sensitiveValueSearch struct {
 	*valueMatcher
 	hasher                 *hasher
 	remainingPieceBudget   int // pieces that may still be hashed and compared
 	matchedPieceTableSlots map[valuePieceTableSlot]bool
 }
 
-func (m *valueMatcher) newTextSearch(hashKey [32]byte) *textSearch {
-	return &textSearch{valueMatcher: m, hasher: newHasher(hashKey), remainingPieceBudget: maxHashedPieces}
+func (m *valueMatcher) newSensitiveValueSearch(hashKey [32]byte) *sensitiveValueSearch {
+	return &sensitiveValueSearch{valueMatcher: m, hasher: newHasher(hashKey), remainingPieceBudget: maxHashedPieces}
 }
 
 // find returns how much a text contains of each value, by index; nil if it contains none.
-func (s *textSearch) find(text string) (found map[int]sentValuePart) {
+func (s *sensitiveValueSearch) find(text string) (found map[int]sentValuePart) {
 	clear(s.matchedPieceTableSlots)
 	for i := 0; i+valuePieceBytes <= len(text); i++ {
 		piece := littleEndianUint64At(text, i)
@@ -139,7 +139,7 @@ func addSentPart(found map[int]sentValuePart, value int, f sentValuePart) map[in
 
 // containsWholeValueAt reports whether a text contains a whole value at offset i: for a private word, delimited
 // as a word.
-func (s *textSearch) containsWholeValueAt(text string, byteOffset, valueIndex int) bool {
+func (s *sensitiveValueSearch) containsWholeValueAt(text string, byteOffset, valueIndex int) bool {
 	v := &s.values[valueIndex]
 	end := byteOffset + v.Length
 	if end > len(text) || v.IsPrivateWord && !isWord(text, byteOffset, end) {
@@ -176,7 +176,7 @@ func (m *valueMatcher) largestSentValuePart(hashKey [32]byte, c *analysis.Action
 	if o == nil {
 		return sendsNoneOfValue
 	}
-	s := m.newTextSearch(hashKey)
+	s := m.newSensitiveValueSearch(hashKey)
 	worst := sendsNoneOfValue
 	for _, text := range o.Texts {
 		for _, f := range s.find(text) {
@@ -202,7 +202,7 @@ func (m *valueMatcher) largestSentValuePart(hashKey [32]byte, c *analysis.Action
 // textsContainCredential reports whether a text contains part of a credential, or the limit of the search was
 // reached.
 func (m *valueMatcher) textsContainCredential(hashKey [32]byte, texts []string) bool {
-	s := m.newTextSearch(hashKey)
+	s := m.newSensitiveValueSearch(hashKey)
 	for _, text := range texts {
 		for i := range s.find(text) {
 			if !m.values[i].IsPrivateWord {

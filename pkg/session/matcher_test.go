@@ -47,7 +47,7 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 		for n := minValueBytes; n <= len(text); n++ {
 			at := r.IntN(len(text) - n + 1)
 			said := drawn(r, r.IntN(50)) + " x=" + text[at:at+n] + "&" + drawn(r, r.IntN(50))
-			got := m.newTextSearch(key).find(said)[i]
+			got := m.newSensitiveValueSearch(key).find(said)[i]
 			want := sendsNoneOfValue
 			switch {
 			case len(values[i].PieceHashes) == 0:
@@ -62,7 +62,7 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 			}
 		}
 	}
-	none := m.newTextSearch(key)
+	none := m.newSensitiveValueSearch(key)
 	text := strings.Repeat("No credential stands here, 3 words and 12 numbers: 20261124. ", 170)
 	if n := testing.AllocsPerRun(10, func() { none.find(text) }); n > 0 {
 		t.Errorf("%v allocations for a text that holds nothing", n)
@@ -102,7 +102,7 @@ func TestPrivateWords(t *testing.T) {
 		"mailto:anna.k7@example.net": true, "<anna.k7@example.net>": true, "(DE89370400)": true,
 		"A-20771-BC": false, "XA-20771-B": false, "v-A-20771-B": false, "A-20771-B.5": false, "joanna.k7@example.net": false, "DE893704001": false, many: false,
 	} {
-		if got := len(m.newTextSearch(key).find(text)) > 0; got != want {
+		if got := len(m.newSensitiveValueSearch(key).find(text)) > 0; got != want {
 			t.Errorf("%.40q: %v, want %v", text, got, want)
 		}
 	}
@@ -118,9 +118,9 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	s := NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10, IsolateSessions: true})
+	s := NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFileRecordsPerUser: 10, MaxDenials: 10, IsolateSessionsFromEachOther: true})
 	r, key := rand.New(rand.NewPCG(3, 4)), Key{AgentHostName: "h", ID: "s"}
-	add := func(k Key, d Delta) {
+	add := func(k Key, d RecordDelta) {
 		t.Helper()
 		if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
@@ -134,16 +134,16 @@ func TestMatchersAreKept(t *testing.T) {
 		}
 		return m
 	}
-	value := func(text string) Delta {
-		return Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "")}}
+	value := func(text string) RecordDelta {
+		return RecordDelta{SensitiveValues: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "")}}
 	}
 	finds := func(m *valueMatcher, text string) bool {
-		return len(m.newTextSearch(s.opts.CredentialHashKey).find(text)) > 0
+		return len(m.newSensitiveValueSearch(s.opts.CredentialHashKey).find(text)) > 0
 	}
 	first, second := drawn(r, 24), drawn(r, 24)
 	add(key, value(first))
 	m := of(key)
-	add(key, Delta{LabelledFiles: []effect.LabelledFile{{Path: "/a", Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}})
+	add(key, RecordDelta{LabelledFiles: []effect.LabelledFile{{Path: "/a", Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}})
 	if of(key) != m {
 		t.Error("made again, though no value is new")
 	}
@@ -177,7 +177,7 @@ func TestMatchersAreKept(t *testing.T) {
 	}
 	// A value that is gone is not taken for one that was never there.
 	err = file.UpdateNamespace(t.Context(), stateNamespace, func(sh *state.NamespaceTx) error {
-		v := value(first).Values[0]
+		v := value(first).SensitiveValues[0]
 		return sh.Put(s.sharedRecordKey(key).groupName(), v.key(), nil)
 	})
 	if err != nil {
@@ -199,11 +199,11 @@ func BenchmarkFirst(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	opts := Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10000, MaxDenials: 10}
+	opts := Options{Clock: clock, SessionRetention: time.Hour, MaxFileRecordsPerUser: 10000, MaxDenials: 10}
 	s := NewStore(file, opts)
-	var d Delta
+	var d RecordDelta
 	for range maxSensitiveValuesPerGroup {
-		d.Values = append(d.Values, newHasher(opts.CredentialHashKey).hashSensitiveValue(drawn(r, 24), ""))
+		d.SensitiveValues = append(d.SensitiveValues, newHasher(opts.CredentialHashKey).hashSensitiveValue(drawn(r, 24), ""))
 	}
 	if err := s.Add(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 		b.Fatal(err)
@@ -213,7 +213,7 @@ func BenchmarkFirst(b *testing.B) {
 	for b.Loop() {
 		s := NewStore(file, opts)
 		m, err := s.loadValueMatcher(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""))
-		if err != nil || len(m.newTextSearch(opts.CredentialHashKey).find(text)) > 0 {
+		if err != nil || len(m.newSensitiveValueSearch(opts.CredentialHashKey).find(text)) > 0 {
 			b.Fatal(err)
 		}
 	}

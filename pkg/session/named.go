@@ -24,7 +24,7 @@ type Prompt struct {
 
 // Bounds of the stored prompts.
 const (
-	maxNamedObjects             = 64
+	maxNamedObjectsPerSession   = 64
 	maxPendingPrompts           = 16
 	maxPromptDeduplicationKeys  = 256
 	promptDeduplicationKeyBytes = 8
@@ -44,7 +44,7 @@ func (s *Store) keyedHash(text string) []byte {
 }
 
 // StorePrompt stores the names in a prompt. If pending is true, they have no effect until
-// [Store.ResolvePrompt] reports that the user wrote the prompt. The function clean removes
+// [Store.ResolvePromptAuthor] reports that the user wrote the prompt. The function clean removes
 // credentials from the quotes of the prompt that are stored with the names.
 func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
 	p := Prompt{ID: shortenText(id), TextHash: s.keyedPromptTextHash(text), ReceivedAt: s.now()}
@@ -62,7 +62,7 @@ func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text strin
 	for _, w := range words {
 		p.MentionedNameHashes = append(p.MentionedNameHashes, s.nameHash(w)...)
 	}
-	d := &Delta{PendingPrompt: &p}
+	d := &RecordDelta{PendingPrompt: &p}
 	if !pending {
 		d.UserPrompt, d.PendingPrompt = &p, nil
 	}
@@ -92,13 +92,13 @@ func (s *Store) keyedPromptTextHash(text string) string {
 	return hex.EncodeToString(s.keyedHash("prompt " + strings.TrimSpace(text))[:16])
 }
 
-// ResolvePrompt records whether the user wrote a pending prompt, given its ID and, if the host reports it,
+// ResolvePromptAuthor records whether the user wrote a pending prompt, given its ID and, if the host reports it,
 // its text.
-func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, promptID, text string, writtenByUser bool) error {
+func (s *Store) ResolvePromptAuthor(ctx context.Context, loaded *Session, promptID, text string, writtenByUser bool) error {
 	sum := s.keyedPromptTextHash(text)
 	for _, p := range loaded.record.Prompts {
 		if p.ID == shortenText(promptID) && p.TextHash == sum {
-			d := &Delta{ResolvedPromptTextHashes: []string{p.TextHash}}
+			d := &RecordDelta{ResolvedPromptTextHashes: []string{p.TextHash}}
 			if writtenByUser {
 				d.UserPrompt = &p
 			}
@@ -123,7 +123,7 @@ func (s *Session) NamedObjects() (list []grounding.PromptNamedObject, hasUserPro
 }
 
 // addPrompts adds prompts to a record and reports whether it changed.
-func (r *Record) addPrompts(d *Delta) bool {
+func (r *Record) addPrompts(d *RecordDelta) bool {
 	if len(d.ResolvedPromptTextHashes) > 0 {
 		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.ResolvedPromptTextHashes, p.TextHash) })
 	}
@@ -146,7 +146,7 @@ func (r *Record) addPrompts(d *Delta) bool {
 			})
 			r.NamedObjects = append(r.NamedObjects, n)
 		}
-		r.NamedObjects = r.NamedObjects[max(0, len(r.NamedObjects)-maxNamedObjects):]
+		r.NamedObjects = r.NamedObjects[max(0, len(r.NamedObjects)-maxNamedObjectsPerSession):]
 		r.UserMentionedNameHashes = append(slices.Clone(r.UserMentionedNameHashes), d.UserPrompt.MentionedNameHashes...)
 		r.UserMentionedNameHashes = r.UserMentionedNameHashes[max(0, len(r.UserMentionedNameHashes)-maxNamesOfAllPrompts*nameHashSize):]
 	}

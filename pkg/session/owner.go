@@ -129,7 +129,7 @@ func mayChangeGitOrigin(c *analysis.ActionCase) bool {
 }
 
 // unlabelCloneFromWorkspaceOwner removes from a delta the clone of a repository of the account that owns the workspace.
-func (s *Session) unlabelCloneFromWorkspaceOwner(c *analysis.ActionCase, d *Delta) {
+func (s *Session) unlabelCloneFromWorkspaceOwner(c *analysis.ActionCase, d *RecordDelta) {
 	if d.GitOriginMayHaveChanged || s.gitOriginMayHaveChanged() || len(s.record.RepositoryOwners) == 0 {
 		return
 	}

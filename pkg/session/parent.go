@@ -22,7 +22,7 @@ const maxAncestorProcesses = 64
 // active.
 func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record, err error) {
 	r = &Record{Key: k, ParentSessionID: from.ParentSessionID, BeganAt: s.now()}
-	if k.IsDefault() || k.IsSharedByUserSessions() || s.opts.IsolateSessions {
+	if k.IsDefault() || k.IsSharedByUserSessions() || s.opts.IsolateSessionsFromEachOther {
 		return r, nil, nil
 	}
 	var above []string
@@ -74,7 +74,7 @@ func (r *Record) parentKey() Key {
 
 // addToParents adds the delta also to the sessions that started this one, since a sub-agent returns
 // what it reads to its parent.
-func (s *Store) addToParents(sh storageTx, r *Record, d *Delta) error {
+func (s *Store) addToParents(sh storageTx, r *Record, d *RecordDelta) error {
 	for range maxParentSessions {
 		if r.ParentSessionID == "" || r.parentKey() == r.Key {
 			return nil

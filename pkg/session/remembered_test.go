@@ -20,20 +20,20 @@ func TestDraftReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = file.Close() })
-		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 100, MaxDenials: 10})
+		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFileRecordsPerUser: 100, MaxDenials: 10})
 	}
 	one, other, key := opened(), opened(), Key{User: "u"}
 	read := false
 	one.storage = watched{one.storage, &read}
 	draft := one.NewMemoryOverlay()
-	add := func(s *Store, d Delta) {
+	add := func(s *Store, d RecordDelta) {
 		t.Helper()
 		if err := s.Add(t.Context(), s.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	file := func(name string) Delta {
-		return Delta{LabelledFiles: []effect.LabelledFile{{Path: "/work/" + name, Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}}
+	file := func(name string) RecordDelta {
+		return RecordDelta{LabelledFiles: []effect.LabelledFile{{Path: "/work/" + name, Labels: []effect.TaintLabel{effect.LabelFromNetwork}}}}
 	}
 	has := func(name string) bool {
 		return len(draft.Load(t.Context(), key, Lineage{}, "").FileOriginLabels("/work/"+name)) > 0

@@ -129,7 +129,7 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 		}
 		name, repo := cmp.Or(name, "origin"), repositoryPath(c, e)
 		for _, r := range s.sharedRecord.Remotes {
-			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.remoteMayBelongToOtherAccount(r) {
+			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.remoteMayHaveNonWorkspaceOwner(r) {
 				host, _, _ := strings.Cut(r.HostAndAccount, "/")
 				c.AddRepositoryUpload(e.Program, host)
 				return
@@ -138,10 +138,10 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 	}
 }
 
-// remoteMayBelongToOtherAccount reports whether a remote may belong to another person. If the
+// remoteMayHaveNonWorkspaceOwner reports whether a remote may belong to another person. If the
 // accounts of the workspace's repositories are known, it compares with them. Otherwise a remote is
 // suspicious if a push URL or a rewrite rule set it, or if its host is not a known code host.
-func (s *Session) remoteMayBelongToOtherAccount(r ChangedGitRemote) bool {
+func (s *Session) remoteMayHaveNonWorkspaceOwner(r ChangedGitRemote) bool {
 	host, _, _ := strings.Cut(r.HostAndAccount, "/")
 	if len(s.record.RepositoryOwners) == 0 {
 		return r.IsPushURLOrRewrite || !command.CodeHosts[host]

@@ -12,7 +12,7 @@ import (
 // in memory only. It is an [analysis.ReplaySession].
 func ReplayAndAnalyzeLastAction(an *analysis.Analyzer, eventTypes []string, policyCountsActions bool, actions []*action.Action) *analysis.ActionCase {
 	s := NewStore(nil, Options{
-		Clock: func() time.Time { return time.Unix(1, 0) }, SessionRetention: time.Hour, MaxFiles: 1000, MaxDenials: 1,
+		Clock: func() time.Time { return time.Unix(1, 0) }, SessionRetention: time.Hour, MaxFileRecordsPerUser: 1000, MaxDenials: 1,
 	})
 	ctx := context.Background()
 	for i, a := range actions {

@@ -21,7 +21,7 @@ type CompletedCall struct {
 // labels of their result. Sent data and other counts were already stored when the actions were
 // judged. It takes one transaction, or none if nothing is new.
 func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {
-	d := Delta{MayMoveFiles: true} // files that were only predicted may exist now and can be identified
+	d := RecordDelta{MayMoveFiles: true} // files that were only predicted may exist now and can be identified
 	for _, c := range ran.Cases {
 		one := s.DeltaOfAction(c, nil, false)
 		loaded.unlabelCloneFromWorkspaceOwner(c, &one)
@@ -31,7 +31,7 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 			d.RepositoryOwners = repositoryOwners(c, ran.ResultTexts)
 		}
 		d.Labels = append(d.Labels, one.Labels...)
-		d.LabelledFiles, d.PrintedFiles, d.Values = append(d.LabelledFiles, one.LabelledFiles...), append(d.PrintedFiles, one.PrintedFiles...), append(d.Values, one.Values...)
+		d.LabelledFiles, d.PrintedFiles, d.SensitiveValues = append(d.LabelledFiles, one.LabelledFiles...), append(d.PrintedFiles, one.PrintedFiles...), append(d.SensitiveValues, one.SensitiveValues...)
 	}
 	if ran.UntrustedResult {
 		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelUntrusted, EffectOrActionType: "result"})
@@ -50,12 +50,12 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 		}
 		found = found[:min(len(found), room)]
 		room -= len(found)
-		if d.Values = append(d.Values, found...); room == 0 {
+		if d.SensitiveValues = append(d.SensitiveValues, found...); room == 0 {
 			break
 		}
 	}
 	d.LabelledFiles = append(d.LabelledFiles, labelChangedFiles(ran.ChangedFiles, labelled)...)
-	if slices.ContainsFunc(d.Values, func(v HashedSensitiveValue) bool { return !v.IsPrivateWord }) {
+	if slices.ContainsFunc(d.SensitiveValues, func(v HashedSensitiveValue) bool { return !v.IsPrivateWord }) {
 		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelFromCredentialLocation, EffectOrActionType: "result"})
 	}
 	if d.Empty() && len(d.PrintedFiles) == 0 {
@@ -89,13 +89,13 @@ func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLa
 
 // dropStoredValuesFromDelta removes from a delta the values that are already stored for the session or its
 // user.
-func (s *Store) dropStoredValuesFromDelta(ctx context.Context, loaded *Session, d *Delta) error {
-	if len(d.Values) == 0 {
+func (s *Store) dropStoredValuesFromDelta(ctx context.Context, loaded *Session, d *RecordDelta) error {
+	if len(d.SensitiveValues) == 0 {
 		return nil
 	}
 	return s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		own, all := loaded.key.groupName(), s.sharedRecordKey(loaded.key).groupName()
-		d.Values = slices.DeleteFunc(d.Values, func(v HashedSensitiveValue) bool {
+		d.SensitiveValues = slices.DeleteFunc(d.SensitiveValues, func(v HashedSensitiveValue) bool {
 			if v.IsPrivateWord {
 				return sh.Get(own, v.key()) != nil
 			}

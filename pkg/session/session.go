@@ -41,12 +41,12 @@ func MemoryOnlySessionKey(user string) Key { return Key{AgentHostName: "-", User
 
 // Bounds of a record; those of its files and denials are settings.
 const (
-	maxSessions            = 512
-	maxRecipients          = 256  // hosts and recipients
-	maxCreatedPaths        = 256  // files and folders
-	maxEffectOrActionTypes = 64   // kinds of effects, each with its latest time
-	maxRecordTextBytes     = 200  // bytes of a name, a target, or a reason
-	maxPathBytes           = 1024 // bytes of a path; longer ones are hashed
+	maxSessions                      = 512
+	maxRecipients                    = 256  // hosts and recipients
+	maxCreatedPaths                  = 256  // files and folders
+	maxEffectOrActionTypesPerSession = 64   // kinds of effects, each with its latest time
+	maxNameTargetOrReasonBytes       = 200  // bytes of a name, a target, or a reason
+	maxPathBytes                     = 1024 // bytes of a path; longer ones are hashed
 )
 
 // A Record is the stored record of a session, or of all sessions of a user, without files and values.
@@ -137,8 +137,8 @@ func (r *Record) isActive(now int64, keep time.Duration) bool {
 
 // shortenText shortens a text from an action.
 func shortenText(s string) string {
-	if len(s) <= maxRecordTextBytes {
+	if len(s) <= maxNameTargetOrReasonBytes {
 		return s
 	}
-	return s[:maxRecordTextBytes]
+	return s[:maxNameTargetOrReasonBytes]
 }

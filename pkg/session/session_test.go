@@ -26,7 +26,7 @@ type world struct{ now time.Time }
 func newWorld() *world { return &world{time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)} }
 
 func (w *world) options() Options {
-	return Options{Clock: func() time.Time { return w.now }, SessionRetention: 24 * time.Hour, MaxFiles: 20, MaxDenials: 3}
+	return Options{Clock: func() time.Time { return w.now }, SessionRetention: 24 * time.Hour, MaxFileRecordsPerUser: 20, MaxDenials: 3}
 }
 
 // stores are one in memory and one in a file.
@@ -402,7 +402,7 @@ func TestDraft(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k := Key{User: "me"}
 		add := func(s *Store, text string) {
-			d := Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "")}}
+			d := RecordDelta{SensitiveValues: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "")}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -513,7 +513,7 @@ func TestDamagedRecord(t *testing.T) {
 		if !errors.Is(memory.Err(), ErrDamaged) {
 			t.Errorf("%s: %v", name, memory.Err())
 		}
-		d := Delta{Labels: []SessionLabel{{Label: effect.LabelFromCredentialLocation}}}
+		d := RecordDelta{Labels: []SessionLabel{{Label: effect.LabelFromCredentialLocation}}}
 		if err := s.Add(t.Context(), memory, &d); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: add: %v", name, err)
 		}
@@ -536,7 +536,7 @@ func TestDenials(t *testing.T) {
 		deny := func(raw string) {
 			t.Helper()
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			d := Delta{Denial: NewDenial(analyzer.CaseWithSessionState(parse(t, raw), memory), "r")}
+			d := RecordDelta{Denial: NewDenial(analyzer.CaseWithSessionState(parse(t, raw), memory), "r")}
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
@@ -568,7 +568,7 @@ func TestDenials(t *testing.T) {
 		if !s.Load(t.Context(), k, Lineage{}, "").IsStoppedAfterDenials() {
 			t.Error("not stopped after three denials")
 		}
-		if n, err := s.Resume(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
+		if n, err := s.ResumeStoppedSessions(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
 			t.Errorf("resumed %d, %v", n, err)
 		}
 		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.IsStoppedAfterDenials() || memory.DenialOfSameTarget(analyzer.AnalyzeAction(parse(t, "find ~/docs -delete"))) != nil {

@@ -26,12 +26,12 @@ var ErrNewer = errors.New("the record of this session was written by a newer shi
 
 // Options are the limits of a store.
 type Options struct {
-	Clock             func() time.Time // required
-	SessionRetention  time.Duration    // how long a session is kept after its last action
-	MaxFiles          int              // files per user
-	MaxDenials        int              // denials within ten minutes after which a session stops
-	CredentialHashKey [32]byte         // key of the hashes of credentials
-	IsolateSessions   bool             // sessions share nothing
+	Clock                        func() time.Time // required
+	SessionRetention             time.Duration    // how long a session is kept after its last action
+	MaxFileRecordsPerUser        int              // files per user
+	MaxDenials                   int              // denials within ten minutes after which a session stops
+	CredentialHashKey            [32]byte         // key of the hashes of credentials
+	IsolateSessionsFromEachOther bool             // sessions share nothing
 }
 
 // A Store stores sessions. Goroutines may share it.
@@ -79,7 +79,7 @@ func (k Key) groupName() []byte {
 
 // sharedRecordKey returns the key of the record that the sessions of a user share.
 func (s *Store) sharedRecordKey(k Key) Key {
-	if s.opts.IsolateSessions {
+	if s.opts.IsolateSessionsFromEachOther {
 		return Key{AgentHostName: agentHostNameOfSharedRecord, ID: k.AgentHostName + " " + k.ID, User: k.User}
 	}
 	return Key{AgentHostName: agentHostNameOfSharedRecord, User: k.User}
@@ -197,7 +197,7 @@ func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err
 		return r, [][]byte{k.groupName()}, err
 	}
 	r = &Record{Key: k, BeganAt: s.now()}
-	if s.opts.IsolateSessions {
+	if s.opts.IsolateSessionsFromEachOther {
 		return r, nil, nil
 	}
 	err = eachRecord(sh, func(group []byte, o *Record) error {
@@ -281,7 +281,7 @@ func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, age
 // Add stores what an action adds to its session, in one transaction. If the loaded session already
 // has all of it, nothing is stored. The amount of data sent is only shown to people: for known
 // hosts it is written with the next change, or by [Store.FlushSentDataCounts].
-func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
+func (s *Store) Add(ctx context.Context, loaded *Session, d *RecordDelta) error {
 	if d.MayMoveFiles {
 		loaded.identifyFiles()
 	}
@@ -329,7 +329,7 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 }
 
 // AddSharedPartOfDelta stores only the part of a delta that all sessions of its user share.
-func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *Delta) error {
+func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *RecordDelta) error {
 	if d.MayMoveFiles {
 		loaded.identifyFiles()
 	}
@@ -340,7 +340,7 @@ func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *De
 }
 
 // writeDeltaToSharedRecord writes the shared part of a delta.
-func (s *Store) writeDeltaToSharedRecord(sh storageTx, k Key, d *Delta) error {
+func (s *Store) writeDeltaToSharedRecord(sh storageTx, k Key, d *RecordDelta) error {
 	r, from, err := s.sharedRecord(sh, k)
 	if err != nil {
 		return err
@@ -370,7 +370,7 @@ func (s *Store) writeDeltaToSharedRecord(sh storageTx, k Key, d *Delta) error {
 
 // writeRecord applies a delta to the record of a session, and stores the record and the delta's
 // private values. It writes nothing if nothing changed and the stored time is recent.
-func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *Delta) error {
+func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *RecordDelta) error {
 	now := s.now()
 	changed := r.applyDelta(d, now, &s.opts)
 	values, err := s.addValues(sh, group, d.privateValues())
@@ -399,7 +399,7 @@ func (s *Store) FlushSentDataCounts(ctx context.Context) error {
 			if r == nil { // the session's record was removed meanwhile
 				continue
 			}
-			r.applyDelta(&Delta{Sent: sent}, s.now(), &s.opts)
+			r.applyDelta(&RecordDelta{Sent: sent}, s.now(), &s.opts)
 			if err := sh.Put(k.groupName(), recordKey, r.encode()); err != nil {
 				return err
 			}
@@ -418,7 +418,7 @@ func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byt
 	if _, err := s.addValues(sh, to, values); err != nil {
 		return err
 	}
-	all, err := copyFileRecordsToGroup(sh, from, to, s.opts.MaxFiles, s.now())
+	all, err := copyFileRecordsToGroup(sh, from, to, s.opts.MaxFileRecordsPerUser, s.now())
 	if !all {
 		r.FileLimitReachedAt = s.now()
 	}
@@ -427,10 +427,10 @@ func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byt
 
 // DeltaOfAction returns what an action adds to its session if it runs, as the function
 // [DeltaOfAction] does, and adds the credentials in the files that the action reads.
-func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
+func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) RecordDelta {
 	d := DeltaOfAction(c, eventTypes, policyCountsActions)
 	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelFromCredentialLocation }) {
-		d.Values = newHasher(s.opts.CredentialHashKey).credentialsInReadFiles(c)
+		d.SensitiveValues = newHasher(s.opts.CredentialHashKey).credentialsInReadFiles(c)
 	}
 	return d
 }
@@ -450,7 +450,7 @@ func (s *Store) AddSentValueEffect(ctx context.Context, loaded *Session, c *anal
 		f = sendsPartOfValue
 	}
 	if f != sendsNoneOfValue {
-		c.AddSessionCredentialSend(f == sendsPartOfValue)
+		c.AddEarlierReadCredentialSend(f == sendsPartOfValue)
 	}
 	return nil
 }
@@ -469,7 +469,7 @@ func (s *Store) evictSessions(sh storageTx, but Key) error {
 		switch n++; {
 		case !r.isActive(s.now(), s.opts.SessionRetention):
 			ended = append(ended, slices.Clone(group))
-			if s.opts.IsolateSessions {
+			if s.opts.IsolateSessionsFromEachOther {
 				ended = append(ended, s.sharedRecordKey(r.Key).groupName())
 			}
 		case r.Key != but && !r.IsDefault() && (oldest == nil || r.LastActionAt < oldest.LastActionAt):
@@ -578,13 +578,13 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 	return cleared, err
 }
 
-// Resume forgets the denials of the sessions that choose accepts, and resumes those that are stopped;
+// ResumeStoppedSessions forgets the denials of the sessions that choose accepts, and resumes those that are stopped;
 // labels stay. It returns how many sessions it changed.
-func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed int, err error) {
+func (s *Store) ResumeStoppedSessions(ctx context.Context, isChosen func(*Record) bool) (resumed int, err error) {
 	err = s.storage.runWriting(ctx, func(sh storageTx) error {
 		var change []*Record
 		err := eachRecord(sh, func(_ []byte, r *Record) error {
-			if choose(r) && (r.IsStoppedAfterDenials || len(r.Denials) > 0) {
+			if isChosen(r) && (r.IsStoppedAfterDenials || len(r.Denials) > 0) {
 				change = append(change, r)
 			}
 			return nil

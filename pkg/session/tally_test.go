@@ -14,7 +14,7 @@ func TestSentIsCounted(t *testing.T) {
 		key, sent := Key{User: "u"}, 0
 		send := func(to string) {
 			sent++
-			d := Delta{Sent: []SentData{{Recipient: to, Times: 1, Bytes: 10}}}
+			d := RecordDelta{Sent: []SentData{{Recipient: to, Times: 1, Bytes: 10}}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestCountsOfClearedSession(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, _ *world, s *Store) {
 		for range 2 {
-			d := Delta{Sent: []SentData{{Recipient: "a.example", Times: 1}}}
+			d := RecordDelta{Sent: []SentData{{Recipient: "a.example", Times: 1}}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), Key{User: "u"}, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}

@@ -168,7 +168,7 @@ func TestValuesAreBounded(t *testing.T) {
 			t.Errorf("%d values of one text", len(values))
 		}
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-		if err := s.Add(t.Context(), memory, &Delta{Values: values}); err != nil {
+		if err := s.Add(t.Context(), memory, &RecordDelta{SensitiveValues: values}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -135,7 +135,7 @@ func (s *Session) FileOriginLabels(path string) []effect.TaintLabel {
 }
 
 func (s *Session) lookUpOriginLabelBits(path string) byte {
-	b, found := s.lookUpFileLabels(fileKeyWithoutPrefix(path))
+	b, found := s.lookUpFileLabels(fileKeySuffixOfPath(path))
 	if !found && s.fileChecker != nil && len(s.files) > 0 {
 		if id, ok := s.fileChecker.Identify(path); ok {
 			s.identifyFiles()
@@ -187,11 +187,13 @@ func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
 }
 
 // DeltaAddsNewData reports whether a delta contains anything that is not stored yet.
-func (s *Session) DeltaAddsNewData(d *Delta) bool { return s.isNewForSession(d) || s.isNewForShared(d) }
+func (s *Session) DeltaAddsNewData(d *RecordDelta) bool {
+	return s.isNewForSession(d) || s.isNewForShared(d)
+}
 
 // isNewForSession reports whether a delta contains anything new for the session's own record.
-func (s *Session) isNewForSession(d *Delta) bool {
-	if d.PolicyCountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.ChangedInstructionFile != nil || len(d.ResolvedPromptTextHashes) > 0 || len(d.PolicyEffectOrActionTypes)+len(d.privateValues()) > 0 {
+func (s *Session) isNewForSession(d *RecordDelta) bool {
+	if d.MustIncrementActionCount || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.ChangedInstructionFile != nil || len(d.ResolvedPromptTextHashes) > 0 || len(d.OccurredEffectOrActionTypes)+len(d.privateValues()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -211,7 +213,7 @@ func (s *Session) isNewForSession(d *Delta) bool {
 }
 
 // isNewForShared reports whether a delta contains anything new for the shared record of the user.
-func (s *Session) isNewForShared(d *Delta) bool {
+func (s *Session) isNewForShared(d *RecordDelta) bool {
 	if d.newFileIdentityByPath = s.newFileIdentityByPath; len(d.newFileIdentityByPath)+len(d.credentials()) > 0 {
 		return true
 	}
@@ -222,7 +224,7 @@ func (s *Session) isNewForShared(d *Delta) bool {
 }
 
 // applyDelta adds a delta to the record of a session and reports whether it changed.
-func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
+func (r *Record) applyDelta(d *RecordDelta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
 		changed = r.addLabel(l.Label, shortenText(l.EffectOrActionType), now) || changed
 	}
@@ -247,15 +249,15 @@ func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, path := range d.CreatedPaths {
 		changed = r.recordCreated(path, now) || changed
 	}
-	if d.PolicyCountsActions {
+	if d.MustIncrementActionCount {
 		r.ActionCount++
 		changed = true
 	}
-	for _, kind := range d.PolicyEffectOrActionTypes {
+	for _, kind := range d.OccurredEffectOrActionTypes {
 		if r.LastOccurrenceByEffectOrActionType == nil {
 			r.LastOccurrenceByEffectOrActionType = map[string]LastEffectOccurrence{}
 		}
-		if _, known := r.LastOccurrenceByEffectOrActionType[kind]; known || len(r.LastOccurrenceByEffectOrActionType) < maxEffectOrActionTypes {
+		if _, known := r.LastOccurrenceByEffectOrActionType[kind]; known || len(r.LastOccurrenceByEffectOrActionType) < maxEffectOrActionTypesPerSession {
 			r.LastOccurrenceByEffectOrActionType[kind] = LastEffectOccurrence{At: now, SessionActionCountThen: r.ActionCount}
 			changed = true
 		}

@@ -9,9 +9,9 @@ import (
 func (s *analysisState) walkChildProcess(program string, argv []abstract.Value, walk func()) {
 	s.walkSubshell(func() {
 		s.childShellDepth++
-		s.dialect = shellDialect{isReadAsZsh: program == "zsh", isKnown: true, mayBePOSIX: program != "zsh" && program != "bash", fish: program == "fish"}
+		s.dialect = shellDialect{isReadAsZsh: program == "zsh", isKnown: true, mayBePOSIX: program != "zsh" && program != "bash", isFish: program == "fish"}
 		s.dialect.zshOptionsChanged = program == "zsh" && changesZshParsing(argv)
-		seen := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: s.vars.hasUnknownAssignment}
+		seen := &variableTable{byName: map[string]variable{}, hasAssignmentToUnknownName: s.vars.hasAssignmentToUnknownName}
 		for name, v := range s.vars.byName {
 			if !v.isExported && name[0] != 0 && len(v.possibleContents) > 0 && !(len(v.possibleContents) == 1 && v.possibleContents[0].isUnset) { // an unexported variable: in the child shell its value is unknown, or it is unset
 				v.possibleContents = []variableContent{{val: abstract.UnsetVariableValue(name, v.valueCoveringPossibleContents("").Taint), mayBeUnset: true}}

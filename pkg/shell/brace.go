@@ -25,7 +25,7 @@ func (s *analysisState) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
 	}
 	words := s.expandBraces(split.Parts)
 	if len(words) > abstract.MaxExpandedWords {
-		s.giveUp("a brace expansion makes too many words")
+		s.abortAnalysis("a brace expansion makes too many words")
 		return words[:abstract.MaxExpandedWords]
 	}
 	return words
@@ -50,7 +50,7 @@ func (s *analysisState) expandBraces(parts []syntax.WordPart) [][]syntax.WordPar
 			}
 		}
 		if len(options)*len(words) > abstract.MaxExpandedWords || !s.spendSteps(len(options)*len(words)/4) {
-			s.giveUp("a brace expansion makes too many words")
+			s.abortAnalysis("a brace expansion makes too many words")
 			return words
 		}
 		next := make([][]syntax.WordPart, 0, len(words)*len(options))

@@ -256,7 +256,7 @@ func (s *analysisState) defineAlias(argv []abstract.Value, _ abstract.Streams) a
 			continue
 		}
 		if len(s.aliases) > 256 {
-			s.giveUp("too many aliases")
+			s.abortAnalysis("too many aliases")
 			return abstract.Value{}
 		}
 		s.recordShieldShadowing(name, v.SourceSpan)
@@ -447,12 +447,12 @@ func (s *analysisState) trap(argv []abstract.Value, io abstract.Streams) abstrac
 		return s.walkExecutedText("shell", code, "trap", code.SourceSpan, nil)
 	}
 	if len(s.traps) > 64 {
-		s.giveUp("too many traps")
+		s.abortAnalysis("too many traps")
 		return abstract.Value{}
 	}
-	s.watchTrapVariables(code.Text)
+	s.recordTrapCodeVariableNames(code.Text)
 	for _, f := range s.definedFunctions {
-		syntax.Walk(f.body, s.trackTrapVariableOfNode)
+		syntax.Walk(f.body, s.visitNodeForTrapVariableName)
 	}
 	var out abstract.Value
 	s.walkCodeRunAnytime(func() { out = s.walkNestedWithInput(code.Text, code.SourceSpan, io) })
@@ -460,14 +460,14 @@ func (s *analysisState) trap(argv []abstract.Value, io abstract.Streams) abstrac
 	return outputOfPossiblySkippedCommand(out)
 }
 
-// watchTrapVariables makes the variables in a trap's code keep all values that they have from now on.
-func (s *analysisState) watchTrapVariables(code string) {
+// recordTrapCodeVariableNames makes the variables in a trap's code keep all values that they have from now on.
+func (s *analysisState) recordTrapCodeVariableNames(code string) {
 	if f, err := parse.Shell(code); err == nil && parse.ExceededLimitReason(code) == "" {
-		syntax.Walk(f, s.trackTrapVariableOfNode)
+		syntax.Walk(f, s.visitNodeForTrapVariableName)
 	}
 }
 
-func (s *analysisState) trackTrapVariableOfNode(n syntax.Node) bool {
+func (s *analysisState) visitNodeForTrapVariableName(n syntax.Node) bool {
 	name := ""
 	switch n := n.(type) {
 	case *syntax.ParamExp:

@@ -29,7 +29,7 @@ func (s *analysisState) expandArguments(c *syntax.CallExpr) []abstract.Value {
 		}
 		argv = append(argv, s.expandFields(w)...)
 		if len(argv) > maxAnalysisSteps {
-			s.giveUp("the command has too many words")
+			s.abortAnalysis("the command has too many words")
 			break
 		}
 	}
@@ -43,7 +43,7 @@ func (s *analysisState) walkCallInNestedScope(c *syntax.CallExpr, st *syntax.Stm
 
 func (s *analysisState) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.statementStdin = in
-	before, opened := s.fds, len(s.files)
+	before, opened := s.fds, len(s.writtenFiles)
 	if len(c.Assigns) > 0 {
 		s.prefixAssignmentsNotYetVisible = c.Assigns
 	}
@@ -72,7 +72,7 @@ func (s *analysisState) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.St
 	if io.InputRedirected {
 		s.sharedInput = &stdinSharedByCommands{val: io.Stdin}
 	}
-	from, effects, written := s.Fork(), len(s.effects), len(s.files)
+	from, effects, written := s.Fork(), len(s.effects), len(s.writtenFiles)
 	fed := s.inputsExist(st.Redirs)
 	out = s.rewalkIfInputChanged(io, written, s.resolveAndWalkArgv(argv, io), func(io abstract.Streams) abstract.Value { return s.resolveAndWalkArgv(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
@@ -87,7 +87,7 @@ func (s *analysisState) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.St
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {
 		s.closeRedirectionDescriptors(before, fds)
 	}
-	if len(s.files) > opened {
+	if len(s.writtenFiles) > opened {
 		s.feedInputToOpenedSubstitutions(opened, abstract.Concat(io.Stdin, out))
 	}
 	if s.possibleExits.mayHaveExitedShell && !fails {
@@ -121,21 +121,21 @@ func (s *analysisState) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assign
 	return out
 }
 
-// temporaryAssignmentBuiltins lists builtins for which an assignment before the command (NAME=VALUE CMD) ends with the command.
-var temporaryAssignmentBuiltins = map[string]bool{
+// builtinsDiscardingPrefixAssignments lists builtins for which an assignment before the command (NAME=VALUE CMD) ends with the command.
+var builtinsDiscardingPrefixAssignments = map[string]bool{
 	"echo": true, "printf": true, "print": true, "test": true, "[": true, "cd": true, "pwd": true, "read": true, "mapfile": true,
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
 // restoreAssignmentPrefixes restores the variables of assignment prefixes (NAME=VALUE COMMAND)
 // after the command. If the command is a function, an alias, or a builtin that is not in
-// temporaryAssignmentBuiltins, the assignments may persist, because some shells keep them, and with
+// builtinsDiscardingPrefixAssignments, the assignments may persist, because some shells keep them, and with
 // them the command's own assignments to these variables.
 func (s *analysisState) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtinWalker(command.Text)
 	_, function := s.possibleFunctionsByName[command.Text]
 	aliased := slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
-	lasts := function || aliased || own && !temporaryAssignmentBuiltins[command.Text]
+	lasts := function || aliased || own && !builtinsDiscardingPrefixAssignments[command.Text]
 	for _, p := range slices.Backward(list) {
 		if lasts {
 			p.oldVariable = p.oldVariable.merge(s.vars.get(p.name))
@@ -182,7 +182,7 @@ func (s *analysisState) walkAliasFunctionOrProgram(name string, argv []abstract.
 	}
 	d, ok := s.possibleFunctionsByName[name]
 	if len(d.functions) > maxPossibleVariableValues {
-		s.giveUp("too many functions of one name")
+		s.abortAnalysis("too many functions of one name")
 		return abstract.Value{}
 	}
 	for _, f := range d.functions {
@@ -327,7 +327,7 @@ func (s *analysisState) runUnknownProgram(argv []abstract.Value, io abstract.Str
 		s.recordCodeRun(effect.LabelDecoderOutput, "runs decoded text", v.SourceSpan)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !hasOnlyEnvironmentUnknowns(v) && strings.Contains(name, "*") {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelSameCommandLineOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelSiblingCommandOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
 	}
 	s.recordShieldRunByPath(argv)
 	cause := s.unknownProgramNameCause(v)

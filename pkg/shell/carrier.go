@@ -15,9 +15,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkArgumentCode walks the commands and code in a program's arguments, and the code that the program reads from
+// walkCodeInArgumentsAndStdin walks the commands and code in a program's arguments, and the code that the program reads from
 // standard input.
-func (s *analysisState) walkArgumentCode(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+func (s *analysisState) walkCodeInArgumentsAndStdin(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	blind := s.unanalyzedTextCount
 	if len(use.NestedCommandsAndCode) > 0 || use.Stdin == command.StreamExecutedCode {
 		var out abstract.Value
@@ -61,14 +61,14 @@ func (s *analysisState) walkCommandAndCodeArguments(base string, argv []abstract
 			b.Add(s.walkEnvSplitString(wordValue(n.Words[0], argv), argv, inner))
 			continue
 		}
-		if n.Remote && !runsLocally(base, argv, use) {
+		if n.Remote && !remoteRunnerTargetsThisMachine(base, argv, use) {
 			b.Add(s.walkRemoteOrContainerCode(base, argv, func() abstract.Value { return s.walkCommandOrCodeArgument(base, argv, n, inner, f) }))
 			continue
 		}
 		b.Add(s.walkCommandOrCodeArgument(base, argv, n, inner, f))
 	}
 	switch {
-	case use.Stdin == command.StreamExecutedCode && use.RunsStdinRemotely && !runsLocally(base, argv, use):
+	case use.Stdin == command.StreamExecutedCode && use.RunsStdinRemotely && !remoteRunnerTargetsThisMachine(base, argv, use):
 		b.Add(s.walkRemoteOrContainerCode(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
 	case use.Stdin == command.StreamExecutedCode:
 		b.Add(s.runStdin(base, argv, use.StdinCodeLanguage, given))
@@ -201,14 +201,14 @@ func (s *analysisState) walkSocatProgram(base string, argv []abstract.Value) {
 	}
 }
 
-// runsLocally reports whether a program that runs commands on other machines, such as ssh, is told to run them on
+// remoteRunnerTargetsThisMachine reports whether a program that runs commands on other machines, such as ssh, is told to run them on
 // this machine.
-func runsLocally(base string, argv []abstract.Value, use command.Interpretation) bool {
+func remoteRunnerTargetsThisMachine(base string, argv []abstract.Value, use command.Interpretation) bool {
 	if !command.Machines[base] {
 		return false
 	}
 	return slices.ContainsFunc(use.OperandEffects, func(t command.OperandEffect) bool {
-		return t.Kind == effect.Connect && effect.ThisMachine(effect.CanonicalHost(t.Word.Text))
+		return t.Kind == effect.Connect && effect.MayBeThisMachine(effect.CanonicalHost(t.Word.Text))
 	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThisMachine(v.Text) })
 }
 
@@ -220,7 +220,7 @@ func namesThisMachine(word string) bool {
 		host = host[strings.LastIndexAny(host, "= ")+1:]
 	}
 	for host := range strings.SplitSeq(host, ",") {
-		if strings.Trim(host, "0123456789") != "" && effect.ThisMachine(effect.CanonicalHost(host)) {
+		if strings.Trim(host, "0123456789") != "" && effect.MayBeThisMachine(effect.CanonicalHost(host)) {
 			return true
 		}
 	}
@@ -231,7 +231,7 @@ func (s *analysisState) walkCommandOrCodeArgument(base string, argv []abstract.V
 	first := wordValue(n.Words[0], argv)
 	if n.VariableHoldingCode != "" {
 		if first.IsLiteral() {
-			s.walkVariableCode(n, first)
+			s.walkCommandOrCodeInVariable(n, first)
 		} else {
 			s.walkVariableOfUnknownValue(n, first)
 		}
@@ -346,7 +346,7 @@ func (s *analysisState) walkNestedArgv(base string, argv []abstract.Value, n com
 		return b.Value()
 	}
 	first := wordValue(n.Words[0], argv)
-	if len(n.Words) == 1 && first.IsLiteral() && isCommandLine(first.Text) {
+	if len(n.Words) == 1 && first.IsLiteral() && isMultiWordCommandLine(first.Text) {
 		if command.Placers[base] && strings.Contains(first.Text, "{}") {
 			first = s.fillPlaceholder(base, first, io.Stdin, f)
 		}
@@ -370,9 +370,9 @@ func (s *analysisState) walkNestedArgv(base string, argv []abstract.Value, n com
 	return s.resolveAndWalkArgv(words, io)
 }
 
-// isCommandLine reports whether a word in the position of a program's name is a whole command line: some programs
+// isMultiWordCommandLine reports whether a word in the position of a program's name is a whole command line: some programs
 // pass such a word to a shell, and no program has such a name.
-func isCommandLine(word string) bool {
+func isMultiWordCommandLine(word string) bool {
 	name, rest, blank := strings.Cut(strings.TrimSpace(word), " ")
 	return blank && rest != "" && !strings.Contains(name, "/")
 }
@@ -449,7 +449,7 @@ func (s *analysisState) runStdin(base string, argv []abstract.Value, language st
 	if command.HasOnlyFileWriteEffects(language) && !in.IsLiteral() && in.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0 {
 		s.emitUnknownEffect(effect.CauseDownload, base+" applies a patch from another machine, which can change any file; instead: save the patch, and read it first", at)
 	}
-	if command.IsQueryLanguage(language) && !in.IsLiteral() && !command.RunsCommands(language) {
+	if command.IsQueryLanguage(language) && !in.IsLiteral() && !command.CanRunShellCommands(language) {
 		if in.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 || command.HasOnlyFileWriteEffects(language) || s.recordDownloadedSQLFileRun(base, at) {
 			s.unanalyzedTextCount++
 			return abstract.Value{} // the input is rows or statements from a file or another database
@@ -461,7 +461,7 @@ func (s *analysisState) runStdin(base string, argv []abstract.Value, language st
 			args = args[1:]
 		}
 	}
-	if io.IsHeredoc && in.IsLiteral() {
+	if io.IsStdinHeredoc && in.IsLiteral() {
 		return s.walkCode(language, in.Text, in.SourceSpan, args)
 	}
 	return s.walkExecutedText(language, in, base, at, args)
@@ -543,8 +543,8 @@ func (s *analysisState) runFile(f abstract.Value, language string, args []abstra
 			s.walkedScriptCount++
 		}
 		s.recordReadAfterWrite(p)
-		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.canDifferFromWrittenFile(p, f) && !slices.Contains(s.enclosingCommandOutputPaths, p)
-		written := len(s.files)
+		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.canPathWordNameOtherFile(p, f) && !slices.Contains(s.enclosingCommandOutputPaths, p)
+		written := len(s.writtenFiles)
 		out := s.walkWrittenFileVersions(append(vals, earlier...), sure, run)
 		return s.rewalkIfInputChanged(abstract.Streams{InputFileWrittenByAnalyzedText: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.Stdin) })
 	}

@@ -34,9 +34,9 @@ func (g globPath) matchesWholeFolder() bool { return g.name == "**" && g.dir != 
 // hasNoWildcards reports whether a glob has no wildcards.
 func hasNoWildcards(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
 
-// literalFileNameFragment returns the literal text of a value that is part of a file name, without slashes; false for other
+// literalTextWithoutSlashOrWildcard returns the literal text of a value that is part of a file name, without slashes; false for other
 // values.
-func literalFileNameFragment(v abstract.Value) (string, bool) {
+func literalTextWithoutSlashOrWildcard(v abstract.Value) (string, bool) {
 	return v.Text, v.IsLiteral() && v.Text != "" && hasNoWildcards(v.Text) && !strings.ContainsAny(v.Text, "/\\")
 }
 
@@ -47,7 +47,7 @@ func trimPathPatternExpansion(pathPattern, trimmedPattern abstract.Value, op syn
 	if !ok {
 		return pathPattern, false
 	}
-	end, literal := literalFileNameFragment(trimmedPattern)
+	end, literal := literalTextWithoutSlashOrWildcard(trimmedPattern)
 	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
 	switch {
 	case g.matchesWholeFolder():
@@ -80,8 +80,8 @@ func trimSuffixFromNamePattern(namePattern, suffix string) string {
 // unknown.
 func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	g, ok := splitGlobPath(v)
-	old, literal := literalFileNameFragment(orig)
-	if _, safe := literalFileNameFragment(with); !ok || !literal || !safe && with.Text != "" || !hasNoWildcards(g.dir) || strings.Contains(g.dir, old) {
+	old, literal := literalTextWithoutSlashOrWildcard(orig)
+	if _, safe := literalTextWithoutSlashOrWildcard(with); !ok || !literal || !safe && with.Text != "" || !hasNoWildcards(g.dir) || strings.Contains(g.dir, old) {
 		return v, false
 	}
 	if !g.matchesWholeFolder() {
@@ -100,7 +100,7 @@ func computeGlobBasenameOrDirname(program string, operands []abstract.Value) (ab
 	v.SourceSpan.Start, v.SourceSpan.End = 0, 0
 	if program == "basename" {
 		if v.Text = g.name; len(operands) == 2 {
-			end, literal := literalFileNameFragment(operands[1])
+			end, literal := literalTextWithoutSlashOrWildcard(operands[1])
 			if !literal {
 				return v, false
 			}

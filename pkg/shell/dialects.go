@@ -16,7 +16,7 @@ type shellDialect struct {
 	isReadAsZsh       bool // read the text as zsh does
 	isKnown           bool // the shell is known, because a command names it
 	mayBePOSIX        bool // the shell may be a minimal POSIX shell such as dash
-	fish              bool // the shell is fish
+	isFish            bool // the shell is fish
 	zshOptionsChanged bool // zsh options may change how zsh reads the text
 }
 
@@ -54,7 +54,7 @@ func (s *analysisState) walkZshCommand(argv []abstract.Value, io abstract.Stream
 	case "zstyle":
 		runs = first.Text == "-e"
 	case "autoload": // without changes of $fpath, it loads only functions that the user installed
-		runs = len(s.files) > 0 || s.mayCommandTextAssign("fpath") || s.mayCommandTextAssign("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.IsLiteral() })
+		runs = len(s.writtenFiles) > 0 || s.mayCommandTextAssign("fpath") || s.mayCommandTextAssign("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.IsLiteral() })
 	}
 	if argv[0].Text == "ztcp" {
 		e := effect.Effect{Kind: effect.Connect, PathIsPattern: true, Span: wordsSpan(argv)}
@@ -364,13 +364,13 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
-// codeQualifierPattern matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
+// codeRunningGlobQualifierPattern matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
 // function's name.
-var codeQualifierPattern = prefilter.LazyRegexp(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
+var codeRunningGlobQualifierPattern = prefilter.LazyRegexp(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
 // qualifierRunsCode reports whether the text in parentheses after a glob runs code in zsh.
 func qualifierRunsCode(text string) bool {
-	return !strings.Contains(text, "|") && codeQualifierPattern().MatchString(text)
+	return !strings.Contains(text, "|") && codeRunningGlobQualifierPattern().MatchString(text)
 }
 
 // globQualifiersPattern matches a list of zsh glob qualifiers, up to its end or up to a qualifier

@@ -93,7 +93,7 @@
 //
 // An analysis visits at most 20,000 nodes, words and commands (spendSteps), nests commands 100 deep
 // (enterNesting) and has at most 2,000 effects (limit.go). Length and nesting of the text are
-// checked before the parser runs (internal/parse). Where a bound is reached, giveUp ends the walk
+// checked before the parser runs (internal/parse). Where a bound is reached, abortAnalysis ends the walk
 // and leaves a Dynamic effect over the whole text. A panic does the same.
 //
 // # Other languages

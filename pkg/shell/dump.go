@@ -13,7 +13,7 @@ import (
 // The entry of the program calls this output a download, which is true only for a database on
 // another machine.
 func (s *analysisState) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
-	if !use.ShellVariableArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.analyzedText, "HOST=") {
+	if !use.VariableOnlyArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.analyzedText, "HOST=") {
 		return false
 	}
 	host, known := databaseHost(argv)

@@ -19,7 +19,7 @@ func (s *analysisState) emit(e effect.Effect) {
 		e.Cause = effect.CauseUnanalysedCode // the program's entry says that it runs code that is not in the command
 	}
 	if len(s.effects) >= maxEffects {
-		s.giveUp("the command has too many effects")
+		s.abortAnalysis("the command has too many effects")
 		return
 	}
 	s.effects = append(s.effects, e)
@@ -95,7 +95,7 @@ func (s *analysisState) recordRemotePath(kind effect.Kind, v abstract.Value, rec
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isInOrBelow(v.Text, command.LoginFiles):
 		e.RemoteOperationVerb, e.Harms = "grant", []effect.Harm{effect.GrantsCredentialsOrRoles}
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isDisk(v.Text):
-	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && autostartClasses[effect.PersistenceClassName(v.Text, v.IsGlobPattern, false)]:
+	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && autostartPersistenceClassNames[effect.PersistenceClassName(v.Text, v.IsGlobPattern, false)]:
 		e.RemoteOperationVerb, e.Harms = "run", []effect.Harm{effect.RunsCommandsOnRemoteMachines}
 	case kind == effect.ReadFile && s.remoteMachineDepth > 0 && isPersistentRemotePath(v.Text) && effect.IsSecretPath(v.Text, v.IsGlobPattern):
 		e = effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: v.String(), Span: v.SourceSpan, Reason: "reads credentials on another machine: " + abstract.ClipForMessage(v.String())}
@@ -125,7 +125,7 @@ func (s *analysisState) emitPathEffect(kind effect.Kind, v abstract.Value, recur
 	if v.FullyUnknown || v.IsGlobPattern && !hasLiteralName(v.Text) {
 		e.PathIsPattern = true
 		switch s.emitOnce(e); {
-		case v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment) != 0 && changesPath(kind):
+		case v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginAssignmentToUnknownName) != 0 && changesPath(kind):
 			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the target of the change is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		case v.HasUnanalysedComputation() && kind == effect.ReadFile: // a computed path may hide the name of a secret file
 			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the file that is read is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)

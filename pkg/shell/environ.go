@@ -16,7 +16,7 @@ import (
 // recordProxies records that a program sends its requests through a proxy or another server that is not on a local
 // network.
 func (s *analysisState) recordProxies(base string, argv []abstract.Value, use command.Interpretation) {
-	for _, w := range use.ProxiesAndReplacementServers {
+	for _, w := range use.ProxiesAndServersReplacingHosts {
 		v := wordValue(w, argv)
 		if v.FullyUnknown || w.Text == "" || !v.IsGlobPattern && !command.IsPublicHost(w.Text) {
 			continue
@@ -71,13 +71,13 @@ func (s *analysisState) recordVariableAssignmentEffects(name string, v abstract.
 	n, ok := command.CodeRunByEnvVariable(command.Word{Text: setting, IsGlobPattern: v.IsGlobPattern, Span: at})
 	if !ok {
 		if name != strings.ToLower(name) || s.vars.get(name).isExported { // a lower-case name is only a shell variable until it is exported
-			s.recordAutostartWrites(v, at)
+			s.recordWritesToAutostartFiles(v, at)
 		}
 		return
 	}
 	v.SourceSpan = at
 	if !v.IsLiteral() {
-		if n.Language == "home" && v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment|abstract.OriginStdin) != 0 && s.remoteOrContainerDepth == 0 {
+		if n.Language == "home" && v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginAssignmentToUnknownName|abstract.OriginStdin) != 0 && s.remoteOrContainerDepth == 0 {
 			s.emitUnknownEffect(effect.CauseFileLoadedViaVariable, "$"+name+" makes programs load settings from an unknown folder: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			return
 		}
@@ -95,39 +95,39 @@ func (s *analysisState) recordVariableAssignmentEffects(name string, v abstract.
 		}
 	}
 	if v.IsLiteral() {
-		s.walkVariableCode(n, abstract.Value{Text: n.Words[0].Text, SourceSpan: at, Taint: v.Taint})
+		s.walkCommandOrCodeInVariable(n, abstract.Value{Text: n.Words[0].Text, SourceSpan: at, Taint: v.Taint})
 		return
 	}
 	s.walkVariableOfUnknownValue(n, v)
 }
 
-// autostartClasses are the classes of files that run automatically. Files of other classes are programs and settings,
+// autostartPersistenceClassNames are the classes of files that run automatically. Files of other classes are programs and settings,
 // which variables often name.
-var autostartClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
+var autostartPersistenceClassNames = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
 // checkExportedVariableForAutostart checks a shell variable that becomes visible to programs because it is exported.
 func (s *analysisState) checkExportedVariableForAutostart(variableName string, at effect.CommandTextSpan) {
 	if v, ok := s.lookup(variableName); ok && variableName == strings.ToLower(variableName) {
-		s.recordAutostartWrites(v.val, at)
+		s.recordWritesToAutostartFiles(v.val, at)
 	}
 }
 
-// recordAutostartWrites records a write to each file that runs later and is named by a variable of unknown meaning: a
+// recordWritesToAutostartFiles records a write to each file that runs later and is named by a variable of unknown meaning: a
 // program that reads the variable may write the file.
-func (s *analysisState) recordAutostartWrites(v abstract.Value, at effect.CommandTextSpan) {
-	if v.FullyUnknown || strings.IndexByte(v.Text, '/') < 0 {
+func (s *analysisState) recordWritesToAutostartFiles(variableValue abstract.Value, at effect.CommandTextSpan) {
+	if variableValue.FullyUnknown || strings.IndexByte(variableValue.Text, '/') < 0 {
 		return
 	}
-	for word := range strings.FieldsFuncSeq(v.Text, func(r rune) bool { return r == ' ' || r == '=' || r == ',' }) {
+	for word := range strings.FieldsFuncSeq(variableValue.Text, func(r rune) bool { return r == ' ' || r == '=' || r == ',' }) {
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
 		if !s.spendSteps(1) {
 			return
 		}
-		one := v
+		one := variableValue
 		one.Text, one.SourceSpan = word, at
-		if p, pattern := s.workingFolderContext().CanonicalPath(word, v.IsGlobPattern); !pattern && autostartClasses[s.initialPathContext.PersistenceClassName(p, false, false)] {
+		if p, pattern := s.workingFolderContext().CanonicalPath(word, variableValue.IsGlobPattern); !pattern && autostartPersistenceClassNames[s.initialPathContext.PersistenceClassName(p, false, false)] {
 			s.emitPathEffect(effect.WriteFile, one, false)
 		}
 	}
@@ -227,40 +227,40 @@ func isCommandOutput(v abstract.Value) bool {
 	return !v.IsLiteral() && v.FirstPartOrigin&abstract.OriginCommandOutput != 0
 }
 
-// walkVariableCode walks the command or code in a variable's value.
-func (s *analysisState) walkVariableCode(n command.NestedCommandOrCode, v abstract.Value) {
+// walkCommandOrCodeInVariable walks the command or code in a variable's value.
+func (s *analysisState) walkCommandOrCodeInVariable(n command.NestedCommandOrCode, variableValue abstract.Value) {
 	switch n.Language {
 	case "file":
 		if n.ScriptFileLanguage != "" {
-			s.runFile(v, n.ScriptFileLanguage, nil, abstract.Streams{}, v.SourceSpan)
+			s.runFile(variableValue, n.ScriptFileLanguage, nil, abstract.Streams{}, variableValue.SourceSpan)
 			return
 		}
-		s.emitPathEffect(effect.ReadFile, v, false)
-		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, v)
+		s.emitPathEffect(effect.ReadFile, variableValue, false)
+		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, variableValue)
 	case "place", "tools":
-		s.recordUntrustedPathsInVariable(n.VariableHoldingCode, v)
+		s.recordUntrustedPathsInVariable(n.VariableHoldingCode, variableValue)
 	case "home":
-		s.recordSettingsLoadFromFolder(n.VariableHoldingCode, v)
+		s.recordSettingsLoadFromFolder(n.VariableHoldingCode, variableValue)
 	case "source":
-		s.recordPackageSources(n.VariableHoldingCode, v)
+		s.recordPackageSources(n.VariableHoldingCode, variableValue)
 	case "output":
-		s.emitPathEffect(effect.WriteFile, v, false)
+		s.emitPathEffect(effect.WriteFile, variableValue, false)
 	case "build":
-		s.recordPathWithUnknownUse("$"+n.VariableHoldingCode, v, true)
+		s.recordPathWithUnknownUse("$"+n.VariableHoldingCode, variableValue, true)
 	case "options":
-		s.walkNestedShellText(n.ScriptFileLanguage+" "+v.Text, v.SourceSpan)
+		s.walkNestedShellText(n.ScriptFileLanguage+" "+variableValue.Text, variableValue.SourceSpan)
 	case "server":
-		s.emit(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: n.VariableHoldingCode, Span: v.SourceSpan,
-			Reason: "$" + n.VariableHoldingCode + " makes programs use the server " + abstract.ClipForMessage(v.Text)})
+		s.emit(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "server", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Program: n.VariableHoldingCode, Span: variableValue.SourceSpan,
+			Reason: "$" + n.VariableHoldingCode + " makes programs use the server " + abstract.ClipForMessage(variableValue.Text)})
 	case "check":
-		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.VariableHoldingCode, Harms: []effect.Harm{effect.WeakensSecurityControls}, Reason: "disables a security check", Span: v.SourceSpan})
+		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.VariableHoldingCode, Harms: []effect.Harm{effect.WeakensSecurityControls}, Reason: "disables a security check", Span: variableValue.SourceSpan})
 	case "code":
 		// Options and settings that name code to run, in a syntax that is not parsed.
-		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, v)
+		s.recordCodeLoadFromVariablePath(n.VariableHoldingCode, variableValue)
 	case "argv":
-		s.resolveAndWalkArgv([]abstract.Value{v}, abstract.Streams{})
+		s.resolveAndWalkArgv([]abstract.Value{variableValue}, abstract.Streams{})
 	default:
-		s.walkExecutedText(n.Language, v, "$"+n.VariableHoldingCode, v.SourceSpan, nil)
+		s.walkExecutedText(n.Language, variableValue, "$"+n.VariableHoldingCode, variableValue.SourceSpan, nil)
 	}
 }
 
@@ -321,7 +321,7 @@ func (s *analysisState) recordPATHAssignment(v abstract.Value) {
 	if !v.IsLiteral() && (v.FullyUnknown || first == "**") || v.IsLiteral() && isSystemFolder(first+"/") {
 		return
 	}
-	s.setVariableContent(nonSystemPATHMarkerVariable, variableContent{val: abstract.Lit(first)})
+	s.setVariableContent(variableSetIfPATHStartsOutsideSystem, variableContent{val: abstract.Lit(first)})
 	if effect.IsInSharedTemporaryFolder(first+"/") && !strings.Contains(first, "*") {
 		s.recordUntrustedPathsInVariable("PATH", abstract.Value{Text: first, SourceSpan: v.SourceSpan})
 	}
@@ -455,7 +455,7 @@ func (s *analysisState) importFunction(name, text string, v abstract.Value) {
 
 // setEnvironmentFromArguments binds the NAME=VALUE arguments of a program such as env for the command that it runs.
 func (s *analysisState) setEnvironmentFromArguments(base string, argv []abstract.Value, use command.Interpretation) {
-	for _, w := range use.Env {
+	for _, w := range use.NestedCommandEnvAssignments {
 		v := wordValue(w, argv)
 		name, text, ok := strings.Cut(v.Text, "=")
 		switch {
@@ -472,7 +472,7 @@ func (s *analysisState) setEnvironmentFromArguments(base string, argv []abstract
 			}
 			s.Shell.setVariable(name, next)
 			if _, known := command.CodeRunByEnvVariable(command.Word{Text: name + "=x"}); !known {
-				s.recordAutostartWrites(v, v.SourceSpan)
+				s.recordWritesToAutostartFiles(v, v.SourceSpan)
 			}
 		case v.IsGlobPattern:
 			s.forgetVariables()

@@ -29,10 +29,10 @@ type writtenFile struct {
 	compiledFromWorkspace bool // a program compiled from files of the workspace
 	isCompilerOutput      bool // a compiled program: content is its source code
 
-	consumingSubstitution           *syntax.ProcSubst // >(…): what is written is the input of these commands
-	spanOfTextAroundSubstitution    *effect.CommandTextSpan
-	consumingSubstitutionTextOffset int
-	hasConsumingSubstitutionRun     bool
+	consumingSubstitution          *syntax.ProcSubst // >(…): what is written is the input of these commands
+	spanOfTextAroundSubstitution   *effect.CommandTextSpan
+	offsetOfTextAroundSubstitution int
+	hasConsumingSubstitutionRun    bool
 }
 
 const maxTrackedWrittenFiles = 512
@@ -41,13 +41,13 @@ func (s *analysisState) addFile(f writtenFile) {
 	if f.path == "" {
 		return
 	}
-	if len(s.files) >= maxTrackedWrittenFiles {
-		s.giveUp("the command writes too many files")
+	if len(s.writtenFiles) >= maxTrackedWrittenFiles {
+		s.abortAnalysis("the command writes too many files")
 		return
 	}
 	f.keepsOldContent = f.appends
-	for i := len(s.files) - 1; i >= 0; i-- {
-		old := &s.files[i]
+	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
+		old := &s.writtenFiles[i]
 		if old.path != f.path {
 			continue
 		}
@@ -72,23 +72,23 @@ func (s *analysisState) addFile(f writtenFile) {
 	if slices.Contains(s.pathsReadByConcurrentJobs, f.path) {
 		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "writes "+abstract.ClipForMessage(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.content.SourceSpan)
 	}
-	f.workingFolderContextAtWrite, f.isParentFolderUncertain = s.workingFolderContext(), s.folderUncertain
+	f.workingFolderContextAtWrite, f.isParentFolderUncertain = s.workingFolderContext(), s.isWorkingFolderUncertain
 	f.isWriteUncertain = f.isWriteUncertain || s.possibleExits.isExitPossible() || slices.Contains(s.pathsWrittenByConcurrentJobs, f.path)
-	s.files = append(s.files, f)
+	s.writtenFiles = append(s.writtenFiles, f)
 	if !f.isPathPattern && f.consumingSubstitution == nil {
 		s.recordWrittenFileText(f.path, f.content, "", f.appends)
 		s.setWriteModeOfLastFileText(&f)
 	}
 }
 
-// canDifferFromWrittenFile reports whether a relative path may refer to a different file from the one that the text wrote.
-func (s *analysisState) canDifferFromWrittenFile(filePath string, pathWord abstract.Value) bool {
+// canPathWordNameOtherFile reports whether a relative path may refer to a different file from the one that the text wrote.
+func (s *analysisState) canPathWordNameOtherFile(writtenFilePath string, pathWord abstract.Value) bool {
 	if strings.HasPrefix(pathWord.Text, "/") || strings.HasPrefix(pathWord.Text, "~") {
 		return false
 	}
-	for i := len(s.files) - 1; i >= 0; i-- {
-		if f := &s.files[i]; f.path == filePath {
-			return f.workingFolderContextAtWrite != s.workingFolderContext() && (f.isParentFolderUncertain || s.folderUncertain)
+	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
+		if f := &s.writtenFiles[i]; f.path == writtenFilePath {
+			return f.workingFolderContextAtWrite != s.workingFolderContext() && (f.isParentFolderUncertain || s.isWorkingFolderUncertain)
 		}
 	}
 	return false
@@ -96,10 +96,10 @@ func (s *analysisState) canDifferFromWrittenFile(filePath string, pathWord abstr
 
 // walkConsumingSubstitution walks the commands of >(…) with the content written to it.
 func (s *analysisState) walkConsumingSubstitution(fileIndex int, stdin abstract.Value) {
-	f := s.files[fileIndex]
-	s.files[fileIndex].hasConsumingSubstitutionRun = true
+	f := s.writtenFiles[fileIndex]
+	s.writtenFiles[fileIndex].hasConsumingSubstitutionRun = true
 	s.walkInNestedTextScope(func() {
-		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfTextAroundSubstitution, f.consumingSubstitutionTextOffset
+		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfTextAroundSubstitution, f.offsetOfTextAroundSubstitution
 		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingSubstitution.Stmts, stdin) })
 	})
 }
@@ -108,8 +108,8 @@ func (s *analysisState) walkConsumingSubstitution(fileIndex int, stdin abstract.
 // firstNewFile on that have not run yet, with commandInput as their input: a program such as tee
 // copies its input to them.
 func (s *analysisState) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
-	for i := firstNewFile; i < len(s.files); i++ {
-		if s.files[i].consumingSubstitution != nil && !s.files[i].hasConsumingSubstitutionRun {
+	for i := firstNewFile; i < len(s.writtenFiles); i++ {
+		if s.writtenFiles[i].consumingSubstitution != nil && !s.writtenFiles[i].hasConsumingSubstitutionRun {
 			commandInput.Taint |= abstract.TaintUnknownText
 			s.walkConsumingSubstitution(i, commandInput)
 		}
@@ -120,8 +120,8 @@ func (s *analysisState) feedInputToOpenedSubstitutions(firstNewFile int, command
 // most 8. Every version is returned, because the newest may be in a branch that does not run.
 func (s *analysisState) writtenFileContents(filePath string, isPattern bool) []abstract.Value {
 	var out []abstract.Value
-	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
-		f := &s.files[i]
+	for i := len(s.writtenFiles) - 1; i >= 0 && len(out) < 8; i-- {
+		f := &s.writtenFiles[i]
 		if f.path == filePath && f.isPathPattern == isPattern || (isPattern || f.isPathPattern) && effect.PatternsOverlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
 			out = append(out, f.content)
 		}
@@ -132,8 +132,8 @@ func (s *analysisState) writtenFileContents(filePath string, isPattern bool) []a
 // isWrittenContentCertain reports whether the newest version that writtenFileContents returns is certainly the file's content; true if
 // there is none.
 func (s *analysisState) isWrittenContentCertain(filePath string, isPattern bool) bool {
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
+	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
+		f := &s.writtenFiles[i]
 		if f.path == filePath && !f.isPathPattern && !isPattern {
 			return !f.isWriteUncertain
 		}
@@ -147,7 +147,7 @@ func (s *analysisState) isWrittenContentCertain(filePath string, isPattern bool)
 // contentsInEarlierWorkingFolders returns the contents that the text wrote to a relative path in earlier working folders, since cd may
 // fail.
 func (s *analysisState) contentsInEarlierWorkingFolders(relativePath abstract.Value) []abstract.Value {
-	if !relativePath.IsLiteral() || strings.HasPrefix(relativePath.Text, "/") || strings.HasPrefix(relativePath.Text, "~") || len(s.files) == 0 {
+	if !relativePath.IsLiteral() || strings.HasPrefix(relativePath.Text, "/") || strings.HasPrefix(relativePath.Text, "~") || len(s.writtenFiles) == 0 {
 		return nil
 	}
 	now := s.workingFolderContext().CWD
@@ -214,7 +214,7 @@ func (s *analysisState) fileContent(p string, pattern bool, w abstract.Value) ab
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
-		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.canDifferFromWrittenFile(p, w) || slices.Contains(s.enclosingCommandOutputPaths, p) {
+		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.canPathWordNameOtherFile(p, w) || slices.Contains(s.enclosingCommandOutputPaths, p) {
 			return outputOfPossiblySkippedCommand(abstract.Concat(vals...))
 		}
 		return v

@@ -232,15 +232,15 @@ func (s *analysisState) computeProgramOutput(programBaseName string, argv []abst
 // textFilters are the programs that output their input in another form, which can hide a literal text.
 var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head": true, "tail": true, "rev": true, "tr": true, "sed": true, "cut": true, "xxd": true, "base64": true, "gbase64": true, "base32": true, "nl": true, "fold": true, "paste": true, "awk": true, "shuf": true}
 
-// printsShellSetup reports whether a program outputs shell settings that are meant for eval, as in
+// printsShellCodeForEval reports whether a program outputs shell settings that are meant for eval, as in
 // eval "$(ssh-agent -s)": variables, aliases and completions. isProgramKnown says that the program
 // is known.
-func printsShellSetup(base string, argv []abstract.Value, isProgramKnown bool) bool {
+func printsShellCodeForEval(programBaseName string, argv []abstract.Value, isProgramKnown bool) bool {
 	first := ""
 	if len(argv) > 1 {
 		first = argv[1].Text
 	}
-	if command.ShellSetup[base+"/"+first] {
+	if command.ShellSetup[programBaseName+"/"+first] {
 		return true
 	}
 	return isProgramKnown && len(argv) > 2 && (first == "completion" || first == "completions") &&

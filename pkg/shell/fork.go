@@ -17,28 +17,28 @@ import (
 //
 // The tables and lists that a Shell points to are copied before a change if two Shells share them.
 type Shell struct {
-	vars                    *variableTable
-	possibleFunctionsByName map[string]possibleFunctions
-	aliases                 []alias
-	fds                     []descriptor
-	traps                   []abstract.Value
-	trapCodeVariableNames   []string    // variables that a trap reads or sets; an assignment to one keeps its earlier values as possible values
-	frames                  []callFrame // call stack of the functions being walked
-	stdin                   *abstract.Value
-	workingFolder           *effect.PathContext // the working folder; nil for the initial one
-	folderUncertain         bool                // cd may have failed, and later commands run all the same
-	possibleExits           possibleExits       // the loop, function or shell may have ended here, so later commands possibly do not run
-	dotenvFileReadEffects   []effect.Effect
-	dialect                 shellDialect
-	nounset                 bool // set -u: expanding an unset parameter ends the shell
-	hasGlobalAlias          bool // a global alias of zsh may replace words that are not commands
+	vars                     *variableTable
+	possibleFunctionsByName  map[string]possibleFunctions
+	aliases                  []alias
+	fds                      []descriptor
+	traps                    []abstract.Value
+	trapCodeVariableNames    []string    // variables that a trap reads or sets; an assignment to one keeps its earlier values as possible values
+	frames                   []callFrame // call stack of the functions being walked
+	stdin                    *abstract.Value
+	workingFolder            *effect.PathContext // the working folder; nil for the initial one
+	isWorkingFolderUncertain bool                // cd may have failed, and later commands run all the same
+	possibleExits            possibleExits       // the loop, function or shell may have ended here, so later commands possibly do not run
+	dotenvFileReadEffects    []effect.Effect
+	dialect                  shellDialect
+	nounset                  bool // set -u: expanding an unset parameter ends the shell
+	hasGlobalAlias           bool // a global alias of zsh may replace words that are not commands
 }
 
 // A variableTable holds the variables that the text has set.
 type variableTable struct {
 	byName                       map[string]variable
 	isSharedWithForkedShell      bool // two shells share the table
-	hasUnknownAssignment         bool // a variable of unknown name was assigned: any variable may hold any value
+	hasAssignmentToUnknownName   bool // a variable of unknown name was assigned: any variable may hold any value
 	hasVariableWithSeveralValues bool // some variable has several possible values
 }
 
@@ -148,7 +148,7 @@ func (sh *Shell) joinAlternative(other *Shell) {
 		sh.dotenvFileReadEffects = other.dotenvFileReadEffects
 	}
 	sh.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell = sh.possibleExits.mayHaveExitedLoop || other.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction || other.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell || other.possibleExits.mayHaveExitedShell
-	sh.folderUncertain, sh.nounset, sh.hasGlobalAlias = sh.folderUncertain || other.folderUncertain, sh.nounset || other.nounset, sh.hasGlobalAlias || other.hasGlobalAlias
+	sh.isWorkingFolderUncertain, sh.nounset, sh.hasGlobalAlias = sh.isWorkingFolderUncertain || other.isWorkingFolderUncertain, sh.nounset || other.nounset, sh.hasGlobalAlias || other.hasGlobalAlias
 	sh.dialect.zshOptionsChanged = sh.dialect.zshOptionsChanged || other.dialect.zshOptionsChanged
 	sh.dialect.isReadAsZsh = sh.dialect.isReadAsZsh && other.dialect.isReadAsZsh // false if one shell is not read as zsh: a walk as zsh (walkAgainAsZsh) ends after one command
 }
@@ -157,7 +157,7 @@ func (sh *Shell) joinVars(o *Shell) {
 	if sh.vars == o.vars {
 		return
 	}
-	t := &variableTable{byName: maps.Clone(sh.vars.byName), hasUnknownAssignment: sh.vars.hasUnknownAssignment || o.vars.hasUnknownAssignment, hasVariableWithSeveralValues: sh.vars.hasVariableWithSeveralValues || o.vars.hasVariableWithSeveralValues}
+	t := &variableTable{byName: maps.Clone(sh.vars.byName), hasAssignmentToUnknownName: sh.vars.hasAssignmentToUnknownName || o.vars.hasAssignmentToUnknownName, hasVariableWithSeveralValues: sh.vars.hasVariableWithSeveralValues || o.vars.hasVariableWithSeveralValues}
 	if t.byName == nil {
 		t.byName = map[string]variable{}
 	}
@@ -258,8 +258,8 @@ func (t *variableTable) get(name string) variable {
 	if v, ok := t.byName[name]; ok {
 		return v
 	}
-	if t.hasUnknownAssignment && name[0] != 0 {
-		return variable{possibleContents: []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}}
+	if t.hasAssignmentToUnknownName && name[0] != 0 {
+		return variable{possibleContents: []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginAssignmentToUnknownName), mayBeUnset: true}}}
 	}
 	return variable{possibleContents: []variableContent{{isFromBeforeCommandText: true}}}
 }
@@ -276,7 +276,7 @@ func (sh *Shell) setVariable(name string, v variable) {
 
 // hasSameVariables reports whether two shells have the same variables.
 func (sh *Shell) hasSameVariables(o *Shell) bool {
-	return sh.vars == o.vars || sh.vars.hasUnknownAssignment == o.vars.hasUnknownAssignment && maps.EqualFunc(sh.vars.byName, o.vars.byName, variable.equal)
+	return sh.vars == o.vars || sh.vars.hasAssignmentToUnknownName == o.vars.hasAssignmentToUnknownName && maps.EqualFunc(sh.vars.byName, o.vars.byName, variable.equal)
 }
 
 // An earlyExitStates collects the states at the points where a loop iteration, a function call or a line
@@ -318,7 +318,7 @@ func (s *analysisState) addEarlyExit(from *earlyExitStates) {
 // joinEarlyExits joins the states in which a part of the text was left early with the state at its end.
 func (s *analysisState) joinEarlyExits(from *earlyExitStates) {
 	for _, o := range from.exitStates {
-		s.joinStateWithoutCommand(o, len(s.files))
+		s.joinStateWithoutCommand(o, len(s.writtenFiles))
 	}
 	if from.kind != blockKindTopLevelLine {
 		s.possibleExits.mayHaveExitedLoop = from.possibleExitsBeforeBlock.mayHaveExitedLoop
@@ -342,7 +342,7 @@ func (s *analysisState) joinStateWithoutCommand(skipped Shell, firstNewFile int)
 // walkAlternativeBranches walks branches of which exactly one runs or, if mayRunNone is true,
 // possibly none.
 func (s *analysisState) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
-	from, mark := s.Fork(), len(s.files)
+	from, mark := s.Fork(), len(s.writtenFiles)
 	var ends []Shell
 	if mayRunNone {
 		ends = append(ends, from)
@@ -422,8 +422,8 @@ func (s *analysisState) forgetVariablesChangedSince(earlierShell *Shell) {
 // markFilesUncertain marks the files written from index firstNewFile on as uncertain: the writes
 // may not have happened.
 func (s *analysisState) markFilesUncertain(firstNewFile int) {
-	for i := min(firstNewFile, len(s.files)); i < len(s.files); i++ {
-		s.files[i].isWriteUncertain = true
+	for i := min(firstNewFile, len(s.writtenFiles)); i < len(s.writtenFiles); i++ {
+		s.writtenFiles[i].isWriteUncertain = true
 	}
 }
 
@@ -449,7 +449,7 @@ func (s *analysisState) markFilesWithDivergedDescriptors(otherBranchDescriptors 
 // The resulting states are joined.
 func (s *analysisState) walkEachVariableValue(node syntax.Node, walk func()) {
 	picks, n := s.ambiguousVariables(node)
-	from, mark := s.Fork(), len(s.files)
+	from, mark := s.Fork(), len(s.writtenFiles)
 	var ends []Shell
 	for round := 0; round < n && !s.isAnalysisAborted; round++ {
 		s.Shell = from.Fork()

@@ -8,8 +8,8 @@ import (
 
 // globListMatcher matches file names against several lists of globs (forms) at once.
 type globListMatcher struct {
-	globs       *effect.Globs
-	listIndexes []int // for each glob, the index of its list, in ascending order
+	globs                *effect.Globs
+	listIndexByGlobIndex []int // for each glob, the index of its list, in ascending order
 }
 
 // newGlobListMatcher returns a matcher for n lists of globs; globs returns the list with an index.
@@ -17,7 +17,7 @@ func newGlobListMatcher(listCount int, globsOfList func(form int) []string) *glo
 	f, all := &globListMatcher{}, []string(nil)
 	for i := range listCount {
 		for _, glob := range globsOfList(i) {
-			all, f.listIndexes = append(all, glob), append(f.listIndexes, i)
+			all, f.listIndexByGlobIndex = append(all, glob), append(f.listIndexByGlobIndex, i)
 		}
 	}
 	var err error
@@ -30,7 +30,7 @@ func newGlobListMatcher(listCount int, globsOfList func(form int) []string) *glo
 // matchingLists returns the indexes of the glob lists that match a file, in ascending order.
 func (f *globListMatcher) matchingLists(file string) (out []int) {
 	for _, i := range f.globs.AppendTouchedGlobIndices(nil, file, false, false) {
-		out = append(out, f.listIndexes[i])
+		out = append(out, f.listIndexByGlobIndex[i])
 	}
 	return slices.Compact(out)
 }

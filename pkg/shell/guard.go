@@ -66,7 +66,7 @@ func (s *analysisState) recordTamperingByShieldArguments(argv []abstract.Value) 
 
 // recordShieldRunByGoRun records the effects of running shield from source, as in go run.
 func (s *analysisState) recordShieldRunByGoRun(argv []abstract.Value, use command.Interpretation) {
-	for _, w := range use.BuiltSources {
+	for _, w := range use.BuiltSourcePackagesOrFolders {
 		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.SourceSpan == w.Span && strings.HasSuffix(w.Text, v.Text) })
 		run := i > 0 && slices.ContainsFunc(argv[:i], func(v abstract.Value) bool { return v.Text == "run" })
 		if run && slices.Contains(s.goProgramNames(w), shieldProgramName) {

@@ -66,7 +66,7 @@ func (s *analysisState) walkCommandValuedOptions(words []abstract.Value) {
 		if !attached && i+1 < len(words) && words[i+1].IsLiteral() {
 			text = words[i+1].Text
 		}
-		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && canInterpretAsProgram([]abstract.Value{{Text: first}}, first) {
+		if first, _, _ := strings.Cut(text, " "); isMultiWordCommandLine(text) && canInterpretAsProgram([]abstract.Value{{Text: first}}, first) {
 			s.walkExecutedText("shell", abstract.Value{Text: text, Taint: v.Taint, SourceSpan: v.SourceSpan}, "an option", v.SourceSpan, nil)
 		}
 	}

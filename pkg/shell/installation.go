@@ -59,22 +59,22 @@ func (s *analysisState) recordInstalledPrograms(base, folder string, p installed
 		if !own && (i >= len(p.fromPathOrURL) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
 			continue
 		}
-		e.Certainty = effect.CertainIf(folder != "" && isShieldOrHostProgram(name))
+		e.Certainty = effect.CertainOrPossible(folder != "" && isShieldOrHostProgram(name))
 		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program with that name (PATH hijack)"
 		s.emitOnce(e)
 		return
 	}
 	if p.hasUnknownNames && folder != "" {
-		if holds := s.shieldRequiredProgramNameIn(folder); holds != "" {
+		if holds := s.shieldOrHostProgramNameIn(folder); holds != "" {
 			e.Reason = base + " installs programs with unknown names" + where + ", and can replace " + holds + " in this folder"
 			s.emitOnce(e)
 		}
 	}
 }
 
-// shieldRequiredProgramNameIn returns the name of a program that a folder contains and that shield's protection
+// shieldOrHostProgramNameIn returns the name of a program that a folder contains and that shield's protection
 // depends on; "" if there is none.
-func (s *analysisState) shieldRequiredProgramNameIn(folder string) string {
+func (s *analysisState) shieldOrHostProgramNameIn(folder string) string {
 	if !s.canReadFiles() {
 		return "" // the command runs on a different file system
 	}

@@ -25,10 +25,10 @@ var repeatedOrBackgroundCodePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
-// markKnownInstallers sets the cause of each download that a text runs to
+// markWellKnownInstallerDownloads sets the cause of each download that a text runs to
 // [effect.CauseKnownInstaller] if all of them are installers of well-known tools, fetched over an
 // authenticated connection.
-func (s *analysisState) markKnownInstallers() {
+func (s *analysisState) markWellKnownInstallerDownloads() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.RunDownload })
 	if !marked || !hasOnlyWellKnownInstallerRequests(s.effects) || len(s.definedFunctions) > 0 || len(s.aliases) > 0 {
 		return

@@ -71,10 +71,10 @@ var fishEvalPattern = prefilter.LazyRegexp(`\|\s*(?:(?:builtin|command)\s+)?(?:s
 // translateFishAndWalk walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
 // shells.
 func (s *analysisState) translateFishAndWalk(text string, at effect.CommandTextSpan, walk func(string) abstract.Value) abstract.Value {
-	if !s.dialect.fish {
+	if !s.dialect.isFish {
 		return walk(text)
 	}
-	s.dialect.fish = false
+	s.dialect.isFish = false
 	s.setVariableContent("IFS", variableContent{val: abstract.Lit("\n")}) // fish splits the output of commands at newlines
 	other, ok := dialect.ConvertFishToPOSIXIfEquivalent(text)
 	if !ok {
@@ -111,9 +111,9 @@ func (s *analysisState) walkScriptCode(language, text string, at effect.CommandT
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	defer s.leaveNesting()
-	mark := len(s.files)
+	mark := len(s.writtenFiles)
 	out := script.Interpret(embeddedCodeContext{s}, language, text, at)
-	for _, f := range s.files[min(mark, len(s.files)):] {
+	for _, f := range s.writtenFiles[min(mark, len(s.writtenFiles)):] {
 		if !f.content.IsLiteral() && !f.isPathPattern { // the content is unknown: record the code, with its string literals, as the content
 			s.recordWrittenFileText(f.path, abstract.Lit(text), "", false)
 		}
@@ -186,7 +186,7 @@ func decodePowerShellCommand(text string) (string, bool) {
 	if !ok || len(raw) < 2 {
 		return "", false
 	}
-	return decode.UTF16(raw), true
+	return decode.DecodeUTF16LE(raw), true
 }
 
 // scriptLanguage returns the language of a script, by its first line (#!), else by its name.

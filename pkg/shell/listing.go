@@ -68,7 +68,7 @@ func (s *analysisState) pathsListedByProgram(programBaseName string, argv []abst
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
 	if v.HasPathPerLine && tail != "" && command.Finders[programBaseName] {
-		v.ListedFileNamePatternLines = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
+		v.PathListFileNamePatternLines = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
 	}
 	v.DoubleStarExcludesDotDot = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
 		return v.IsGlobPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
@@ -246,12 +246,12 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 // can contain. It returns the list itself if these names are not known.
 func pathWordPerListedName(pathList abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(pathList.Text, "**")
-	if pathList.ListedFileNamePatternLines == "" || !ok {
+	if pathList.PathListFileNamePatternLines == "" || !ok {
 		return []abstract.Value{pathList}
 	}
 	var out []abstract.Value
-	for name := range strings.SplitSeq(pathList.ListedFileNamePatternLines, "\n") {
-		pathList.Text, pathList.ListedFileNamePatternLines = folder+"**/"+name, ""
+	for name := range strings.SplitSeq(pathList.PathListFileNamePatternLines, "\n") {
+		pathList.Text, pathList.PathListFileNamePatternLines = folder+"**/"+name, ""
 		out = append(out, pathList)
 	}
 	return out
@@ -285,7 +285,7 @@ func (s *analysisState) stdinWords(io abstract.Streams, argv []abstract.Value) [
 	}
 	for word := range list {
 		if len(out) == abstract.MaxExpandedWords {
-			s.giveUp("too many words on standard input")
+			s.abortAnalysis("too many words on standard input")
 			break
 		}
 		out = append(out, abstract.Value{Text: word, Taint: in.Taint, SourceSpan: at})

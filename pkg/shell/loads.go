@@ -39,8 +39,8 @@ func (s *analysisState) recordEffectsOfLoadedFiles(base string, argv []abstract.
 func (s *analysisState) recordRunsOfWrittenOrDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
 	s.recordRunsOfDownloadedFiles(base, argv, loaders, folder, named)
 	at := wordsSpan(argv)
-	for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
-		f := s.files[i]
+	for i := len(s.writtenFiles) - 1; i >= 0 && s.spendSteps(1); i-- {
+		f := s.writtenFiles[i]
 		if f.consumingSubstitution != nil || f.isPathPattern || !s.isFilePossiblyUsedByProgram(&f, folder, named) {
 			continue
 		}
@@ -219,8 +219,8 @@ func (s *analysisState) recordDownloadedScriptRun(script abstract.Value, path st
 // newestWrittenFile returns the file that the text wrote last among those for which matches returns
 // true; nil if there is none. Files with a pattern as path are skipped.
 func (s *analysisState) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFile {
-	for i := len(s.files) - 1; i >= 0; i-- {
-		if f := &s.files[i]; !f.isPathPattern && matches(f) {
+	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
+		if f := &s.writtenFiles[i]; !f.isPathPattern && matches(f) {
 			return f
 		}
 	}

@@ -113,7 +113,7 @@ func mapValues(vals []abstract.Value, f func(abstract.Value) abstract.Value) []a
 }
 
 // parameterValue returns the value of a parameter and whether the text sets it.
-func (s *analysisState) parameterValue(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
+func (s *analysisState) parameterValue(p *syntax.ParamExp, messageText string) (vals []abstract.Value, isSet bool) {
 	name := p.Param.Value
 	switch name {
 	case "@", "*":
@@ -152,7 +152,7 @@ func (s *analysisState) parameterValue(p *syntax.ParamExp, show string) (vals []
 	case !ok:
 		return s.environmentValue(name), false
 	case c.isUnset && isListIndex(p) && s.dialect.mayBePOSIX:
-		return []abstract.Value{unknownValueWithTaintsOf(show)}, false
+		return []abstract.Value{unknownValueWithTaintsOf(messageText)}, false
 	case c.isUnset && isListIndex(p):
 		return nil, false
 	case c.isUnset:
@@ -160,9 +160,9 @@ func (s *analysisState) parameterValue(p *syntax.ParamExp, show string) (vals []
 	case !c.isArray && (p.Index == nil || isListIndex(p) && c.val.IsLiteral()):
 		return []abstract.Value{c.val}, !c.mayBeUnset
 	case !c.isArray:
-		return []abstract.Value{unknownValueWithTaintsOf(show, c.val)}, false
+		return []abstract.Value{unknownValueWithTaintsOf(messageText, c.val)}, false
 	}
-	return s.arrayMember(p, c, show)
+	return s.arrayMember(p, c, messageText)
 }
 
 // isListIndex reports whether an expansion refers to all members of an array ([@] or [*]).
@@ -308,31 +308,31 @@ func sliceBounds(from, count int64, n int) (lo, hi int) {
 	return int(from), int(max(from, min(end, size)))
 }
 
-func (s *analysisState) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
+func (s *analysisState) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, isSet bool, messageText string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].IsLiteral() && vals[0].Text == ""
 	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.isArray || len(vals) != 1) && (isListIndex(p) || p.Index == nil) && s.readsAsZsh() { // zsh treats an empty list as null only if it is quoted
-		return []abstract.Value{unknownValueWithTaintsOf(show, s.expandWord(e.Word))}
+		return []abstract.Value{unknownValueWithTaintsOf(messageText, s.expandWord(e.Word))}
 	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		return s.expandDefault(p, vals, set, empty, show)
+		return s.expandDefault(p, vals, isSet, empty, messageText)
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		return s.expandAlternate(p, vals, set, empty, show)
+		return s.expandAlternate(p, vals, isSet, empty, messageText)
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		s.expandWord(e.Word)
-		if !set || empty || !vals[0].IsLiteral() {
+		if !isSet || empty || !vals[0].IsLiteral() {
 			s.recordPossibleExit()
 		}
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.expandWord(e.Word)
-		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.trimExpansion(v, pat, e.Op, show) })
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.trimExpansion(v, pat, e.Op, messageText) })
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
 		return mapValues(vals, func(v abstract.Value) abstract.Value {
 			switch {
 			case !v.IsLiteral():
-				return unknownValueWithTaintsOf(show, v)
+				return unknownValueWithTaintsOf(messageText, v)
 			case e.Op == syntax.UpperAll:
 				v.Text = strings.ToUpper(v.Text)
 			case e.Op == syntax.LowerAll:
@@ -356,7 +356,7 @@ func (s *analysisState) applyExpansion(p *syntax.ParamExp, vals []abstract.Value
 			}
 		}
 	}
-	return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownValueWithTaintsOf(show, v) })
+	return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownValueWithTaintsOf(messageText, v) })
 }
 
 // expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a

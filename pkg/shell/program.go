@@ -12,7 +12,7 @@ import (
 
 // walkNonBuiltinCommand runs a command that is not a builtin.
 func (s *analysisState) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
+	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isMultiWordCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
 		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
@@ -57,7 +57,7 @@ func (s *analysisState) walkProgramWithKnownSyntax(base string, words []command.
 		class = effect.UnknownClass
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
-		if s.mayCommandTextAssign(nonSystemPATHMarkerVariable) {
+		if s.mayCommandTextAssign(variableSetIfPATHStartsOutsideSystem) {
 			class = effect.UnknownClass
 		}
 	}
@@ -165,7 +165,7 @@ func (s *analysisState) recordProgramEffects(base string, argv []abstract.Value,
 	if command.Compilers[base] && io.Stdin.Taint&externalOrDecodedTaints != 0 && hasStdinArgument(argv) {
 		s.walkExecutedText("code", io.Stdin, base, at, nil)
 	}
-	if len(s.files) > 0 {
+	if len(s.writtenFiles) > 0 {
 		for _, v := range sourceCodeFileArguments(base, argv[1:]) {
 			p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
 			for _, src := range s.writtenFileContents(p, pattern) {
@@ -181,7 +181,7 @@ func (s *analysisState) recordProgramEffects(base string, argv []abstract.Value,
 		s.recordInPlaceFileEdits(argv, use)
 	}
 	s.recordEffectsOfLoadedFiles(base, argv, use, io)
-	if len(s.files) > 0 {
+	if len(s.writtenFiles) > 0 {
 		s.walkDownloadedQueryFile(base, argv, use)
 	}
 	if use.Class == effect.UnknownClass {
@@ -203,7 +203,7 @@ func (s *analysisState) recordProgramEffects(base string, argv []abstract.Value,
 	}
 	s.recordDatabaseCopy(base, argv, io.Stdin)
 	s.recordCredentialInput(base, use, io.Stdin, at)
-	nested := s.walkArgumentCode(base, argv, use, io, f)
+	nested := s.walkCodeInArgumentsAndStdin(base, argv, use, io, f)
 	if s.dumpsLocalDatabase(argv, use) {
 		use.Stdout = command.StreamDatabaseRows
 	}
@@ -366,7 +366,7 @@ func (s *analysisState) recordOperandEffects(base string, argv []abstract.Value,
 			}
 			mark := len(s.effects)
 			p, pattern := s.emitPathEffect(t.Kind, v, t.Recursive)
-			if t.IsFileContentKept {
+			if t.IsFileContentNormallyUnchanged {
 				s.markEffectsPossible(mark)
 			}
 			if use.DataLossesBesideOperandEffects&effect.LosesNothing != 0 {
@@ -506,8 +506,8 @@ func (s *analysisState) emitHostEffect(kind effect.Kind, v abstract.Value) effec
 
 // programOutput returns a program's standard output and sets the content of the files that it writes.
 func (s *analysisState) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
-	if !use.IsWindowsProgram && printsShellSetup(base, argv, use.Understood || use.Class != effect.UnknownClass) {
-		if !s.mayCommandTextAssign(nonSystemPATHMarkerVariable) {
+	if !use.IsWindowsProgram && printsShellCodeForEval(base, argv, use.Understood || use.Class != effect.UnknownClass) {
+		if !s.mayCommandTextAssign(variableSetIfPATHStartsOutsideSystem) {
 			return abstract.Value{}
 		}
 	}
@@ -556,7 +556,7 @@ func (s *analysisState) programOutput(base string, argv []abstract.Value, use co
 		if w.WritesIntoFolder {
 			v.Taint |= io.Stdin.Taint & externalOrDecodedTaints
 		}
-		s.recordReopenedFile(w.Path)
+		s.recordWriteToFileHeldOpen(w.Path)
 		s.addFile(writtenFile{path: w.Path, isPathPattern: w.PathIsGlobPattern, content: v, isFolder: w.WritesIntoFolder, compiledFromWorkspace: s.compilesWorkspaceFiles(base, use, f.readContent), isCompilerOutput: command.Compilers[base], isFromCodeHost: w.WritesIntoFolder && (f.usesNetwork && contactsOnlyCodeHosts(argv, use) || cloneByNamePrograms[base])})
 		patched = patched || s.recordInputAsFileContent(w, v, io.Stdin)
 		if strings.HasSuffix(w.Path, "/") || f.readFileCount > 0 {

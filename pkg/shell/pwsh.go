@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkAsPowerShellThenPOSIXCountingFirst walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
+// walkBothShellsCountingPowerShellEffects walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
 // The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
-func (s *analysisState) walkAsPowerShellThenPOSIXCountingFirst(text string) int {
+func (s *analysisState) walkBothShellsCountingPowerShellEffects(text string) int {
 	s.walkSubshell(func() {
 		s.otherLanguageDepth++
 		s.interpretPowerShellText(text)
@@ -27,7 +27,7 @@ func (s *analysisState) dropPowerShellSyntaxUnknowns(firstEffect int) {
 	kept := s.effects[:firstEffect]
 	for _, e := range s.effects[firstEffect:] {
 		if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnparseableText ||
-			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput) && isPowerShellExpression(statementAt(s.analyzedText, e.Span.Start), e.Cause) {
+			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunSiblingCommandOutput) && isPowerShellExpression(statementAt(s.analyzedText, e.Span.Start), e.Cause) {
 			continue
 		}
 		kept = append(kept, e)

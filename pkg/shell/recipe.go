@@ -341,7 +341,7 @@ func (s *analysisState) recordRequirementSources(c *recipeRunnerArgs, at effect.
 		if !found {
 			continue
 		}
-		for _, e := range writtenPackageSources(path.Join(path.Dir(p), "requirements.txt"), text) {
+		for _, e := range writtenFilePackageSourceEffects(path.Join(path.Dir(p), "requirements.txt"), text) {
 			e.Span = at
 			s.emitOnce(e)
 		}

@@ -34,7 +34,7 @@ func (s *analysisState) walkRedirects(list []*syntax.Redirect, in abstract.Value
 		case syntax.Hdoc, syntax.DashHdoc:
 			v := s.hereDocument(r.Word, r.Hdoc)
 			if n == "" || n == "0" {
-				io.Stdin, io.InputRedirected, io.IsHeredoc = v, true, true
+				io.Stdin, io.InputRedirected, io.IsStdinHeredoc = v, true, true
 			} else {
 				s.openDescriptor(n, v, nil)
 			}
@@ -47,7 +47,7 @@ func (s *analysisState) walkRedirects(list []*syntax.Redirect, in abstract.Value
 				s.openDescriptor(n, v, nil)
 				continue
 			}
-			io.Stdin, io.InputRedirected, io.IsHeredoc = v, true, true
+			io.Stdin, io.InputRedirected, io.IsStdinHeredoc = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			if l, ok := r.Word.Parts[0].(*syntax.Lit); ok && strings.Contains(l.Value, "-") && strings.Trim(l.Value, "0123456789-") == "" && s.readsAsZsh() {
 				s.emitUnknownEffect(effect.CauseUnparseableText, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
@@ -224,7 +224,7 @@ func (s *analysisState) redirectOutput(io *abstract.Streams, fd string, w abstra
 	if isAppend {
 		s.addDataLosses(mark, effect.LosesNothing)
 	}
-	s.recordReopenedFile(path)
+	s.recordWriteToFileHeldOpen(path)
 	t := &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern, Append: isAppend, WritesEachListedOrMatchedFile: w.HasPathPerLine || w.DoubleStarExcludesDotDot}
 	if fd != "" && fd != "1" && fd != "2" {
 		if !isAppend {
@@ -244,14 +244,14 @@ func (s *analysisState) redirectOutput(io *abstract.Streams, fd string, w abstra
 	}
 }
 
-// recordReopenedFile handles a write to a file that a descriptor also holds open: both write at their own positions, so the
+// recordWriteToFileHeldOpen handles a write to a file that a descriptor also holds open: both write at their own positions, so the
 // content and the input read from it become unknown.
-func (s *analysisState) recordReopenedFile(path string) {
+func (s *analysisState) recordWriteToFileHeldOpen(writtenPath string) {
 	for i, d := range s.fds {
 		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.id == d.id })
-		if !closed && d.out != nil && d.out.Path == path {
+		if !closed && d.out != nil && d.out.Path == writtenPath {
 			d.readableContent = abstract.Unknown("…", d.readableContent.Taint)
-			s.addFile(writtenFile{path: path, hasSeveralWriters: true})
+			s.addFile(writtenFile{path: writtenPath, hasSeveralWriters: true})
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (s *analysisState) inputsExist(list []*syntax.Redirect) bool {
 
 // fileCertainlyExists reports whether the text has certainly created a file and not deleted it.
 func (s *analysisState) fileCertainlyExists(p string, w abstract.Value) bool {
-	if len(s.writtenFileContents(p, false)) == 0 || !s.isWrittenContentCertain(p, false) || s.canDifferFromWrittenFile(p, w) || !s.spendSteps(len(s.effects)/64) {
+	if len(s.writtenFileContents(p, false)) == 0 || !s.isWrittenContentCertain(p, false) || s.canPathWordNameOtherFile(p, w) || !s.spendSteps(len(s.effects)/64) {
 		return false
 	}
 	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
@@ -289,7 +289,7 @@ func (s *analysisState) fileCertainlyExists(p string, w abstract.Value) bool {
 // that it reads. fileCountBefore is the number of written files before the command, and out the
 // command's output.
 func (s *analysisState) rewalkIfInputChanged(io abstract.Streams, fileCountBefore int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
-	if io.InputFileWrittenByAnalyzedText == "" || !slices.ContainsFunc(s.files[min(fileCountBefore, len(s.files)):], func(f writtenFile) bool { return f.path == io.InputFileWrittenByAnalyzedText }) {
+	if io.InputFileWrittenByAnalyzedText == "" || !slices.ContainsFunc(s.writtenFiles[min(fileCountBefore, len(s.writtenFiles)):], func(f writtenFile) bool { return f.path == io.InputFileWrittenByAnalyzedText }) {
 		return out
 	}
 	effects := len(s.effects)

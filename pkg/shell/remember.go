@@ -55,8 +55,8 @@ func (s *analysisState) recordUntrustedFileRun(base, path string, labels []effec
 // labels, such as network or secret.
 func (s *analysisState) writtenFilesWithTaintLabels() (out []effect.LabelledFile) {
 	var done []string // paths whose final content is known
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
+	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
+		f := &s.writtenFiles[i]
 		name, suffixed := strings.CutSuffix(f.path, effect.AnyFileSuffixPattern)
 		if f.isPathPattern && (!suffixed || effect.QuoteGlobMeta(name) != name) || f.consumingSubstitution != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
 			continue

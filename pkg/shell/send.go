@@ -111,17 +111,17 @@ func (s *analysisState) recordSentData(base string, argv []abstract.Value, use c
 	}
 	for i, v := range argv[1:own] {
 		switch {
-		case isPossibleServerAddress(v) && (use.ShellVariableArgIsDatabaseAddress || isPeerAddress(v, f.networkContactEffects)):
+		case isPossibleServerAddress(v) && (use.VariableOnlyArgIsDatabaseAddress || isPeerAddress(v, f.networkContactEffects)):
 			continue
 		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump) == 0 && isAuthenticationArgument(argv, i+1):
 			v.Taint &^= abstract.TaintCredentialVariable
-			if owner := credentialOwner(v); owner != nil && allBelongToService(owner, f.networkContactEffects) {
+			if owner := credentialOwner(v); owner != nil && allHostsBelongToCredentialService(owner, f.networkContactEffects) {
 				v.Taint &^= abstract.TaintUnprintedKeyStoreCredential // no leak: all contacted hosts belong to the service that the credential is for
 			}
 		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0:
 			s.recordUpload(v, base, at)
 		}
-		if (use.SendsArguments || len(f.networkContactEffects) > 0) && !isOnlyURLHostUnknown(v) {
+		if (use.SendsArgumentsToOtherMachine || len(f.networkContactEffects) > 0) && !isOnlyURLHostUnknown(v) {
 			s.recordSentValue(v, base, f.networkContactEffects, v.SourceSpan)
 		}
 	}
@@ -132,7 +132,7 @@ func (s *analysisState) recordSentData(base string, argv []abstract.Value, use c
 func (s *analysisState) recordCredentialForOtherService(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
 		owner := credentialOwner(v)
-		if owner == nil || allBelongToService(owner, peers) {
+		if owner == nil || allHostsBelongToCredentialService(owner, peers) {
 			continue
 		}
 		for _, p := range peers[:min(len(peers), maxNetworkPeers)] {
@@ -152,10 +152,10 @@ func (s *analysisState) recordCredentialForOtherService(base string, argv []abst
 	}
 }
 
-// allBelongToService reports whether all hosts that a program contacts belong to the service of a credential; false if it
+// allHostsBelongToCredentialService reports whether all hosts that a program contacts belong to the service of a credential; false if it
 // contacts none.
-func allBelongToService(owner *knowledge.CredentialOwner, peers []effect.Effect) bool {
-	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
+func allHostsBelongToCredentialService(owner *knowledge.CredentialOwner, contactedHostEffects []effect.Effect) bool {
+	return len(contactedHostEffects) > 0 && !slices.ContainsFunc(contactedHostEffects, func(p effect.Effect) bool {
 		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(hostAfterUserinfo(p.URL)))
 	})
 }

@@ -29,7 +29,7 @@ func (s *analysisState) markReadsWithoutPrintedValues(base string, argv []abstra
 		}
 		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.SourceSpan == e.Span })
 		if isSSHPrivateKeyArgument(base, argv, e.Path) || at > 0 && isEnvFile(e.Path) && s.inWorkspace(e.Path) && (keys || isSettingsFileArgument(base, argv, at, use)) {
-			e.Cause = effect.CauseFileReadWithoutPrintingValues
+			e.Cause = effect.CauseFileReadWithoutPrintingContents
 		}
 	}
 }
@@ -108,11 +108,11 @@ func (s *analysisState) recordVariablesFromSourcedEnvFiles(firstEffect int, shel
 		s.dotenvFileReadEffects = append(slices.Clip(s.dotenvFileReadEffects), read)
 		for name, v := range s.vars.byName {
 			if !v.equal(shellBeforeSourcing.vars.get(name)) {
-				v.envFileReadEffect = &read
+				v.dotEnvFileReadEffect = &read
 				s.Shell.setVariable(name, v)
 			}
 		}
-		e.Cause = effect.CauseFileReadWithoutPrintingValues
+		e.Cause = effect.CauseFileReadWithoutPrintingContents
 	}
 }
 
@@ -122,8 +122,8 @@ func (s *analysisState) recordShownVariable(name string) {
 		return
 	}
 	v, ok := s.vars.byName[name]
-	if ok && v.envFileReadEffect != nil {
-		s.emitOnce(*v.envFileReadEffect)
+	if ok && v.dotEnvFileReadEffect != nil {
+		s.emitOnce(*v.dotEnvFileReadEffect)
 	}
 	if !ok && s.environmentValue(name)[0].FullyUnknown {
 		for _, read := range s.dotenvFileReadEffects {

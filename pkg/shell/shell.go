@@ -65,7 +65,7 @@ func (s *analysisState) analyze() (r effect.CommandAnalysis) {
 				s.interpretCmdExeText(text)
 			})
 		}
-		own = s.walkAsPowerShellThenPOSIXCountingFirst(text)
+		own = s.walkBothShellsCountingPowerShellEffects(text)
 	case looksLikeCmdExe(text):
 		s.otherLanguageDepth++
 		s.interpretCmdExeText(text)
@@ -74,7 +74,7 @@ func (s *analysisState) analyze() (r effect.CommandAnalysis) {
 			s.parseAndWalkShellText(text)
 		}
 	case mayBePowerShell(text):
-		own = s.walkAsPowerShellThenPOSIXCountingFirst(text)
+		own = s.walkBothShellsCountingPowerShellEffects(text)
 	default:
 		s.parseAndWalkShellText(text)
 	}

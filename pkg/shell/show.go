@@ -97,7 +97,7 @@ func (s *analysisState) outputTaint(base string, argv []abstract.Value, use comm
 		if command.Relays[base] {
 			t |= abstract.TaintSocket
 		}
-		if use.ShellVariableArgIsDatabaseAddress {
+		if use.VariableOnlyArgIsDatabaseAddress {
 			t |= own
 		}
 		return t

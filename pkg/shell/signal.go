@@ -29,7 +29,7 @@ const (
 // hosts then run the action without a verdict.
 func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
-		use.Signals = append(use.Signals, command.Signal{By: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
+		use.Signals = append(use.Signals, command.Signal{SelectedBy: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
 	}
 	if len(use.Signals) == 0 || s.remoteOrContainerDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
 		return
@@ -47,21 +47,21 @@ func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract
 		most = signalReachesShield // all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
-	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ProcessByUserGroupOrSession }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
+	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.SelectedBy == command.ProcessByUserGroupOrSession }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
 		most = signalReachesShield
 	}
 	if most == signalMissesShield {
 		return
 	}
 	s.emitOnce(effect.Effect{
-		Kind: effect.TamperWithShield, Program: base, Certainty: effect.CertainIf(most != signalMayReachShield), Span: wordsSpan(argv),
+		Kind: effect.TamperWithShield, Program: base, Certainty: effect.CertainOrPossible(most != signalMayReachShield), Span: wordsSpan(argv),
 		Reason: base + " can stop shield, a program in shield's hook command or the agent's host",
 	})
 }
 
 // signalSelectsProcessByName reports whether a signal goes only to processes with a given name or command line.
 func signalSelectsProcessByName(g command.Signal) bool {
-	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // a word that begins with - is the signal
+	return (g.SelectedBy == command.ProcessByName || g.SelectedBy == command.ProcessByNamePattern || g.SelectedBy == command.ProcessByCommandLine || g.SelectedBy == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // a word that begins with - is the signal
 }
 
 // signalNameInArguments returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
@@ -96,7 +96,7 @@ var signalNameByNameOrNumber = map[string]string{
 // shieldReachabilityOfSignal returns whether a signal to the processes that a word names
 // reaches, may reach or misses shield, the programs of its hook command, and the agent's host.
 func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, isStopSignal bool) signalToShieldCertainty {
-	switch g.By {
+	switch g.SelectedBy {
 	case command.ProcessByID:
 		return s.signalReachByPID(v, argv, isStopSignal)
 	case command.ProcessByParent:
@@ -110,7 +110,7 @@ func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.
 		}
 		return signalMissesShield
 	case command.ProcessByOpenFile:
-		return s.signalReachToFileUsers(v)
+		return s.signalReachToProcessesUsingFile(v)
 	case command.ProcessByName, command.ProcessByNamePattern, command.ProcessByCommandLine, command.ProcessByWholeName:
 	}
 	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
@@ -120,10 +120,10 @@ func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.
 			return signalMayReachShield
 		}
 		return signalMissesShield
-	case g.By == command.ProcessByName:
+	case g.SelectedBy == command.ProcessByName:
 		return s.signalReachByProcessName(v, ignore)
 	}
-	by := g.By
+	by := g.SelectedBy
 	if by != command.ProcessByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return isPgrepFullMatchOption(a.Text) }) { // bundled options
 		by = command.ProcessByCommandLine
 	}
@@ -136,14 +136,14 @@ func isPgrepFullMatchOption(option string) bool {
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// signalReachToFileUsers returns whether a signal to all processes that use a file reaches shield or
+// signalReachToProcessesUsingFile returns whether a signal to all processes that use a file reaches shield or
 // the agent's host. It does if the file is their program or a program of shield's hook command, or
 // if the file is the folder in which they run or a parent of it.
-func (s *analysisState) signalReachToFileUsers(v abstract.Value) signalToShieldCertainty {
-	if isShieldOrHostProgram(path.Base(v.Text)) {
+func (s *analysisState) signalReachToProcessesUsingFile(file abstract.Value) signalToShieldCertainty {
+	if isShieldOrHostProgram(path.Base(file.Text)) {
 		return signalReachesShield
 	}
-	if p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern); !pattern && v.IsLiteral() && p != "" && liesIn(s.initialPathContext.CWD, p) {
+	if p, pattern := s.workingFolderContext().CanonicalPath(file.Text, file.IsGlobPattern); !pattern && file.IsLiteral() && p != "" && liesIn(s.initialPathContext.CWD, p) {
 		return signalReachesShield
 	}
 	return signalMissesShield
@@ -252,7 +252,7 @@ func (s *analysisState) effectsSelectShieldOrHostProcess() bool {
 				case e.Program == "pgrep":
 					chosen = chosen || s.signalReachByProcessPattern(v, by, false) != signalMissesShield
 				case e.Program == "lsof" || e.Program == "fuser":
-					chosen = chosen || s.signalReachToFileUsers(v) != signalMissesShield
+					chosen = chosen || s.signalReachToProcessesUsingFile(v) != signalMissesShield
 				default:
 					chosen = chosen || isShieldOrHostProgram(programName(a))
 				}
@@ -354,7 +354,7 @@ func isWordRune(c rune) bool {
 
 func (s *analysisState) recordStopShieldEffectOfCode(language string, at effect.CommandTextSpan) {
 	s.emitOnce(effect.Effect{
-		Kind: effect.TamperWithShield, Program: language, Certainty: effect.CertainIf(s.scriptFileNestingDepth == 0), Span: at,
+		Kind: effect.TamperWithShield, Program: language, Certainty: effect.CertainOrPossible(s.scriptFileNestingDepth == 0), Span: at,
 		Reason: language + " code can stop shield, a program in shield's hook command or the agent's host",
 	})
 }

@@ -57,8 +57,8 @@ func packageSourceSettingsForFile(filePath string) (out []*knowledge.PackageSour
 	return out
 }
 
-// writtenPackageSources returns the unusual package sources that a file with this text names.
-func writtenPackageSources(file, text string) (out []effect.Effect) {
+// writtenFilePackageSourceEffects returns the unusual package sources that a file with this text names.
+func writtenFilePackageSourceEffects(file, text string) (out []effect.Effect) {
 	for _, form := range packageSourceSettingsForFile(file) {
 		out = append(out, packageSourceEffects(file, form.Addresses(text), form.AllowsCodeHosts)...)
 	}

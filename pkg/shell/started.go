@@ -39,8 +39,8 @@ func (s *analysisState) walkStartupFiles(program string, argv []abstract.Value) 
 	}
 	home, set := s.lookup("HOME")
 	for _, name := range names {
-		for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
-			if f := s.files[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
+		for i := len(s.writtenFiles) - 1; i >= 0 && s.spendSteps(1); i-- {
+			if f := s.writtenFiles[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
 				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", f.content, program, f.content.SourceSpan, nil) })
 			}
 		}

@@ -37,7 +37,7 @@ type analysisState struct {
 // A stateSharedByAllShells is the data that all shells of the analysed text share. It only grows: a write that
 // may not happen is marked with writtenFile.isWriteUncertain.
 type stateSharedByAllShells struct {
-	files                        []writtenFile
+	writtenFiles                 []writtenFile
 	filesReadAfterWrite          []string // files that the text has written and then read
 	pathsReadByConcurrentJobs    []string // files that a concurrent part of the text reads
 	pathsWrittenByConcurrentJobs []string // files that a concurrent part may write at any time
@@ -118,7 +118,7 @@ func (s *analysisState) walkNestedShellText(text string, at effect.CommandTextSp
 // enterNesting adds a level of nesting and reports whether it is allowed.
 func (s *analysisState) enterNesting(at effect.CommandTextSpan) bool {
 	if s.nestingDepth >= maxCommandNesting {
-		s.giveUp("commands are nested too deeply")
+		s.abortAnalysis("commands are nested too deeply")
 		return false
 	}
 	s.nestingDepth++
@@ -131,16 +131,16 @@ func (s *analysisState) leaveNesting() { s.nestingDepth-- }
 func (s *analysisState) spendSteps(n int) bool {
 	s.stepsSpent += n
 	if s.stepsSpent > maxAnalysisSteps {
-		s.giveUp("the command is too complex")
+		s.abortAnalysis("the command is too complex")
 		return false
 	}
 	return true
 }
 
-// giveUp ends the analysis and records that the effects of the whole text are unknown.
+// abortAnalysis ends the analysis and records that the effects of the whole text are unknown.
 //
 //go:noinline
-func (s *analysisState) giveUp(why string) {
+func (s *analysisState) abortAnalysis(why string) {
 	if !s.isAnalysisAborted {
 		s.isAnalysisAborted = true
 		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Reason: why, Span: effect.CommandTextSpan{End: len(s.analyzedText)}})

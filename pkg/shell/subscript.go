@@ -25,8 +25,8 @@ func (s *analysisState) walkSubscripts(v abstract.Value, isEvaluatedAsNumber boo
 	}
 }
 
-// checkArrayMemberForCode checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
-func (s *analysisState) checkArrayMemberForCode(name string, v abstract.Value) {
+// recordArrayMemberCodeEffects checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
+func (s *analysisState) recordArrayMemberCodeEffects(name string, v abstract.Value) {
 	if s.walkSubscripts(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
 		s.recordVariableAssignmentEffects(name, v, v.SourceSpan)
 	}

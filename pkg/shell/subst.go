@@ -21,7 +21,7 @@ func (s *analysisState) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Val
 		out.Text, out.FullyUnknown = "**", true
 	}
 	out.Display = s.analyzedTextExcerptForDisplay(int(c.Pos().Offset()), int(c.End().Offset()))
-	return out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment))
+	return out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginAssignmentToUnknownName))
 }
 
 // analyzedTextExcerptForDisplay returns a piece of the walked text for messages.
@@ -40,10 +40,10 @@ func (s *analysisState) analyzedTextExcerptForDisplay(start, end int) string {
 // descriptor. For <(…) their output is read from this path; for >(…) data written to it becomes
 // their input.
 func (s *analysisState) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
-	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
+	path := "/dev/fd/" + strconv.Itoa(63-len(s.writtenFiles)%40) + "." + strconv.Itoa(len(s.writtenFiles))
 	show := s.analyzedTextExcerptForDisplay(int(p.Pos().Offset()), int(p.End().Offset()))
 	if p.Op == syntax.CmdOut {
-		s.addFile(writtenFile{path: path, consumingSubstitution: p, spanOfTextAroundSubstitution: s.spanOfNestedText, consumingSubstitutionTextOffset: s.offsetInAnalyzedText})
+		s.addFile(writtenFile{path: path, consumingSubstitution: p, spanOfTextAroundSubstitution: s.spanOfNestedText, offsetOfTextAroundSubstitution: s.offsetInAnalyzedText})
 		return abstract.Value{Text: path, SourceSpan: s.spanOf(p)}
 	}
 	var out abstract.Value
@@ -51,7 +51,7 @@ func (s *analysisState) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Va
 		out = s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(p.Stmts, s.statementStdin) })
 	})
 	if out.IsGlobPattern {
-		out = out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment))
+		out = out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginAssignmentToUnknownName))
 		out.Display = show
 	}
 	s.addFile(writtenFile{path: path, content: out})

@@ -247,7 +247,7 @@ type unpacking struct {
 
 func (u *unpacking) recordUnpackEffects() {
 	u.parseOptions()
-	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
+	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: zipPrograms[u.program], ProgramIgnoresZeroBlocks: u.ignoresZeros})
 	if zipped := u.archivePath + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.analysisState.writtenFileContents(zipped, false)) == 0 {
 		u.archivePath = zipped
 		members, err = u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: true})
@@ -260,9 +260,9 @@ func (u *unpacking) recordUnpackEffects() {
 	}
 	name := abstract.ClipForMessage(path.Base(u.archivePath))
 	switch {
-	case errors.Is(err, packed.ErrLimit), u.recordedMemberCount > maxUnpackedMembers:
+	case errors.Is(err, packed.ErrArchiveTooLarge), u.recordedMemberCount > maxUnpackedMembers:
 		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, name+" is a larger archive than shield reads, so the rest of its content is unknown", u.span)
-	case errors.Is(err, packed.ErrUnsupported):
+	case errors.Is(err, packed.ErrUnsupportedFormat):
 		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, "the content of "+name+" is unknown, as shield does not read archives of its format", u.span)
 	case errors.Is(err, packed.ErrFormat) && u.isCertainlyArchive && (tarPrograms[u.program] || zipPrograms[u.program]):
 		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, name+" is not a readable archive, so its content is unknown", u.span)
@@ -358,12 +358,12 @@ func (u *unpacking) needsMemberText(memberName string) bool {
 		return false
 	}
 	p, _ := u.targetPath(memberName)
-	return u.needsEffectBesideFolderWrite(p)
+	return u.needsOwnEffectForUnpackedFile(p)
 }
 
-// needsEffectBesideFolderWrite reports whether a file needs an effect besides the write to its folder.
-func (u *unpacking) needsEffectBesideFolderWrite(p string) bool {
-	return p != "" && (u.analysisState.initialPathContext.PersistenceClassName(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
+// needsOwnEffectForUnpackedFile reports whether a file needs an effect besides the write to its folder.
+func (u *unpacking) needsOwnEffectForUnpackedFile(filePath string) bool {
+	return filePath != "" && (u.analysisState.initialPathContext.PersistenceClassName(filePath, false, false) != "" || path.Base(filePath) == "CODEOWNERS")
 }
 
 // recordMemberEffects records the effects of a member.
@@ -391,7 +391,7 @@ func (u *unpacking) recordMemberEffects(m *packed.Member) {
 // recordMemberWrite records that a member is written to a path.
 func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	inside := u.isInTargetFolder(p)
-	if inside && (m.IsDir || !u.needsEffectBesideFolderWrite(p) || u.isInertMemberAtCodePath(p, m)) {
+	if inside && (m.IsDir || !u.needsOwnEffectForUnpackedFile(p) || u.isInertMemberAtCodePath(p, m)) {
 		return
 	}
 	if u.recordedMemberCount++; u.recordedMemberCount > maxUnpackedMembers {
@@ -479,7 +479,7 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 	hops := maxItemsPerAnalyzedList
 	to := u.resolveLinks(path.Dir(p), path.Base(p), &hops)
 	if u.isInTargetFolder(to) {
-		if u.needsEffectBesideFolderWrite(to) || u.needsEffectBesideFolderWrite(to+"/x") {
+		if u.needsOwnEffectForUnpackedFile(to) || u.needsOwnEffectForUnpackedFile(to+"/x") {
 			u.analysisState.recordLink(p, false, abstract.Lit(to))
 		}
 		return

@@ -42,16 +42,16 @@ func TestUnpacks(t *testing.T) {
 		name := p[strings.LastIndexByte(p, '/')+1:]
 		switch m, ok := archives[name]; {
 		case ok:
-			if name == "zeros.tar" && !q.IgnoresZeroBlocks {
+			if name == "zeros.tar" && !q.ProgramIgnoresZeroBlocks {
 				m = m[:1]
 			}
 			return m, nil
 		case name == "bomb.tar":
-			return nil, packed.ErrLimit
+			return nil, packed.ErrArchiveTooLarge
 		case name == "cut.tar":
 			return archives["good.tar"], fs.ErrInvalid
 		case name == "a.tar.xz":
-			return nil, packed.ErrUnsupported
+			return nil, packed.ErrUnsupportedFormat
 		case name == "bad.tar":
 			return nil, packed.ErrFormat
 		}

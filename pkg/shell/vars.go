@@ -19,7 +19,7 @@ type variable struct {
 	canAttributesChangeValue  bool           // an attribute may change assigned values: declare -i, -u, -A and the like
 	isNameref                 bool           // declare -n: a nameref to another variable
 	isPossiblyUndeclaredLocal bool           // a local variable that may not have been declared
-	envFileReadEffect         *effect.Effect // the effect that reads the .env file that set the variable; nil if none did
+	dotEnvFileReadEffect      *effect.Effect // the effect that reads the .env file that set the variable; nil if none did
 }
 
 // A variableContent is one possible content of a variable.
@@ -45,9 +45,9 @@ const (
 	dollarZeroName           = "0"
 )
 
-// nonSystemPATHMarkerVariable is set if $PATH starts with a folder that is not a system folder: a program's name then does not
+// variableSetIfPATHStartsOutsideSystem is set if $PATH starts with a folder that is not a system folder: a program's name then does not
 // tell which program runs.
-const nonSystemPATHMarkerVariable = "\x00path"
+const variableSetIfPATHStartsOutsideSystem = "\x00path"
 
 func (c variableContent) equal(o variableContent) bool {
 	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isFromBeforeCommandText == o.isFromBeforeCommandText && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)
@@ -67,8 +67,8 @@ func (v variable) equal(o variable) bool {
 func (v variable) merge(o variable) variable {
 	v.isExported, v.mayBeReadonly, v.canAttributesChangeValue, v.isNameref = v.isExported && o.isExported, v.mayBeReadonly || o.mayBeReadonly, v.canAttributesChangeValue || o.canAttributesChangeValue, v.isNameref || o.isNameref
 	v.isPossiblyUndeclaredLocal = v.isPossiblyUndeclaredLocal || o.isPossiblyUndeclaredLocal
-	if v.envFileReadEffect == nil {
-		v.envFileReadEffect = o.envFileReadEffect
+	if v.dotEnvFileReadEffect == nil {
+		v.dotEnvFileReadEffect = o.dotEnvFileReadEffect
 	}
 	v.possibleContents = slices.Clip(v.possibleContents)
 	for _, c := range o.possibleContents {
@@ -145,13 +145,13 @@ func (s *analysisState) lookup(name string) (variableContent, bool) {
 // mayCommandTextAssign reports whether the text may assign a variable.
 func (s *analysisState) mayCommandTextAssign(name string) bool {
 	_, ok := s.vars.byName[name]
-	return ok || s.vars.hasUnknownAssignment && syntax.ValidName(name)
+	return ok || s.vars.hasAssignmentToUnknownName && syntax.ValidName(name)
 }
 
 // setVariableContent sets the only content of a variable.
 func (s *analysisState) setVariableContent(name string, c variableContent) {
 	v := s.vars.byName[name]
-	v.envFileReadEffect = nil
+	v.dotEnvFileReadEffect = nil
 	switch name {
 	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // reading them does not return the assigned value
 		c = variableContent{val: abstract.UnknownNumber("$" + name)}
@@ -171,7 +171,7 @@ func (s *analysisState) setVariableContent(name string, c variableContent) {
 		return
 	}
 	if len(s.vars.byName) >= maxVariables {
-		s.giveUp("too many assignments")
+		s.abortAnalysis("too many assignments")
 		return
 	}
 	s.Shell.setVariable(name, next)
@@ -229,7 +229,7 @@ func (s *analysisState) assignUnknownName(v abstract.Value) {
 
 // assignUnknownMemberOfArray assigns to an array member.
 func (s *analysisState) assignUnknownMemberOfArray(arrayName string, v abstract.Value) {
-	s.checkArrayMemberForCode(arrayName, v)
+	s.recordArrayMemberCodeEffects(arrayName, v)
 	if commandLookupArrays[arrayName] {
 		s.recordCommandRenaming(arrayName, v.SourceSpan)
 	}
@@ -243,10 +243,10 @@ func (s *analysisState) assignUnknownMemberOfArray(arrayName string, v abstract.
 
 // forgetVariables makes all variables unknown, because an unknown variable was assigned.
 func (s *analysisState) forgetVariables() {
-	kept := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: true}
+	kept := &variableTable{byName: map[string]variable{}, hasAssignmentToUnknownName: true}
 	for name, v := range s.vars.byName {
 		if syntax.ValidName(name) { // else an internal name, not a variable
-			v.possibleContents = []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}
+			v.possibleContents = []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginAssignmentToUnknownName), mayBeUnset: true}}
 		}
 		kept.set(name, v)
 	}
@@ -306,7 +306,7 @@ func (s *analysisState) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.
 			out = append(out, s.expandFields(e.Value)...)
 		}
 		if len(out) > abstract.MaxExpandedWords {
-			s.giveUp("an array is too long to analyse")
+			s.abortAnalysis("an array is too long to analyse")
 			break
 		}
 	}
@@ -317,7 +317,7 @@ func (s *analysisState) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.
 func (s *analysisState) assignArray(name string, a *syntax.Assign) {
 	list := s.expandArrayMembers(a.Array)
 	for _, v := range list {
-		s.checkArrayMemberForCode(name, v)
+		s.recordArrayMemberCodeEffects(name, v)
 	}
 	if commandLookupArrays[name] {
 		s.recordCommandRenaming(name, s.spanOf(a))

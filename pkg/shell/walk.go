@@ -35,7 +35,7 @@ func (s *analysisState) walkStmts(list []*syntax.Stmt, in abstract.Value) abstra
 				out = outputOfPossiblySkippedCommand(out)
 			}
 			if b.Add(out); i+1 < len(list) {
-				s.folderUncertain = s.folderUncertain || s.Shell.workingFolder != place
+				s.isWorkingFolderUncertain = s.isWorkingFolderUncertain || s.Shell.workingFolder != place
 				if s.statementListDepth == 1 && list[i+1].Pos().Line() > st.End().Line() {
 					s.joinEarlyExits(s.currentLineExitStates)
 				}
@@ -86,7 +86,7 @@ func (s *analysisState) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstra
 // walkConcurrent walks a part of the text that runs concurrently with the rest: its writes may not have happened
 // yet, and files that it reads may be changed later.
 func (s *analysisState) walkConcurrent(walk func()) {
-	read, mark, first := len(s.filesReadAfterWrite), len(s.files), len(s.effects)
+	read, mark, first := len(s.filesReadAfterWrite), len(s.writtenFiles), len(s.effects)
 	walk()
 	s.addDataLosses(first, effect.LosesFilesAtUnknownTime)
 	s.markFilesUncertain(mark)
@@ -97,7 +97,7 @@ func (s *analysisState) walkConcurrent(walk func()) {
 // recordConcurrentWrites records that the files written from index firstNewFile on may be written
 // at any time.
 func (s *analysisState) recordConcurrentWrites(firstNewFile int) {
-	for _, f := range s.files[min(firstNewFile, len(s.files)):] {
+	for _, f := range s.writtenFiles[min(firstNewFile, len(s.writtenFiles)):] {
 		if f.consumingSubstitution == nil {
 			s.pathsWrittenByConcurrentJobs = append(s.pathsWrittenByConcurrentJobs, f.path)
 		}
@@ -124,7 +124,7 @@ func (s *analysisState) walkForeground(st *syntax.Stmt, in abstract.Value) abstr
 	if st.Cmd == nil {
 		return s.deliverOutput(io, s.walkBareRedirect(io))
 	}
-	fed, written := s.inputsExist(st.Redirs), len(s.files)
+	fed, written := s.inputsExist(st.Redirs), len(s.writtenFiles)
 	out := abstract.Value{}
 	s.walkInNestedTextScope(func() {
 		if io.InputRedirected {
@@ -142,7 +142,7 @@ func (s *analysisState) walkForeground(st *syntax.Stmt, in abstract.Value) abstr
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.closeRedirectionDescriptors(from.fds, opened)
 	}
-	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.Out.Path })
+	overwritten := io.Out != nil && slices.ContainsFunc(s.writtenFiles[min(written, len(s.writtenFiles)):], func(f writtenFile) bool { return f.path == io.Out.Path })
 	if io.HasDuplicatedOutputDescriptor || overwritten {
 		out = outputOfPossiblySkippedCommand(abstract.Concat(out, abstract.Unknown("…", 0)))
 	}
@@ -298,7 +298,7 @@ func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == s
 // walkPipe walks the commands of a pipe, each in its own subshell. The last one may run in the current shell, as in
 // zsh or with bash's lastpipe.
 func (s *analysisState) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
-	mark, racing, contested, out := len(s.files), len(s.pathsReadByConcurrentJobs), len(s.pathsWrittenByConcurrentJobs), in
+	mark, racing, contested, out := len(s.writtenFiles), len(s.pathsReadByConcurrentJobs), len(s.pathsWrittenByConcurrentJobs), in
 	outer := s.sharedInput
 	for i := range len(chain) + 1 {
 		st, last := first, i == len(chain)
@@ -630,7 +630,7 @@ func (s *analysisState) defineFunction(c *syntax.FuncDecl) {
 	for _, n := range names {
 		s.recordShieldShadowing(n.Value, s.span(0, 0))
 		if len(s.definedFunctions) == 256 {
-			s.giveUp("too many functions")
+			s.abortAnalysis("too many functions")
 			return
 		}
 		f := &function{name: n.Value, body: c.Body, spanOfTextAroundDefinition: s.spanOfNestedText, offsetInAnalyzedText: s.offsetInAnalyzedText}
@@ -642,7 +642,7 @@ func (s *analysisState) defineFunction(c *syntax.FuncDecl) {
 // walkTrapsAndUncalledFunctions walks the traps, and the functions that the text defines but does not call: text that is sourced later
 // may call them.
 func (s *analysisState) walkTrapsAndUncalledFunctions() {
-	defer s.markKnownInstallers()
+	defer s.markWellKnownInstallerDownloads()
 	defer s.markProcessesStoppedByName()
 	s.runTraps()
 	for i := 0; i < len(s.definedFunctions) && !s.isAnalysisAborted; i++ {
@@ -684,6 +684,6 @@ func (s *analysisState) walkUnreachableCode(walk func()) {
 	mark := len(s.effects)
 	walk()
 	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
-		return !s.isAnalysisAborted && (e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput)
+		return !s.isAnalysisAborted && (e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunSiblingCommandOutput)
 	})...)
 }

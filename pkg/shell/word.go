@@ -23,7 +23,7 @@ func (s *analysisState) expandFields(w *syntax.Word) []abstract.Value {
 	for _, parts := range words {
 		out = s.splitWord(out, parts, at)
 		if len(out) > abstract.MaxExpandedWords {
-			s.giveUp("a word expands to too many words")
+			s.abortAnalysis("a word expands to too many words")
 			return out[:abstract.MaxExpandedWords]
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // each of its methods.
 type embeddedCodeContext struct{ analysisState *analysisState }
 
-func (w embeddedCodeContext) SpendSteps(n int) bool    { return w.analysisState.spendSteps(n) }
-func (w embeddedCodeContext) AbortAnalysis(why string) { w.analysisState.giveUp(why) }
-func (w embeddedCodeContext) IsAnalysisAborted() bool  { return w.analysisState.isAnalysisAborted }
-func (w embeddedCodeContext) Report(e effect.Effect)   { w.analysisState.emitOnce(e) }
+func (w embeddedCodeContext) SpendSteps(n int) bool        { return w.analysisState.spendSteps(n) }
+func (w embeddedCodeContext) AbortAnalysis(why string)     { w.analysisState.abortAnalysis(why) }
+func (w embeddedCodeContext) IsAnalysisAborted() bool      { return w.analysisState.isAnalysisAborted }
+func (w embeddedCodeContext) RecordEffect(e effect.Effect) { w.analysisState.emitOnce(e) }
 func (w embeddedCodeContext) RecordURLContact(kind effect.Kind, v abstract.Value) {
 	w.analysisState.emitURLEffect(kind, v)
 }
@@ -29,7 +29,7 @@ func (w embeddedCodeContext) WalkCommand(argv []abstract.Value) {
 	w.analysisState.resolveAndWalkArgv(argv, abstract.Streams{})
 }
 
-func (w embeddedCodeContext) ReportUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
+func (w embeddedCodeContext) RecordUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan) {
 	w.analysisState.emitUnknownEffect(cause, why, at)
 }
 
@@ -99,9 +99,9 @@ func (w embeddedCodeContext) DeliverOutput(io abstract.Streams, out abstract.Val
 	return w.analysisState.deliverOutput(io, out)
 }
 
-func (w embeddedCodeContext) DeferEffects(f func()) (release func()) {
+func (w embeddedCodeContext) RunAndDeferEffects(reportEffects func()) (releaseEffects func()) {
 	mark := len(w.analysisState.effects)
-	f()
+	reportEffects()
 	held := slices.Clone(w.analysisState.effects[min(mark, len(w.analysisState.effects)):])
 	w.analysisState.effects = w.analysisState.effects[:min(mark, len(w.analysisState.effects))]
 	return func() { w.analysisState.effects = append(w.analysisState.effects, held...) }

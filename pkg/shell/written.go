@@ -48,7 +48,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 	}
 	class := place.PersistenceClassName(file, false, false)
 	if !runsNow {
-		out = append(writtenPackageSources(file, text), settingsFileCodeEffects(file, text)...)
+		out = append(writtenFilePackageSourceEffects(file, text), settingsFileCodeEffects(file, text)...)
 	}
 	if format == "" {
 		return out
@@ -71,7 +71,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 	}
 	l := writtenFileExecution{path: file, persistenceClass: class, onOtherMachine: elsewhere, runsNow: runsNow, pathContext: &place}
 	for i := range s.effects {
-		out = l.appendConvertedFileCodeEffect(out, &s.effects[i])
+		out = l.appendWrittenCodeRunsLaterEffect(out, &s.effects[i])
 	}
 	return out
 }
@@ -148,7 +148,7 @@ type writtenFileExecution struct {
 	pathContext            *effect.PathContext
 }
 
-func (l *writtenFileExecution) appendConvertedFileCodeEffect(effects []effect.Effect, fileCodeEffect *effect.Effect) []effect.Effect {
+func (l *writtenFileExecution) appendWrittenCodeRunsLaterEffect(effects []effect.Effect, fileCodeEffect *effect.Effect) []effect.Effect {
 	starts := l.persistenceClass != "" && !effect.IsOftenWrittenPersistenceClass(l.persistenceClass)
 	base := path.Base(l.path)
 	n := effect.Effect{Kind: effect.RunCode, Path: l.path, Cause: effect.CauseWrittenCodeRunsLater}
@@ -226,7 +226,7 @@ func (s *analysisState) recordWrittenFileText(file string, newContent abstract.V
 		return
 	}
 	if len(s.writtenFileTexts) == maxTrackedWrittenFiles {
-		s.giveUp("the command writes too many files")
+		s.abortAnalysis("the command writes too many files")
 		return
 	}
 	s.writtenFileTexts = append(s.writtenFileTexts, w)
@@ -313,8 +313,8 @@ func (s *analysisState) recordPatches(vals []abstract.Value) (found bool) {
 // hooks and makefiles: the effects that they have when they run.
 func (s *analysisState) recordLaterEffectsOfWrittenFiles() {
 	seen, read := map[string]bool{}, 0
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
+	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
+		f := &s.writtenFiles[i]
 		if seen[f.path] || f.isPathPattern || f.consumingSubstitution != nil || !f.content.IsLiteral() || strings.TrimSpace(f.content.Text) == "" {
 			continue
 		}

@@ -19,7 +19,7 @@ func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Appro
 		opts.Store = p.store
 	}
 	opts.MustShieldAsk, opts.OfferAdvanceApproval, opts.PrepareToolClassQuestion = rules.MustPromptThroughShield, p.offerAdvanceApproval, p.prepareToolClassQuestion
-	opts.RememberedAnswerKey = func(c *analysis.ActionCase) string { return p.reusableAnswerKey(p.shieldInstallationApprovalID, c) }
+	opts.RememberedAnswerKey = func(c *analysis.ActionCase) string { return p.reusableAnswerKey(p.installationIDForApprovalKeys, c) }
 	var err error
 	if p.approver, err = approve.New(opts); err != nil {
 		return nil, fmt.Errorf("approval: %w", err)

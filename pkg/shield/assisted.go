@@ -96,7 +96,7 @@ func isEffectOnlyUserCanAllow(e *effect.Effect) bool {
 	}
 	switch e.KindForPolicies() {
 	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.DestroyData, effect.Persist, effect.TamperWithShield,
-		effect.RunDownload, effect.RunDecodedText, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect:
+		effect.RunDownload, effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.RemoteShell, effect.UnknownEffect:
 		return true
 	case effect.Execute:
 		return e.Class == effect.UnknownClass || e.Class == effect.Privileged
@@ -124,10 +124,10 @@ func sendsOrChangesRemotely(e *effect.Effect) bool {
 
 // Namespace, group and bounds of the state that counts, for each session, the evaluator's ALLOWs.
 const (
-	evaluatorAllowCountStoreNamespace = "assisted"
-	evaluatorAllowCountStoreGroup     = "sessions"
-	evaluatorAllowCountLifetime       = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
-	maxSessionsWithAllowCount         = 1000               // sessions whose ALLOWs are counted at the same time
+	evaluatorAllowCountStoreNamespace  = "assisted"
+	evaluatorAllowCountsBySessionGroup = "sessions"
+	evaluatorAllowCountLifetime        = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
+	maxSessionsWithAllowCount          = 1000               // sessions whose ALLOWs are counted at the same time
 )
 
 type evaluatorAllowCount struct {
@@ -157,7 +157,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 		var counted evaluatorAllowCount
 		others := 0
 		var old [][]byte
-		err := sh.Each([]byte(evaluatorAllowCountStoreGroup), func(k, value []byte) error {
+		err := sh.Each([]byte(evaluatorAllowCountsBySessionGroup), func(k, value []byte) error {
 			var one evaluatorAllowCount
 			if err := json.Unmarshal(value, &one); err != nil {
 				return err
@@ -179,7 +179,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 			return errTooManySessions
 		}
 		for _, k := range old {
-			if err := sh.Put([]byte(evaluatorAllowCountStoreGroup), k, nil); err != nil {
+			if err := sh.Put([]byte(evaluatorAllowCountsBySessionGroup), k, nil); err != nil {
 				return err
 			}
 		}
@@ -188,7 +188,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 		if err != nil {
 			return err
 		}
-		return sh.Put([]byte(evaluatorAllowCountStoreGroup), key, value)
+		return sh.Put([]byte(evaluatorAllowCountsBySessionGroup), key, value)
 	})
 	return n, err
 }
@@ -197,7 +197,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 func (p *Pipeline) resetAllowCount(ctx context.Context, c *analysis.ActionCase) {
 	if p.usesAssistedPreset && p.store != nil {
 		_ = p.store.UpdateNamespace(ctx, evaluatorAllowCountStoreNamespace, func(sh *state.NamespaceTx) error {
-			return sh.Put([]byte(evaluatorAllowCountStoreGroup), p.allowCountKey(c), nil)
+			return sh.Put([]byte(evaluatorAllowCountsBySessionGroup), p.allowCountKey(c), nil)
 		})
 	}
 }

@@ -41,7 +41,7 @@ func assistedPipeline(t *testing.T, u *pupil, change func(*Config)) *Pipeline {
 func TestAssisted(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "wary", says: wary}
-	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.Enabled = false }) // each by itself
+	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.SessionTrackingEnabled = false }) // each by itself
 	command := func(text string) string {
 		return fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, text)
 	}
@@ -92,7 +92,7 @@ func TestAssisted(t *testing.T) {
 func TestAssistedAfterUntrustedText(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "wary", says: wary}
-	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.Enabled, c.AgentHostName = true, "claude-code" })
+	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.SessionTrackingEnabled, c.AgentHostName = true, "claude-code" })
 	say := func(record string) verdict.Verdict {
 		return p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
@@ -166,7 +166,9 @@ func TestAssistedWithoutModel(t *testing.T) {
 func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "wary", says: wary}
-	alone := func(c *Config) { c.Settings.Session.Enabled, c.Settings.Classifier.Enabled = false, false }
+	alone := func(c *Config) {
+		c.Settings.Session.SessionTrackingEnabled, c.Settings.Classifier.Enabled = false, false
+	}
 	p := assistedPipeline(t, u, func(c *Config) {
 		alone(c)
 		c.Settings.MaxEvaluationsPerDay, c.Settings.MaxEvaluatorCallsPerMinute = 100_000, 100_000

@@ -113,7 +113,7 @@ func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBun
 		return u, err
 	}
 	defer lock.Close()
-	if err := lock.Lock(ctx, state.DefaultLockWait); err != nil {
+	if err := lock.Lock(ctx, state.DefaultMaxFileLockWait); err != nil {
 		return u, err
 	}
 	was, err := kept.Read()

@@ -305,7 +305,7 @@ func TestBundleIsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vars := PolicyOptions(cfg, &an.DefaultExecutionContext).Vars
+	vars := PolicyOptions(cfg, &an.DefaultExecutionContext).FoldersByGlobVariable
 	if got := strings.Join(vars["SHIELD_POLICY"], " "); got != "/work/acme.tar.gz /work/team.yaml /work/project.yaml" {
 		t.Errorf("policy files: %s", got)
 	}

@@ -57,17 +57,17 @@ func (r TierRange) mustAskLowerTierFirst(lowerTier int, judgedTiers verdict.Tier
 
 // VerdictWithLogData is a sealed verdict with the data for its log entry.
 type VerdictWithLogData struct {
-	Verdict                 verdict.Verdict
-	judgedTiers             verdict.TierSet
-	tierSteps               []verdict.Step
-	redactedPayload         any    // payload of the action, redacted
-	reasoningForLog         string // reasoning for the log; "" if it is that of the verdict
-	latency                 time.Duration
-	pendingLogEntry         *audit.PendingEntries
-	sessionDeltaAfterStream *sessionDeltaAfterStream // what an allowed action of a stream adds to later sessions; nil for nothing
-	action                  *action.Action           // the action; set only if sessionDeltaAfterStream is set
+	Verdict                           verdict.Verdict
+	judgedTiers                       verdict.TierSet
+	tierSteps                         []verdict.Step
+	redactedPayload                   any    // payload of the action, redacted
+	reasoningForLog                   string // reasoning for the log; "" if it is that of the verdict
+	latency                           time.Duration
+	pendingLogEntry                   *audit.PendingEntries
+	streamActionDeltaForLaterSessions *streamActionDeltaForLaterSessions // what an allowed action of a stream adds to later sessions; nil for nothing
+	action                            *action.Action                     // the action; set only if streamActionDeltaForLaterSessions is set
 
-	classifierEvidence *analysis.AllowEvidence
+	classifierEvidence *analysis.Tier1DecisionEvidence
 	telemetryAction    telemetry.Action // telemetry about the verdict; see [Config]
 }
 
@@ -76,7 +76,7 @@ func (o *VerdictWithLogData) Trail() []verdict.Step { return o.tierSteps }
 
 // ClassifierEvidence returns what Tier 1 based its decision on, for a person to read. It is nil if the pipeline
 // does not trace or did not ask Tier 1.
-func (o *VerdictWithLogData) ClassifierEvidence() *analysis.AllowEvidence {
+func (o *VerdictWithLogData) ClassifierEvidence() *analysis.Tier1DecisionEvidence {
 	return o.classifierEvidence
 }
 
@@ -143,12 +143,12 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	r := p.memoryFor(ctx, &it)
 	early := !it.PolicyTierQueueSlot.isPreviousActionDone()
 	c := p.analyze(it.Action, r)
-	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[valueFlowFileLabelKey]) > 0 {
-		c.AddSessionCredentialSend(true)
+	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[reservedFileLabelKeyForSentReadValue]) > 0 {
+		c.AddEarlierReadCredentialSend(true)
 	}
 	if it.EarlierVerdict != nil {
 		c.EarlierTierSteps = append(c.EarlierTierSteps, it.EarlierVerdict.Trail...)
-		c.MinTier = max(c.MinTier, it.EarlierVerdict.NextTier)
+		c.MinAllowTier = max(c.MinAllowTier, it.EarlierVerdict.NextTier)
 		o.judgedTiers = it.EarlierJudgedTiers
 	}
 	for tier = TierPolicy; tier <= in.Last && !(it.StopsAfterClassifierTier && tier > TierClassify); tier++ {
@@ -156,7 +156,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			if !in.mustAskLowerTierFirst(tier, o.judgedTiers) {
 				continue
 			}
-			c.MinTier = max(c.MinTier, in.First)
+			c.MinAllowTier = max(c.MinAllowTier, in.First)
 		}
 		if ctx.Err() != nil {
 			return failureVerdict(tier, "interrupted", "shield was interrupted before it judged the action; blocked. Try again")
@@ -200,8 +200,8 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			break
 		}
 	}
-	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelForbiddenTool) && p.canPersonAllowRefusal(&v, c) {
-		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelForbiddenTool); ok {
+	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelToolForbiddenByPerson) && p.canPersonAllowRefusal(&v, c) {
+		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelToolForbiddenByPerson); ok {
 			v = allowed
 			o.judgedTiers |= verdict.TierBitApprove
 		}
@@ -215,10 +215,10 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 		v = r.recordEffectsOrDenialInSession(v, c)
 	default:
 		var err error
-		if o.sessionDeltaAfterStream, err = r.newDeltaForLaterSessions(v, c); err != nil {
+		if o.streamActionDeltaForLaterSessions, err = r.newDeltaForLaterSessions(v, c); err != nil {
 			v = unsavedSessionVerdict(v, err)
 		}
-		if o.sessionDeltaAfterStream != nil {
+		if o.streamActionDeltaForLaterSessions != nil {
 			o.action = it.Action
 		}
 	}
@@ -242,7 +242,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	}
 	o.tierSteps = c.EarlierTierSteps
 	if o.judgedTiers&verdict.TierBitClassify != 0 {
-		o.classifierEvidence = c.EvidenceFromTier1
+		o.classifierEvidence = c.Tier1AllowEvidence
 	}
 	if v.Decision == verdict.Escalate || p.verdictsIncludeTrail {
 		v.Trail = c.EarlierTierSteps
@@ -307,10 +307,10 @@ func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.ActionCase
 // an ALLOW becomes an ESCALATE or a BLOCK if the action requires a higher tier.
 func (p *Pipeline) enforceMinTierAndAddToTrail(v verdict.Verdict, tier int, c *analysis.ActionCase, tierStartedAt time.Time) verdict.Verdict {
 	v.Tier = tier
-	held := v.Decision == verdict.Allow && c.MinTier > tier
+	held := v.Decision == verdict.Allow && c.MinAllowTier > tier
 	switch {
 	case held:
-		v.Decision = verdict.AuthorityOfTier(c.MinTier).DecisionIfRequiredAtTier(tier)
+		v.Decision = verdict.AuthorityOfTier(c.MinAllowTier).DecisionIfRequiredAtTier(tier)
 		v.Reasoning += "; " + c.WhyHigherTierMustDecide()
 		v.ReasoningCannotLeakActionText = false
 	case v.Decision == verdict.Escalate && tier == TierApprove && v.AnswerChannel != approve.HostChannel, v.Decision == verdict.NoDecision:
@@ -329,8 +329,8 @@ func nextTierAfter(v verdict.Verdict, c *analysis.ActionCase, tier int) int {
 	if v.Decision != verdict.Escalate {
 		return 0
 	}
-	c.MinTier = min(max(c.MinTier, v.NextTier, tier+1), TierApprove)
-	return c.MinTier
+	c.MinAllowTier = min(max(c.MinAllowTier, v.NextTier, tier+1), TierApprove)
+	return c.MinAllowTier
 }
 
 // trailSteps returns what a verdict adds to the trail: the answers of a tier's

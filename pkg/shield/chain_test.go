@@ -173,8 +173,8 @@ func TestInterruptedIsBlocked(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	p := chainOf(t, nil, tierFunc(func(_ context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
-		if len(c.EarlierTierSteps) != 1 || c.MinTier != 2 {
-			t.Errorf("trail %v, least tier %d; want one step and 2", c.EarlierTierSteps, c.MinTier)
+		if len(c.EarlierTierSteps) != 1 || c.MinAllowTier != 2 {
+			t.Errorf("trail %v, least tier %d; want one step and 2", c.EarlierTierSteps, c.MinAllowTier)
 		}
 		return verdict.Verdict{Decision: verdict.Allow}, nil
 	}))
@@ -259,11 +259,11 @@ func BenchmarkJudge(b *testing.B) {
 			})
 		}
 		cs := p.analyzer.AnalyzeAction(a)
-		least := cs.MinTier
+		least := cs.MinAllowTier
 		b.Run(c.name+"/tiers", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				cs.MinTier, cs.EarlierTierSteps = least, cs.EarlierTierSteps[:0]
+				cs.MinAllowTier, cs.EarlierTierSteps = least, cs.EarlierTierSteps[:0]
 				for tier := range 2 {
 					if v, err := p.tiers[tier].Judge(context.Background(), cs); err != nil || v.Decision == verdict.Allow {
 						break

@@ -21,7 +21,7 @@ const noModelFingerprint = "none"
 
 // classifierSettings returns the settings of Tier 1's model; they are zero if no model is set.
 func (cfg *Config) classifierSettings() config.Classifier {
-	return cfg.effectiveSettings().Classifier.SettingsOrZeroIfNoModel()
+	return cfg.effectiveSettings().Classifier.EmptyIfDisabledOrModelNone()
 }
 
 // OpenModel opens the model that a configuration names. It returns nil if none is set. The error wraps
@@ -129,7 +129,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	if c.BlockThreshold == 0 {
 		opts.BlockThresholdByActionType = m.Card.BlockThresholdByActionType
 	}
-	opts.SafeThresholdByActionType, opts.SafeThresholdByDangerName = m.Card.SafeThresholdByActionType, m.Card.SafeThresholdByDangerName
+	opts.SafeThresholdByActionType, opts.SafeThresholdByDangerName = m.Card.SafeThresholdByActionType, m.Card.SafeThresholdByDoubtDangerName
 	if opts.ModelSkippedActionTypes = c.SkippedActionTypes.List; c.SkippedActionTypes.UsesModelOwnList {
 		opts.ModelSkippedActionTypes = m.Card.SkippedActionTypes
 	}

@@ -31,15 +31,15 @@ func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLog
 		c.EarlierTierSteps[0].Effects, _ = c.EffectsJSON(r)
 		c.EarlierTierSteps[0].JudgedActionTextVariants, _ = c.TextVariantsJSON(r)
 	}
-	if c.EvidenceFromTier1 != nil {
-		for i := range c.EvidenceFromTier1.TextsCoveredByNoEffect {
-			c.EvidenceFromTier1.TextsCoveredByNoEffect[i] = r.RedactText(c.EvidenceFromTier1.TextsCoveredByNoEffect[i])
+	if c.Tier1AllowEvidence != nil {
+		for i := range c.Tier1AllowEvidence.TextsCoveredByNoEffect {
+			c.Tier1AllowEvidence.TextsCoveredByNoEffect[i] = r.RedactText(c.Tier1AllowEvidence.TextsCoveredByNoEffect[i])
 		}
-		for i := range c.EvidenceFromTier1.Findings {
-			c.EvidenceFromTier1.Findings[i].Reasoning = r.RedactText(c.EvidenceFromTier1.Findings[i].Reasoning)
+		for i := range c.Tier1AllowEvidence.Findings {
+			c.Tier1AllowEvidence.Findings[i].Reasoning = r.RedactText(c.Tier1AllowEvidence.Findings[i].Reasoning)
 		}
-		for i := range c.EvidenceFromTier1.Doubts {
-			c.EvidenceFromTier1.Doubts[i].Reason = r.RedactText(c.EvidenceFromTier1.Doubts[i].Reason)
+		for i := range c.Tier1AllowEvidence.Doubts {
+			c.Tier1AllowEvidence.Doubts[i].Reason = r.RedactText(c.Tier1AllowEvidence.Doubts[i].Reason)
 		}
 	}
 	return payload

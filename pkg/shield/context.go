@@ -75,7 +75,7 @@ func (p *Pipeline) askUser(why string, tier int, c *analysis.ActionCase) verdict
 // a remote resource that the user did not name. A question becomes an ALLOW if the user has named
 // all objects that it is about, with a verb for what the action does.
 func (p *Pipeline) adjustVerdictToUserNamedObjects(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory, named []grounding.PromptNamedObject) verdict.Verdict {
-	key := p.judgingSessionStore.KeyedNameHashHex
+	key := p.sessionStoreForJudging.KeyedNameHashHex
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.ForbiddenObjectName(c, named, key); name != "" {
@@ -88,7 +88,7 @@ func (p *Pipeline) adjustVerdictToUserNamedObjects(ctx context.Context, tier int
 		}
 		return p.askUser(why, tier, c)
 	}
-	if tier < TierClassify || p.usesStrictPolicyPreset || c.Action.MinTier > TierClassify || p.wasSameTargetDeniedInSession(c) || objects.ForbiddenObjectName(c, named, key) != "" {
+	if tier < TierClassify || p.usesStrictPolicyPreset || c.Action.MinAllowTier > TierClassify || p.wasSameTargetDeniedInSession(c) || objects.ForbiddenObjectName(c, named, key) != "" {
 		return v
 	}
 	findings, met, err := p.ruleFindings(ctx, c)
@@ -118,13 +118,13 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 	for i := range parts {
 		lists[i] = parts[i].CanonicalNames
 	}
-	all, more, err := p.judgingSessionStore.FirstUntrustedMentions(ctx, s, lists...)
+	all, more, err := p.sessionStoreForJudging.FirstUntrustedMentions(ctx, s, lists...)
 	for i, part := range parts {
 		heard := all[i]
 		switch {
 		case heard != nil && part.Host != "" && part.Host == heard.SourceWebHost: // a page may name its own host
 			continue
-		case heard == nil && !more && err == nil || p.judgingSessionStore.UserPromptsMentionAnyName(s, part.CanonicalNames):
+		case heard == nil && !more && err == nil || p.sessionStoreForJudging.UserPromptsMentionAnyName(s, part.CanonicalNames):
 			continue
 		case heard == nil:
 			heard = &session.UntrustedText{OriginDescription: "source unknown", ReceivedAt: s.StartTime()}
@@ -145,8 +145,8 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 	}
 	var all []string
 	for i := range needs {
-		by := needs[i].MatchedName(named, p.judgingSessionStore.KeyedNameHashHex)
-		where := by == "" && needs[i].IsPlaceNeedingOnlyMention && p.judgingSessionStore.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the user has mentioned the place
+		by := needs[i].MatchedName(named, p.sessionStoreForJudging.KeyedNameHashHex)
+		where := by == "" && needs[i].IsUserMentionSufficient && p.sessionStoreForJudging.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}
@@ -155,7 +155,7 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 			names = append(names, by)
 		}
 	}
-	if heard, more, err := p.judgingSessionStore.FirstUntrustedMentions(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
+	if heard, more, err := p.sessionStoreForJudging.FirstUntrustedMentions(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
 		return nil
 	}
 	return names
@@ -176,7 +176,7 @@ func (p *Pipeline) mustAskDespiteAdvanceApproval(ctx context.Context, c *analysi
 		return false
 	}
 	named, spoken := r.loadSession().NamedObjects()
-	return spoken && objects.ForbiddenObjectName(c, named, p.judgingSessionStore.KeyedNameHashHex) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
+	return spoken && objects.ForbiddenObjectName(c, named, p.sessionStoreForJudging.KeyedNameHashHex) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
 }
 
 // userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
@@ -189,7 +189,7 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *
 	if !spoken {
 		return nil
 	}
-	key := p.judgingSessionStore.KeyedNameHashHex
+	key := p.sessionStoreForJudging.KeyedNameHashHex
 	if name := objects.ForbiddenObjectName(c, named, key); name != "" {
 		out = append(out, analysis.UserMention{MentionedObjectName: name, IsForbiddenByUser: true})
 	}
@@ -200,7 +200,7 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *
 			names, lists = append(names, by), append(lists, n.AlternativeNames)
 		}
 	}
-	heard, more, err := p.judgingSessionStore.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
+	heard, more, err := p.sessionStoreForJudging.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
 	for i, by := range names {
 		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMention{MentionedObjectName: by}) {
 			out = append(out, analysis.UserMention{MentionedObjectName: by})

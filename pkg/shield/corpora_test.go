@@ -53,7 +53,7 @@ func TestCorpora(t *testing.T) {
 func corporaPipeline(t *testing.T, model string) *Pipeline {
 	t.Helper()
 	s := Defaults()
-	s.Session.Enabled = false // rows have nothing to do with one another
+	s.Session.SessionTrackingEnabled = false // rows have nothing to do with one another
 	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.BlockThreshold = true, model, 0.85
 	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/dev", WorkingDir: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"},
 		CacheDir: t.TempDir(), IgnoresFileSystem: true, VerdictsIncludeTrail: true, OmitsActionFromVerdicts: true})

@@ -23,7 +23,7 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 	s := cfg.effectiveSettings()
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: canAskPerson,
-		FixedCanaryToken: s.Evaluator.FixedCanaryToken, Timeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, ReasonForAskingNextTier: builtInEscalationReason, AskUserWhenBudgetSpent: p.usesAssistedPreset,
+		FixedCanaryToken: s.Evaluator.FixedCanaryToken, EvaluationTimeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, ReasonStepEscalatedToNextTier: builtInEscalationReason, AskUserWhenBudgetSpent: p.usesAssistedPreset,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.ProviderSetupError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
@@ -183,7 +183,7 @@ func (p *Pipeline) reusableAnswerKey(purpose string, c *analysis.ActionCase, ext
 		return ""
 	}
 	h := sha256.New()
-	parts := []string{purpose, p.caller.User, c.Action.TypeAndPayloadHash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, sessionLabelsForBinding(c)}
+	parts := []string{purpose, p.caller.User, c.Action.TypeAndPayloadHash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, sessionLabelsForAnswerKey(c)}
 	for _, part := range append(parts, extraInputs...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // writing to a hash does not fail

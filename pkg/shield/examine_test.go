@@ -62,17 +62,17 @@ func TestEvaluatorReadsResults(t *testing.T) {
 			if c.kind == "" {
 				continue
 			}
-			if f := e.Findings[0]; f.Kind != c.kind || f.Severity != c.severity || f.ExaminerName != "evaluator" || f.FindingText == "" {
+			if f := e.Findings[0]; f.Kind != c.kind || f.Severity != c.severity || f.ExaminerName != "evaluator" || f.FindingDescription == "" {
 				t.Errorf("%s, %s: %+v", c.model, mode, f)
 			}
-			if e.WithheldReason != "" && strings.Contains(e.WithheldReason, e.Findings[0].FindingText) {
+			if e.WithheldReason != "" && strings.Contains(e.WithheldReason, e.Findings[0].FindingDescription) {
 				t.Errorf("%s: the agent reads what the model said: %s", c.model, e.WithheldReason)
 			}
 			logged := false
 			for _, entry := range entries(t, cfg.auditFile()) {
 				logged = logged || entry.Kind == audit.EntryKindToolResultFindings && strings.Contains(fmt.Sprint(entry.Payload), "source:evaluator")
 			}
-			list, err := p.judgingSessionStore.List(t.Context())
+			list, err := p.sessionStoreForJudging.List(t.Context())
 			if err != nil || !logged || len(list) != 1 || len(list[0].Labels) == 0 || list[0].Labels[0].Label != effect.LabelUntrusted {
 				t.Errorf("%s, %s: logged %v, remembered %+v, %v", c.model, mode, logged, list, err)
 			}

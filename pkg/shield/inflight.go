@@ -65,8 +65,8 @@ func (g *recordReadStopper) beginRead() bool {
 	return g.readUnderWay
 }
 
-// endReadAndReportRecordKept reports whether the record just read counts.
-func (g *recordReadStopper) endReadAndReportRecordKept() bool {
+// endReadAndReportNotStopped reports whether the record just read counts.
+func (g *recordReadStopper) endReadAndReportNotStopped() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = false

@@ -24,9 +24,9 @@ func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.
 		return v, false
 	}
 	s := r.loadSession()
-	i, now := s.FindInstructionFile(p.judgingSessionStore, edit.Path)
-	committed := c.IsCommitted(edit.Path)
-	next := p.judgingSessionStore.NewChangedInstructionFile(edit.Path)
+	i, now := s.FindInstructionFile(p.sessionStoreForJudging, edit.Path)
+	committed := c.IsUnchangedSinceLastCommit(edit.Path)
+	next := p.sessionStoreForJudging.NewChangedInstructionFile(edit.Path)
 	if i != nil {
 		next = *i
 		next.HasChangesOutsideSession = !committed && (i.HasChangesOutsideSession || i.ContentHash != now)
@@ -34,14 +34,14 @@ func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.
 		next.HasChangesOutsideSession = !committed
 	}
 	if i == nil || *i != next {
-		if p.judgingSessionStore.Add(context.WithoutCancel(ctx), s, &session.Delta{ChangedInstructionFile: &next}) != nil {
+		if p.sessionStoreForJudging.Add(context.WithoutCancel(ctx), s, &session.RecordDelta{ChangedInstructionFile: &next}) != nil {
 			return v, false
 		}
 	}
-	if i == nil || next.HasChangesOutsideSession || i.ContentHash == "" || now == "" || i.UntrustedTextCountAtLastChange != s.UntrustedTextCount() || !p.asksOncePerEditedInstructionFile || c.Action.MinTier > TierClassify || p.wasSameTargetDeniedInSession(c) {
+	if i == nil || next.HasChangesOutsideSession || i.ContentHash == "" || now == "" || i.UntrustedTextCountAtLastChange != s.UntrustedTextCount() || !p.asksOncePerEditedInstructionFile || c.Action.MinAllowTier > TierClassify || p.wasSameTargetDeniedInSession(c) {
 		return v, false
 	}
-	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.judgingSessionStore.KeyedNameHashHex) != "" {
+	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.sessionStoreForJudging.KeyedNameHashHex) != "" {
 		return v, false
 	}
 	unplain := func(line string) bool { return !grounding.IsInstructionFreeStatement(line) }
@@ -62,10 +62,10 @@ func (p *Pipeline) recordAgentInstructionFileEdit(ctx context.Context, c *analys
 	if !ok {
 		return nil
 	}
-	i, now := r.loadSession().FindInstructionFile(p.judgingSessionStore, edit.Path)
+	i, now := r.loadSession().FindInstructionFile(p.sessionStoreForJudging, edit.Path)
 	if i == nil || now == "" {
 		return nil
 	}
 	i.ContentHash, i.UntrustedTextCountAtLastChange = now, r.loadSession().UntrustedTextCount()
-	return p.judgingSessionStore.Add(context.WithoutCancel(ctx), r.loadSession(), &session.Delta{ChangedInstructionFile: i})
+	return p.sessionStoreForJudging.Add(context.WithoutCancel(ctx), r.loadSession(), &session.RecordDelta{ChangedInstructionFile: i})
 }

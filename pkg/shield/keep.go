@@ -95,7 +95,7 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 	if err == nil || v.Tier >= TierEvaluate || len(l.LossesPermanentWithoutBackup) == 0 {
 		return kept
 	}
-	c.MinTier = max(c.MinTier, TierEvaluate)
+	c.MinAllowTier = max(c.MinAllowTier, TierEvaluate)
 	return p.enforceMinTierAndAddToTrail(verdict.Finding{
 		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
@@ -119,7 +119,7 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 		v.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return v
 	}
-	c.MinTier = max(c.MinTier, TierEvaluate)
+	c.MinAllowTier = max(c.MinAllowTier, TierEvaluate)
 	return p.enforceMinTierAndAddToTrail(verdict.Finding{
 		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1,
 		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.RedactText(lost) + "; commit or stash them first",

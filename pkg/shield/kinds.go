@@ -27,7 +27,7 @@ func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.ActionCase) (fi
 	if !ok {
 		return nil, nil, fmt.Errorf("internal error: Tier 1 is not the classifier; please report this")
 	}
-	rules, doubts, suspected, err := k.Findings(ctx, c)
+	rules, doubts, suspected, err := k.EvidenceAgainstAction(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,7 +72,7 @@ func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{
-		p.shieldInstallationApprovalID, p.caller.User, p.agentHostName, stream, c.Action.Session, strings.Join(c.ExecutionContext().WorkspaceRoots, "\n"),
+		p.installationIDForApprovalKeys, p.caller.User, p.agentHostName, stream, c.Action.Session, strings.Join(c.ExecutionContext().WorkspaceRoots, "\n"),
 		p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config,
 	})
 }
@@ -93,13 +93,13 @@ func spaceSeparatedLabelsEndingApprovals(c *analysis.ActionCase) string {
 
 // newAdvanceApproval returns the approval that a person can give for the kind of a case.
 func (p *Pipeline) newAdvanceApproval(c *analysis.ActionCase, k kind.ActionKind) approve.AdvanceApproval {
-	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionLabels: spaceSeparatedLabelsEndingApprovals(c), Session: c.Action.Session}
+	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionTaintLabels: spaceSeparatedLabelsEndingApprovals(c), Session: c.Action.Session}
 }
 
 // offerAdvanceApproval describes what an approval of all actions of a case's kind would cover in its session, and
 // returns the function that saves it.
 func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionCase) (string, func(ctx context.Context, by string) error) {
-	p = p.sessionPipelineOrSelf(c)
+	p = p.pipelineOfCaseSessionOrSelf(c)
 	within := p.advanceApprovalScope(c)
 	if p.personDecisionStore == nil || within == "" || p.wasSameTargetDeniedInSession(c) {
 		return "", nil
@@ -135,7 +135,7 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 			return none, false // when in doubt, ask
 		}
 		labels := spaceSeparatedLabelsEndingApprovals(c)
-		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.SpaceSeparatedSessionLabels != labels })
+		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.SpaceSeparatedSessionTaintLabels != labels })
 	}
 	if p.advanceApprovalsPath != "" {
 		stored, err := approve.ReadAdvanceApprovals(p.advanceApprovalsPath)
@@ -200,7 +200,7 @@ func (p *Pipeline) addAdvanceApprovalToRefusal(ctx context.Context, r *approve.R
 	}
 	if err == nil {
 		s := p.newAdvanceApproval(c, k)
-		r.OfferedAdvanceApproval, r.AdvanceApprovalExamples = &s, p.advanceApprovalExamples(ctx, c.Action, &k)
+		r.OfferedAdvanceApproval, r.AdvanceApprovalActionExamples = &s, p.advanceApprovalExamples(ctx, c.Action, &k)
 	} else {
 		r.NoAdvanceApprovalReason = err.Error()
 	}

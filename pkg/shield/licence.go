@@ -42,8 +42,8 @@ const (
 
 // Licences are stored in the state in this namespace and group, one value per model.
 const (
-	examNamespace  = "exam"
-	examModelGroup = "models"
+	examNamespace           = "exam"
+	examResultsByModelGroup = "models"
 )
 
 // A ModelExamResult is the result of an exam of the evaluator's model.
@@ -169,9 +169,9 @@ func (p *Pipeline) readModelRecord(ctx context.Context) (j modelExamRecord, err 
 	}
 	key := hexSHA256OfName(p.evaluatorModelName)
 	err = p.store.ViewNamespace(ctx, examNamespace, func(sh *state.NamespaceTx) (err error) {
-		j, err = p.unsealModelRecord(p.evaluatorModelName, sh.Get([]byte(examModelGroup), key))
+		j, err = p.unsealModelRecord(p.evaluatorModelName, sh.Get([]byte(examResultsByModelGroup), key))
 		return err
-	}, state.PrefetchKey{Group: []byte(examModelGroup), Key: key})
+	}, state.PrefetchKey{Group: []byte(examResultsByModelGroup), Key: key})
 	return j, err
 }
 
@@ -179,7 +179,7 @@ func (p *Pipeline) readModelRecord(ctx context.Context) (j modelExamRecord, err 
 func (p *Pipeline) updateModelRecord(ctx context.Context, fn func(*modelExamRecord) error) error {
 	key := hexSHA256OfName(p.evaluatorModelName)
 	return p.store.UpdateNamespace(ctx, examNamespace, func(sh *state.NamespaceTx) error {
-		j, err := p.unsealModelRecord(p.evaluatorModelName, sh.Get([]byte(examModelGroup), key))
+		j, err := p.unsealModelRecord(p.evaluatorModelName, sh.Get([]byte(examResultsByModelGroup), key))
 		if err != nil {
 			j = modelExamRecord{}
 		}
@@ -190,8 +190,8 @@ func (p *Pipeline) updateModelRecord(ctx context.Context, fn func(*modelExamReco
 		if err != nil {
 			return err
 		}
-		return sh.Put([]byte(examModelGroup), key, append(p.modelRecordMAC(p.evaluatorModelName, text), text...))
-	}, state.PrefetchKey{Group: []byte(examModelGroup), Key: key})
+		return sh.Put([]byte(examResultsByModelGroup), key, append(p.modelRecordMAC(p.evaluatorModelName, text), text...))
+	}, state.PrefetchKey{Group: []byte(examResultsByModelGroup), Key: key})
 }
 
 // ModelApprovalAuthority returns whether the evaluator's model may answer questions in the user's place.
@@ -301,8 +301,8 @@ func (p *Pipeline) stepAskingPersonWithoutModel(ctx context.Context, c *analysis
 		return nil, err
 	}
 	own := *c
-	own.EarlierTierSteps, own.EvidenceFromTier1, own.MatchedRulesByEffectIndex = nil, nil, nil
-	own.MinTier = max(c.Action.MinTier, analysis.MinTierForActionType(c.Action.Type))
+	own.EarlierTierSteps, own.Tier1AllowEvidence, own.MatchedRulesByEffectIndex = nil, nil, nil
+	own.MinAllowTier = max(c.Action.MinAllowTier, analysis.MinTierForActionType(c.Action.Type))
 	var v verdict.Verdict
 	for tier, judge := range [...]Tier{rules, p.tiers[TierClassify]} {
 		if v, err = judge.Judge(ctx, &own); err != nil {
@@ -430,7 +430,7 @@ func (p *Pipeline) newExaminer() (func(context.Context, *exam.ModelExamAction) (
 				break // a lower tier has decided; the exam asks the model nevertheless
 			}
 		}
-		c.MinTier = TierEvaluate
+		c.MinAllowTier = TierEvaluate
 		opts := p.evaluatorOptions
 		opts.Limits, opts.Cache, opts.FailOpen, opts.ApprovalUsable = nil, nil, false, func() bool { return true }
 		opts.OnModelReply = func(r evaluate.Reply) { out.tokens, out.askedWithoutSystemRole = r.Tokens, r.SentWithoutSystemRole }

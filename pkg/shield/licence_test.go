@@ -194,7 +194,7 @@ func TestLicenceIsBound(t *testing.T) {
 		t.Helper()
 		if err := p.store.UpdateNamespace(t.Context(), examNamespace, func(sh *state.NamespaceTx) error {
 			key := hexSHA256OfName("good")
-			return sh.Put([]byte(examModelGroup), key, change(append([]byte{}, sh.Get([]byte(examModelGroup), key)...)))
+			return sh.Put([]byte(examResultsByModelGroup), key, change(append([]byte{}, sh.Get([]byte(examResultsByModelGroup), key)...)))
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -59,16 +59,16 @@ func (t *policyTierQueueSlot) passToNextAction() {
 // A sessionMemory is the memory of the session of one action. The session is loaded when it is
 // first needed, which saves the load for a simple read of a file. It implements [analysis.SessionState].
 type sessionMemory struct {
-	pipeline                      *Pipeline
-	ctx                           context.Context
-	key                           session.Key
-	claimedSession                string
-	fileIdentityCache             *fileIdentityCache
-	isSessionReadValueSent        bool                  // the action sends a value that an earlier action of the session has read, or a part of it
-	loadedSession                 *session.Session      // loaded when needed
-	sessionForDenialsOnConnection *session.Session      // counts the denials of this connection; nil until it is needed
-	earlierPipeStageMemory        *pipeStageSessionData // what an earlier stage was told; nil if there was none
-	sessionDeltaOfStreamAction    *session.Delta        // what the action adds to the session, once known
+	pipeline                       *Pipeline
+	ctx                            context.Context
+	key                            session.Key
+	claimedSession                 string
+	fileIdentityCache              *fileIdentityCache
+	sendsValueReadEarlierInSession bool                  // the action sends a value that an earlier action of the session has read, or a part of it
+	loadedSession                  *session.Session      // loaded when needed
+	sessionForDenialsOnConnection  *session.Session      // counts the denials of this connection; nil until it is needed
+	earlierPipeStageMemory         *pipeStageSessionData // what an earlier stage was told; nil if there was none
+	sessionDeltaOfStreamAction     *session.RecordDelta  // what the action adds to the session, once known
 }
 
 // A fileIdentityCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
@@ -101,7 +101,7 @@ type pipeStageSessionData struct {
 
 // memoryFor returns the memory for an action, or nil if there is none.
 func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemory {
-	if p.judgingSessionStore == nil || it.Action == nil || p.isolatesSessionsFromEachOther && it.Action.Session == "" {
+	if p.sessionStoreForJudging == nil || it.Action == nil || p.isolatesSessionsFromEachOther && it.Action.Session == "" {
 		return nil
 	}
 	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileIdentityCache: it.FileIdentityCache}
@@ -127,7 +127,7 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 // loadSession returns the session as first read.
 func (r *sessionMemory) loadSession() *session.Session {
 	if r.loadedSession == nil {
-		r.loadedSession = r.pipeline.judgingSessionStore.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
+		r.loadedSession = r.pipeline.sessionStoreForJudging.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
 		r.loadedSession.EnableFileIdentification(r.fileIdentityCache.fileIdentityResolver(r.pipeline.analyzer))
 	}
 	return r.loadedSession
@@ -141,7 +141,7 @@ func (r *sessionMemory) denialCountingSession() *session.Session {
 	if r.sessionForDenialsOnConnection == nil {
 		key := r.key
 		key.ID += " " + r.pipeline.separateDenialCountConnectionName
-		r.sessionForDenialsOnConnection = r.pipeline.judgingSessionStore.Load(r.ctx, key, session.Lineage{}, "")
+		r.sessionForDenialsOnConnection = r.pipeline.sessionStoreForJudging.Load(r.ctx, key, session.Lineage{}, "")
 	}
 	return r.sessionForDenialsOnConnection
 }
@@ -173,7 +173,7 @@ func (r *sessionMemory) DownloadedOrDecodedPaths() *effect.PathList {
 	}
 	var paths []string
 	for path, labels := range r.earlierPipeStageMemory.FileLabels {
-		if path != valueFlowFileLabelKey && session.IsDownloaded(labels) {
+		if path != reservedFileLabelKeyForSentReadValue && session.IsDownloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
@@ -202,7 +202,7 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionC
 	}
 	p.assignToolClassToUnknownTool(c)
 	if p.verdictsIncludeTrail {
-		c.EvidenceFromTier1 = &analysis.AllowEvidence{}
+		c.Tier1AllowEvidence = &analysis.Tier1DecisionEvidence{}
 	}
 	if p.verdictsIncludeTrail || r != nil && p.agentHostName != "" {
 		c.MatchedRulesByEffectIndex = make([][]analysis.RuleMatch, len(c.Effects))
@@ -222,13 +222,13 @@ func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analy
 		return c
 	}
 	again := r.pipeline.analyze(c.Action, r)
-	again.EarlierTierSteps, again.MinTier = c.EarlierTierSteps, max(again.MinTier, c.MinTier)
+	again.EarlierTierSteps, again.MinAllowTier = c.EarlierTierSteps, max(again.MinAllowTier, c.MinAllowTier)
 	return again
 }
 
-// valueFlowFileLabelKey is a reserved name instead of a path, with which one pipeline stage tells the next
+// reservedFileLabelKeyForSentReadValue is a reserved name instead of a path, with which one pipeline stage tells the next
 // that the action may send a part of a value that the session has read. No path has this name.
-const valueFlowFileLabelKey = "value flow"
+const reservedFileLabelKeyForSentReadValue = "value flow"
 
 // addSentSessionValueEffects marks in a case that the action sends a value which the session has read.
 func (r *sessionMemory) addSentSessionValueEffects(c *analysis.ActionCase) error {
@@ -236,8 +236,8 @@ func (r *sessionMemory) addSentSessionValueEffects(c *analysis.ActionCase) error
 		return nil
 	}
 	before := len(c.Effects)
-	err := r.pipeline.judgingSessionStore.AddSentValueEffect(r.ctx, r.loadSession(), c)
-	r.isSessionReadValueSent = len(c.Effects) > before
+	err := r.pipeline.sessionStoreForJudging.AddSentValueEffect(r.ctx, r.loadSession(), c)
+	r.sendsValueReadEarlierInSession = len(c.Effects) > before
 	r.loadSession().MarkPushToChangedRemote(c)
 	return err
 }
@@ -298,8 +298,8 @@ func (r *sessionMemory) encodeForNextStage() []byte {
 		return nil
 	}
 	t := pipeStageSessionData{r.loadedSession.Labels(), r.loadedSession.LabelledFiles(), r.loadedSession.CreatedPaths()}
-	if r.isSessionReadValueSent {
-		t.FileLabels[valueFlowFileLabelKey] = []effect.TaintLabel{effect.LabelCredential}
+	if r.sendsValueReadEarlierInSession {
+		t.FileLabels[reservedFileLabelKeyForSentReadValue] = []effect.TaintLabel{effect.LabelCredential}
 	}
 	if len(t.SessionLabels)+len(t.FileLabels)+len(t.CreatedPaths) == 0 {
 		return nil
@@ -348,10 +348,10 @@ func (p *Pipeline) isBlockedByRule(c *analysis.ActionCase) bool {
 }
 
 // sessionDeltaOfAction returns what an action adds to its session.
-func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.Delta, error) {
-	d := r.pipeline.judgingSessionStore.DeltaOfAction(c, r.pipeline.sessionEventTypesInPolicy, r.pipeline.policyCountsSessionActions)
+func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.RecordDelta, error) {
+	d := r.pipeline.sessionStoreForJudging.DeltaOfAction(c, r.pipeline.sessionEventTypesInPolicy, r.pipeline.policyCountsSessionActions)
 	if session.WritesFile(c) {
-		if err := r.pipeline.judgingSessionStore.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
+		if err := r.pipeline.sessionStoreForJudging.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
 			return d, err
 		}
 	}
@@ -362,15 +362,15 @@ func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.De
 	return d, nil
 }
 
-// A sessionDeltaAfterStream is what an allowed action of a stream adds to sessions after the stream.
-type sessionDeltaAfterStream struct {
+// A streamActionDeltaForLaterSessions is what an allowed action of a stream adds to sessions after the stream.
+type streamActionDeltaForLaterSessions struct {
 	claimedSession string
-	delta          session.Delta
+	delta          session.RecordDelta
 }
 
 // newDeltaForLaterSessions returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
-func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*sessionDeltaAfterStream, error) {
+func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*streamActionDeltaForLaterSessions, error) {
 	if r == nil || r.pipeline.agentHostName != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
@@ -382,15 +382,15 @@ func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.
 	if r.sessionDeltaOfStreamAction.Empty() && len(r.sessionDeltaOfStreamAction.PrintedFiles) == 0 && !r.sessionDeltaOfStreamAction.MayMoveFiles {
 		return nil, nil
 	}
-	return &sessionDeltaAfterStream{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
+	return &streamActionDeltaForLaterSessions{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
 }
 
 // storeDeltaForLaterSessions stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
-func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *sessionDeltaAfterStream) error {
+func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *streamActionDeltaForLaterSessions) error {
 	kept := p.persistentSessionStore
 	if kept == nil {
-		kept = p.judgingSessionStore
+		kept = p.sessionStoreForJudging
 	}
 	key, add := session.Key{ID: l.claimedSession, User: p.caller.User}, kept.Add
 	if l.claimedSession == "" {
@@ -412,14 +412,14 @@ func (r *sessionMemory) addDenial(v verdict.Verdict, c *analysis.ActionCase) ver
 	}
 	d := session.NewDenial(c, v.Rule)
 	d.HasNoPersonToAsk = unasked
-	return r.addDelta(v, r.denialCountingSession(), &session.Delta{Denial: d})
+	return r.addDelta(v, r.denialCountingSession(), &session.RecordDelta{Denial: d})
 }
 
-func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
+func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *session.RecordDelta) verdict.Verdict {
 	if s.Err() != nil && d.Empty() {
 		return v
 	}
-	if err := r.pipeline.judgingSessionStore.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
+	if err := r.pipeline.sessionStoreForJudging.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
 		return unsavedSessionVerdict(v, err)
 	}
 	return v
@@ -433,19 +433,19 @@ func unsavedSessionVerdict(v verdict.Verdict, err error) verdict.Verdict {
 // storeSessionDeltaOrBlock stores what an allowed action of a stream adds to later sessions. If
 // storing fails, the verdict becomes a BLOCK.
 func (p *Pipeline) storeSessionDeltaOrBlock(ctx context.Context, o *VerdictWithLogData) {
-	if o.sessionDeltaAfterStream == nil {
+	if o.streamActionDeltaForLaterSessions == nil {
 		return
 	}
-	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.sessionDeltaAfterStream); err != nil {
+	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.streamActionDeltaForLaterSessions); err != nil {
 		p.replaceVerdict(o, unsavedSessionVerdict(o.Verdict, err))
 		p.buildLogEntry(o, o.action)
 	}
-	o.sessionDeltaAfterStream, o.action = nil, nil
+	o.streamActionDeltaForLaterSessions, o.action = nil, nil
 }
 
-// sessionLabelsForBinding returns the taint labels of a case's session as one text, for keys of reusable
+// sessionLabelsForAnswerKey returns the taint labels of a case's session as one text, for keys of reusable
 // answers; "" without a session.
-func sessionLabelsForBinding(c *analysis.ActionCase) string {
+func sessionLabelsForAnswerKey(c *analysis.ActionCase) string {
 	if c.SessionState == nil {
 		return ""
 	}

@@ -47,7 +47,7 @@ func isNonOverridableRule(ruleID string) bool {
 // allowOnceGrantKey returns the key of a permission to run an action once; "" if the files that the
 // action uses might change unnoticed.
 func (p *Pipeline) allowOnceGrantKey(c *analysis.ActionCase) string {
-	return p.reusableAnswerKey("once "+p.shieldInstallationApprovalID, c)
+	return p.reusableAnswerKey("once "+p.installationIDForApprovalKeys, c)
 }
 
 // earlierAllowByPerson returns the ALLOW of a person who allowed this case once or, unless

@@ -35,7 +35,7 @@ func PolicyOptions(cfg Config, place *effect.PathContext) policy.Options {
 	secret, trusted, rules := cfg.pathsAgentCannotReadOrChange(), cfg.pathsAgentCannotChange(), cfg.policyFiles()
 	above, ways := cfg.parentFolders(append(append(append([]string{}, secret...), trusted...), rules...))
 	aboveCache, replaceable := cfg.parentFoldersOfCacheFolder(place)
-	return policy.Options{Vars: map[string][]string{
+	return policy.Options{FoldersByGlobVariable: map[string][]string{
 		"HOME":                canonical(cfg.Home),
 		"WORKSPACE":           place.WorkspaceRoots,
 		"SHIELD":              canonical(secret...),
@@ -59,7 +59,7 @@ func lookUpHeuristicRule(id string) (exists, alwaysBlocks bool) {
 func (cfg *Config) pathsAgentCannotReadOrChange() []string {
 	s := cfg.effectiveSettings()
 	files := []string{
-		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreEncryptionKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
+		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreEncryptionKeyFile, s.StorePasswordFile, s.Serve.TLSKey, s.Serve.TokensFile,
 		s.Approval.NotificationURLsFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile,
 	}
 	for _, server := range s.MCP.Servers {

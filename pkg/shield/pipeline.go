@@ -47,7 +47,7 @@ type Pipeline struct {
 	advanceApprovalsPath             string                                   // a person's file of answers; "" for none
 	unknownToolLookup                func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
 	usesStrictPolicyPreset           bool                                     // the preset is strict: a question is asked even if the user has named the object
-	shieldInstallationApprovalID     string                                   // binds approvals to this installation, also where the store is shared
+	installationIDForApprovalKeys    string                                   // binds approvals to this installation, also where the store is shared
 	approver                         *approve.Approver
 	log                              *audit.Log // nil without an audit file
 	stateAndAuditLockFilePaths       []string   // lock files for which a log entry may have to wait
@@ -64,7 +64,7 @@ type Pipeline struct {
 	cannotAskPersonReason            func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
 	notifyUser                       func(text string)
 
-	judgingSessionStore               *session.Store // nil without memory
+	sessionStoreForJudging            *session.Store // nil without memory
 	persistentSessionStore            *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
 	streamID                          string         // names this stream; "" if a host vouches for sessions
 	agentHostName                     string         // the host that vouches for sessions, see [Config]
@@ -201,7 +201,7 @@ func (p *Pipeline) openStateFolder(cfg Config, configFingerprints verdict.Finger
 	p.sealer = verdict.NewSealer(key, configFingerprints)
 	p.credentialHashKey = deriveSessionDataKey(key, opts.Remote)
 	installation := deriveKey(key, "approvals")
-	p.shieldInstallationApprovalID = "approve " + hex.EncodeToString(installation[:8])
+	p.installationIDForApprovalKeys = "approve " + hex.EncodeToString(installation[:8])
 	p.advanceApprovalsPath, p.personDecisionStore = cfg.AdvanceApprovalsPath, NewDecisionStore(key, p.store, p.now)
 	if cfg.OffersAllowOnce {
 		p.allowOnceDecisionStore = p.personDecisionStore
@@ -217,12 +217,12 @@ func (p *Pipeline) openStateFolder(cfg Config, configFingerprints verdict.Finger
 // openSessions opens the memory of sessions, if the settings enable it.
 func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	s := cfg.effectiveSettings()
-	if !s.Session.Enabled {
+	if !s.Session.SessionTrackingEnabled {
 		return
 	}
 	opts := SessionOptions(cfg, p.now)
 	opts.CredentialHashKey = p.credentialHashKey
-	p.judgingSessionStore = session.NewStore(p.store, opts)
+	p.sessionStoreForJudging = session.NewStore(p.store, opts)
 	p.agentHostName, p.parentSessionAndProcesses, p.isolatesSessionsFromEachOther, p.judgesExecutedActions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions, cfg.JudgesExecutedActions
 	p.sessionEventTypesInPolicy, p.policyCountsSessionActions = rules.RequiredSessionHistory()
 }
@@ -230,7 +230,7 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 // SessionOptions returns the options of a configuration's session store.
 func SessionOptions(cfg Config, now func() time.Time) session.Options {
 	s := cfg.effectiveSettings().Session
-	return session.Options{Clock: now, SessionRetention: s.IdleSessionRetention.AsTimeDuration(), MaxFiles: s.MaxTaintLabelledFiles, MaxDenials: s.MaxDenialsBeforeSessionStop, IsolateSessions: cfg.IsolatesSessions}
+	return session.Options{Clock: now, SessionRetention: s.IdleSessionRetention.AsTimeDuration(), MaxFileRecordsPerUser: s.MaxTaintLabelledFiles, MaxDenials: s.MaxDenialsBeforeSessionStop, IsolateSessionsFromEachOther: cfg.IsolatesSessions}
 }
 
 // Limits returns the limits of a configuration.
@@ -241,7 +241,7 @@ func Limits(cfg Config) state.EvaluationAndApprovalLimits {
 
 // StateOptions returns the options of a configuration's state file.
 func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
-	opts := state.Options{Clock: now, BudgetResetLocation: time.Local, BootIDAndUptime: state.BootIDAndUptime, LockWait: cfg.LockWait}
+	opts := state.Options{Clock: now, BudgetResetLocation: time.Local, BootIDAndUptime: state.BootIDAndUptime, MaxFileLockWait: cfg.LockWait}
 	if cfg.effectiveSettings().EvaluationBudgetResetTimezone == "utc" {
 		opts.BudgetResetLocation = nil
 	}
@@ -302,8 +302,8 @@ func (p *Pipeline) Close() error {
 	}
 	p.runningModelProbes.Wait()
 	errs := []error{p.approver.Close()}
-	if p.judgingSessionStore != nil {
-		errs = append(errs, p.judgingSessionStore.FlushSentDataCounts(context.Background()))
+	if p.sessionStoreForJudging != nil {
+		errs = append(errs, p.sessionStoreForJudging.FlushSentDataCounts(context.Background()))
 	}
 	if p.log != nil {
 		errs = append(errs, p.log.Close())

@@ -23,7 +23,7 @@ const maxPolicyBytes = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	opts := analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, InspectLocalFiles: !cfg.IgnoresFileSystem, Overlay: cfg.FileOverlay, ApprovalPageStatus: approve.ApprovalPageStatusReader(cfg.StateDir), TrustedDestinations: analysis.TrustedDestinations(cfg.effectiveSettings().TrustedTargets)}
+	opts := analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, InspectLocalFiles: !cfg.IgnoresFileSystem, DiskFileOverlay: cfg.FileOverlay, ApprovalPageStatus: approve.ApprovalPageQuestionStatusReader(cfg.StateDir), TrustedDestinations: analysis.TrustedDestinations(cfg.effectiveSettings().TrustedTargets)}
 	if cfg.ActionContainer != nil && cfg.effectiveSettings().ContainerEffectsTrustMode == "auto" {
 		opts.ActionContainer = cfg.ActionContainer
 	}

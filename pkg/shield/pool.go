@@ -205,7 +205,7 @@ func (cfg *Config) pipelinePoolKey(place *effect.PathContext) (key poolKey, err 
 		}
 	}
 	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.BacksUpLostFiles, cfg.AllowsOnBackupCondition, place.Home, place.CWD, place.WorkspaceRoots,
-		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
+		PolicyOptions(*cfg, place).FoldersByGlobVariable, policy, model[:], api, seal[:])
 }
 
 // modelKey returns the key of a model: for one in a folder it includes the folder's files.

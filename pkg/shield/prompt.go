@@ -22,7 +22,7 @@ func (p *Pipeline) RecordUserPrompt(ctx context.Context, prompt UserPrompt) erro
 	if r == nil {
 		return nil
 	}
-	return p.judgingSessionStore.StorePrompt(ctx, r.loadSession(), prompt.ID, prompt.Text, prompt.IsAuthorUnverified, p.redactor.RedactText)
+	return p.sessionStoreForJudging.StorePrompt(ctx, r.loadSession(), prompt.ID, prompt.Text, prompt.IsAuthorUnverified, p.redactor.RedactText)
 }
 
 // PromptIDsWithUnknownAuthor returns the IDs of a session's prompts whose author is not known yet.
@@ -37,14 +37,14 @@ func (p *Pipeline) PromptIDsWithUnknownAuthor(ctx context.Context, session strin
 // host's transcript.
 func (p *Pipeline) RecordPromptAuthor(ctx context.Context, session, promptID, text string, writtenByUser bool) error {
 	if r := p.memoryOfAgentHostSession(ctx, session); r != nil {
-		return p.judgingSessionStore.ResolvePrompt(ctx, r.loadSession(), promptID, text, writtenByUser)
+		return p.sessionStoreForJudging.ResolvePromptAuthor(ctx, r.loadSession(), promptID, text, writtenByUser)
 	}
 	return nil
 }
 
 // memoryOfAgentHostSession returns the memory of a session of the host; nil if it has none.
 func (p *Pipeline) memoryOfAgentHostSession(ctx context.Context, sessionID string) *sessionMemory {
-	if p.judgingSessionStore == nil || p.agentHostName == "" || sessionID == "" {
+	if p.sessionStoreForJudging == nil || p.agentHostName == "" || sessionID == "" {
 		return nil
 	}
 	return p.memoryFor(ctx, &judgeRequest{Action: &action.Action{Session: sessionID}})

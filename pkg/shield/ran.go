@@ -46,7 +46,7 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
-	if err := p.judgingSessionStore.AddCompleted(context.WithoutCancel(ctx), m.loadSession(), did); err != nil {
+	if err := p.sessionStoreForJudging.AddCompleted(context.WithoutCancel(ctx), m.loadSession(), did); err != nil {
 		return fmt.Errorf("a tool result could not be recorded: %w", err)
 	}
 	if p.agentHostName == "" || m.key.ID == "" {
@@ -65,11 +65,11 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContai
 	})
 	if from < 0 {
 		if mayContainInjection { // suspected prompt injection in a file of the project itself
-			return p.judgingSessionStore.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{HasNewUntrustedText: true})
+			return p.sessionStoreForJudging.Add(context.WithoutCancel(ctx), m.loadSession(), &session.RecordDelta{HasNewUntrustedText: true})
 		}
 		return nil
 	}
-	if err := p.judgingSessionStore.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.untrustedTextSource(did.Cases[from]), did.ResultTexts); err != nil {
+	if err := p.sessionStoreForJudging.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.untrustedTextSource(did.Cases[from]), did.ResultTexts); err != nil {
 		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (p *Pipeline) RecordDenialByHostOrUser(ctx context.Context, a *action.Actio
 	if _, err := p.tiers[TierPolicy].Judge(ctx, c); err != nil { // judged so that the case knows which rules match
 		return err
 	}
-	return p.judgingSessionStore.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{Denial: session.NewDenial(c, "")})
+	return p.sessionStoreForJudging.Add(context.WithoutCancel(ctx), m.loadSession(), &session.RecordDelta{Denial: session.NewDenial(c, "")})
 }
 
 // Bounds of the texts of a result that are searched for credentials.

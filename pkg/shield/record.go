@@ -34,7 +34,7 @@ func (p *Pipeline) buildLogEntry(o *VerdictWithLogData, a *action.Action) {
 	}
 	v := &o.Verdict
 	e := audit.Entry{
-		Time: v.JudgedAt, ActionID: v.ActionID, InputLine: v.Line,
+		Time: v.JudgedAt, ActionID: v.ActionID, ActionInputLineNumber: v.Line,
 		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
 		IsAllowedDespiteFailure: v.IsAllowedDespiteFailure, Error: v.ErrorCode, ActionHash: v.ActionHash,
 		AnswerChannel: v.AnswerChannel, AnsweredBy: v.AnsweredBy, VerdictLatencyMicroseconds: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.fingerprints,

@@ -46,8 +46,8 @@ func (r *ActionReplay) JudgeWithoutRecording(ctx context.Context, a *action.Acti
 	return o.Verdict
 }
 
-// HandleToolResult remembers the result of the tool call that ran the given actions.
-func (r *ActionReplay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
+// ExamineAndRecordToolResult remembers the result of the tool call that ran the given actions.
+func (r *ActionReplay) ExamineAndRecordToolResult(ctx context.Context, actions []*action.Action, result any) error {
 	_, err := r.pipeline.ExamineAndRecordToolResult(ctx, ToolResult{Actions: actions, ReturnedValue: result})
 	return err
 }

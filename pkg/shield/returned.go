@@ -107,7 +107,7 @@ func (p *Pipeline) mayReturnExternalText(a *action.Action) bool {
 func (p *Pipeline) findingsLogEntry(r ToolResult, found []sanitize.Finding) audit.Entry {
 	list := make([]any, len(found))
 	for i, f := range found {
-		one := map[string]any{"kind": string(f.Kind), "rule": f.Rule, "where": f.JSONPointer, "what": f.FindingText, "severity": f.Severity}
+		one := map[string]any{"kind": string(f.Kind), "rule": f.Rule, "where": f.JSONPointer, "what": f.FindingDescription, "severity": f.Severity}
 		if f.ExaminerName != "" {
 			one["source"] = f.ExaminerName
 		}

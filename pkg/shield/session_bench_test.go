@@ -48,7 +48,7 @@ func inSession(text string) string {
 func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 	b.Helper()
 	s := Defaults()
-	s.Session.Enabled = memory != "without"
+	s.Session.SessionTrackingEnabled = memory != "without"
 	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: b.TempDir(), AgentHostName: "bench", IgnoresFileSystem: true})
 	if err != nil {
 		b.Fatal(err)
@@ -66,13 +66,13 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		return judge
 	}
 	load := func() *session.Session {
-		return p.judgingSessionStore.Load(b.Context(), session.Key{AgentHostName: "bench", ID: "s", User: p.caller.User}, session.Lineage{}, "")
+		return p.sessionStoreForJudging.Load(b.Context(), session.Key{AgentHostName: "bench", ID: "s", User: p.caller.User}, session.Lineage{}, "")
 	}
-	var d session.Delta
+	var d session.RecordDelta
 	for i := range s.Session.MaxTaintLabelledFiles {
 		d.LabelledFiles = append(d.LabelledFiles, effect.LabelledFile{Path: fmt.Sprintf("/work/app/data/part-%05d.csv", i), Labels: []effect.TaintLabel{effect.LabelFromNetwork}})
 	}
-	if err := p.judgingSessionStore.Add(b.Context(), load(), &d); err != nil {
+	if err := p.sessionStoreForJudging.Add(b.Context(), load(), &d); err != nil {
 		b.Fatal(err)
 	}
 	for i := range 8 {
@@ -80,7 +80,7 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		for k := range 64 {
 			fmt.Fprintf(&text, "API_KEY_%d=q%dZt93Lm%dXk42VbNa%dRwYe5H\n", 64*i+k, 7919*i+104729*k, 1299709*k+i, 15485863*i+k)
 		}
-		if err := p.judgingSessionStore.AddCompleted(b.Context(), load(), session.CompletedCall{ResultTexts: []string{text.String()}}); err != nil {
+		if err := p.sessionStoreForJudging.AddCompleted(b.Context(), load(), session.CompletedCall{ResultTexts: []string{text.String()}}); err != nil {
 			b.Fatal(err)
 		}
 	}

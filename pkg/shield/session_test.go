@@ -106,7 +106,7 @@ func TestStreamsLeaveWhatWasAllowed(t *testing.T) {
 	left := func(jobs int, stages ...TierRange) string {
 		cfg := Config{PolicyNameOrPath: "permissive", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, Clock: instant, Caller: audit.Caller{User: "me"}}
 		judged(t, cfg, in, jobs, stages...)
-		s := pipelineOf(t, cfg).judgingSessionStore
+		s := pipelineOf(t, cfg).sessionStoreForJudging
 		list, err := s.List(t.Context())
 		if err != nil {
 			t.Fatal(err)

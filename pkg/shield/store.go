@@ -45,8 +45,8 @@ func LoadSharedStoreConfig(cfg Config) (*state.SharedStoreServer, error) {
 
 func (cfg *Config) readSharedStorePassword() (string, error) {
 	s := cfg.effectiveSettings()
-	if s.StorePassFile != "" {
-		password, err := owner.ReadSecret(s.StorePassFile, 4<<10)
+	if s.StorePasswordFile != "" {
+		password, err := owner.ReadSecret(s.StorePasswordFile, 4<<10)
 		if err == nil && password == "" {
 			err = errors.New("the file is empty; write the password into the file")
 		}
@@ -55,13 +55,13 @@ func (cfg *Config) readSharedStorePassword() (string, error) {
 		}
 		return password, nil
 	}
-	if s.StorePassEnv == "" {
+	if s.StorePasswordEnv == "" {
 		return "", nil
 	}
 	if cfg.LookupEnvironmentVariable != nil {
-		if password, ok := cfg.LookupEnvironmentVariable(s.StorePassEnv); ok && password != "" {
+		if password, ok := cfg.LookupEnvironmentVariable(s.StorePasswordEnv); ok && password != "" {
 			return password, nil
 		}
 	}
-	return "", fmt.Errorf("store_password_env: environment variable %s, which should hold the password, is not set; set it where shield is started", s.StorePassEnv)
+	return "", fmt.Errorf("store_password_env: environment variable %s, which should hold the password, is not set; set it where shield is started", s.StorePasswordEnv)
 }

@@ -59,8 +59,8 @@ func TestSharedStore(t *testing.T) {
 func TestStoreBindings(t *testing.T) {
 	server := redistest.Start(t)
 	one, two := pipelineOf(t, machine(t, server.URL)), pipelineOf(t, machine(t, server.URL))
-	if one.shieldInstallationApprovalID == two.shieldInstallationApprovalID || one.credentialHashKey != two.credentialHashKey {
-		t.Errorf("approvals of %s and %s; values of sessions by %x and %x", one.shieldInstallationApprovalID, two.shieldInstallationApprovalID, one.credentialHashKey, two.credentialHashKey)
+	if one.installationIDForApprovalKeys == two.installationIDForApprovalKeys || one.credentialHashKey != two.credentialHashKey {
+		t.Errorf("approvals of %s and %s; values of sessions by %x and %x", one.installationIDForApprovalKeys, two.installationIDForApprovalKeys, one.credentialHashKey, two.credentialHashKey)
 	}
 }
 
@@ -79,17 +79,17 @@ func TestStoreSettings(t *testing.T) {
 		want   string // "" for no error
 	}{
 		"good":              {func(*config.Settings) {}, ""},
-		"password":          {func(s *config.Settings) { s.StorePassEnv = "PASSWORD" }, ""},
-		"password file":     {func(s *config.Settings) { s.StorePassFile = file("pw", "hunter2\n", 0o600) }, ""},
-		"no variable":       {func(s *config.Settings) { s.StorePassEnv = "NONE" }, "NONE"},
-		"open password":     {func(s *config.Settings) { s.StorePassFile = file("open", "hunter2", 0o644) }, "store_password_file"},
-		"empty password":    {func(s *config.Settings) { s.StorePassFile = file("empty", "", 0o600) }, "empty"},
+		"password":          {func(s *config.Settings) { s.StorePasswordEnv = "PASSWORD" }, ""},
+		"password file":     {func(s *config.Settings) { s.StorePasswordFile = file("pw", "hunter2\n", 0o600) }, ""},
+		"no variable":       {func(s *config.Settings) { s.StorePasswordEnv = "NONE" }, "NONE"},
+		"open password":     {func(s *config.Settings) { s.StorePasswordFile = file("open", "hunter2", 0o644) }, "store_password_file"},
+		"empty password":    {func(s *config.Settings) { s.StorePasswordFile = file("empty", "", 0o600) }, "empty"},
 		"no key file":       {func(s *config.Settings) { s.StoreEncryptionKeyFile = filepath.Join(dir, "none") }, "store_key_file"},
 		"short key":         {func(s *config.Settings) { s.StoreEncryptionKeyFile = file("short", "abcd", 0o600) }, "openssl"},
 		"key open to all":   {func(s *config.Settings) { s.StoreEncryptionKeyFile = file("all", strings.Repeat("ab", 32), 0o644) }, "store_key_file"},
 		"no certificates":   {func(s *config.Settings) { s.StoreCAFile = key }, "no PEM"},
 		"no key at all":     {func(s *config.Settings) { s.StoreEncryptionKeyFile = "" }, "store_key_file"},
-		"two passwords":     {func(s *config.Settings) { s.StorePassEnv, s.StorePassFile = "PASSWORD", key }, "both set"},
+		"two passwords":     {func(s *config.Settings) { s.StorePasswordEnv, s.StorePasswordFile = "PASSWORD", key }, "both set"},
 		"password in a URL": {func(s *config.Settings) { s.CrossMachineStateStoreURL = "redis://:hunter2@localhost" }, "must not hold a password"},
 	} {
 		s := config.Default()

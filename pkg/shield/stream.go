@@ -40,7 +40,7 @@ type actionSource struct {
 
 func (s *actionSource) Next() (verdict.ActionOrVerdictRecord, error) {
 	in, err := s.reader.Next()
-	rec := verdict.ActionOrVerdictRecord{Line: in.Line, Raw: in.Raw, Err: in.Err}
+	rec := verdict.ActionOrVerdictRecord{Line: in.StartLine, Raw: in.Raw, Err: in.Err}
 	if err != nil || rec.Err != nil {
 		return rec, err
 	}
@@ -91,9 +91,9 @@ func (p *Pipeline) JudgeStream(ctx context.Context, in InputRecordSource, out Re
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist; choose from 0 to 3", r.First, r.Last)
 	}
-	if p.judgingSessionStore != nil && p.agentHostName == "" && p.persistentSessionStore == nil { // each stream is a session of its own
+	if p.sessionStoreForJudging != nil && p.agentHostName == "" && p.persistentSessionStore == nil { // each stream is a session of its own
 		own := *p
-		own.judgingSessionStore, own.persistentSessionStore, own.streamID = p.judgingSessionStore.NewMemoryOverlay(), p.judgingSessionStore, rand.Text()
+		own.sessionStoreForJudging, own.persistentSessionStore, own.streamID = p.sessionStoreForJudging.NewMemoryOverlay(), p.sessionStoreForJudging, rand.Text()
 		p = &own
 	}
 	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightRecordBytes), blockedReadInterrupted: make(chan struct{})}
@@ -167,7 +167,7 @@ type streamJob struct {
 func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
 	for ctx.Err() == nil && f.readStopper.beginRead() {
 		rec, err := in.Next()
-		if !f.readStopper.endReadAndReportRecordKept() {
+		if !f.readStopper.endReadAndReportNotStopped() {
 			return nil
 		}
 		if err != nil {
@@ -177,7 +177,7 @@ func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, qu
 			return err
 		}
 		j := &streamJob{record: rec, inFlightBytes: len(rec.Raw), done: make(chan struct{})}
-		if f.pipeline.judgingSessionStore != nil { // without sessions, actions do not affect later ones
+		if f.pipeline.sessionStoreForJudging != nil { // without sessions, actions do not affect later ones
 			j.turn = &policyTierQueueSlot{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
 			f.lastPolicyTurnDone = j.turn.done
 		}
@@ -338,20 +338,20 @@ func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 // EvaluateInProcess judges an action in the tiers that ask no other process. ok is false if a later tier
 // has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
 // the log itself failed, and the caller must use [Pipeline.Evaluate].
-func (p *Pipeline) EvaluateInProcess(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
+func (p *Pipeline) EvaluateInProcess(ctx context.Context, a *action.Action) (v verdict.Verdict, isDecided bool) {
 	return p.evaluateInProcess(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true}, AllTiers)
 }
 
 // EvaluateSingleActionStreamInProcess judges the only action of a stream like [Pipeline.EvaluateInProcess]. If ok is false the
 // caller must use [Pipeline.JudgeStream].
-func (p *Pipeline) EvaluateSingleActionStreamInProcess(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
+func (p *Pipeline) EvaluateSingleActionStreamInProcess(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, isDecided bool) {
 	if tiers.First > TierClassify {
 		return v, false
 	}
 	return p.evaluateInProcess(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true, IsOnlyActionOfStream: true}, tiers)
 }
 
-func (p *Pipeline) evaluateInProcess(ctx context.Context, request judgeRequest, tiers TierRange) (v verdict.Verdict, ok bool) {
+func (p *Pipeline) evaluateInProcess(ctx context.Context, request judgeRequest, tiers TierRange) (v verdict.Verdict, isDecided bool) {
 	o := p.judgeAndSealWithMAC(ctx, request, tiers)
 	if request.needsLaterTier(o.Verdict, tiers) || o.Verdict.ErrorCode != "" || ctx.Err() != nil {
 		return verdict.Verdict{}, false

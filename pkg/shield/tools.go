@@ -26,7 +26,7 @@ func (p *Pipeline) lookUpUnknownTool(c *analysis.ActionCase) (t approve.UnknownT
 		t = p.unknownToolLookup(c.Action)
 	}
 	if t.IdentityHash != "" {
-		return t, fmt.Sprintf("%q", []string{p.shieldInstallationApprovalID, p.caller.User, "tool", c.Action.Type, t.IdentityHash}), true
+		return t, fmt.Sprintf("%q", []string{p.installationIDForApprovalKeys, p.caller.User, "tool", c.Action.Type, t.IdentityHash}), true
 	}
 	if within := p.advanceApprovalScope(c); within != "" {
 		return t, fmt.Sprintf("%q", []string{within, "tool", c.Action.Type}), false
@@ -41,7 +41,7 @@ func (p *Pipeline) assignToolClassToUnknownTool(c *analysis.ActionCase) {
 		return
 	}
 	t, binding, _ := p.lookUpUnknownTool(c)
-	class := t.PackagedServerToolClass
+	class := t.ShieldShippedToolClass
 	if binding != "" {
 		switch said, ok, err := p.personDecisionStore.FindToolClass(context.Background(), binding); {
 		case err != nil:
@@ -53,9 +53,9 @@ func (p *Pipeline) assignToolClassToUnknownTool(c *analysis.ActionCase) {
 	c.ApplyToolClass(class, t.Server, t.RemoteHost)
 }
 
-// answerChannelForbiddenTool is the Channel of a verdict that blocks a tool because a person gave it the
+// answerChannelToolForbiddenByPerson is the Channel of a verdict that blocks a tool because a person gave it the
 // class "never".
-const answerChannelForbiddenTool = "tool"
+const answerChannelToolForbiddenByPerson = "tool"
 
 // blockForbiddenTool returns the BLOCK for a tool that a person has forbidden.
 func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
@@ -74,14 +74,14 @@ func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCas
 		RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1,
 		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
 	}.Verdict(TierApprove)
-	v.AnswerChannel, v.AnsweredBy = answerChannelForbiddenTool, said.By
+	v.AnswerChannel, v.AnsweredBy = answerChannelToolForbiddenByPerson, said.By
 	return v, true
 }
 
 // prepareToolClassQuestion describes the tool that a person is asked to classify, and returns the function that saves
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
 func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description string, saveAnswer func(ctx context.Context, class analysis.ToolClass, by string) error) {
-	p = p.sessionPipelineOrSelf(c)
+	p = p.pipelineOfCaseSessionOrSelf(c)
 	if p.personDecisionStore == nil || !c.CallsUnknownTool() {
 		return "", nil
 	}
@@ -128,9 +128,9 @@ func toolDescription(name string, t *approve.UnknownTool, classOutlivesSession b
 	return text
 }
 
-// sessionPipelineOrSelf returns the pipeline that judges a case: p, or a pipeline derived from p with its
+// pipelineOfCaseSessionOrSelf returns the pipeline that judges a case: p, or a pipeline derived from p with its
 // own host and tools, such as that of a connection.
-func (p *Pipeline) sessionPipelineOrSelf(c *analysis.ActionCase) *Pipeline {
+func (p *Pipeline) pipelineOfCaseSessionOrSelf(c *analysis.ActionCase) *Pipeline {
 	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
 		return r.pipeline
 	}

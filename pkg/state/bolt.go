@@ -58,7 +58,7 @@ func (b *boltFile) acquireLock() error {
 		}
 		b.lock = l
 	}
-	if err := b.lock.Lock(context.Background(), b.opts.LockWait); err != nil {
+	if err := b.lock.Lock(context.Background(), b.opts.MaxFileLockWait); err != nil {
 		return b.lockError(err)
 	}
 	return nil

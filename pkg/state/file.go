@@ -18,7 +18,7 @@ import (
 func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 	path := b.path
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:      b.opts.LockWait, // a process that just died may not have released bbolt's lock yet
+		Timeout:      b.opts.MaxFileLockWait, // a process that just died may not have released bbolt's lock yet
 		ReadOnly:     readOnly,
 		NoStatistics: true,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -37,7 +37,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 		return nil, err
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &Error{Kind: ErrStateFileLocked, Path: path, Err: &flock.HeldError{
-			Path: path, Waited: b.opts.LockWait, HolderProcessDescription: lockHolderDescription(path), Err: flock.ErrHeld,
+			Path: path, Waited: b.opts.MaxFileLockWait, HolderProcessDescription: lockHolderDescription(path), Err: flock.ErrHeld,
 		}}
 	case errors.As(err, new(*os.PathError)):
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}

@@ -56,10 +56,10 @@ const (
 
 // Keys of the audit log's head in the state file.
 var (
-	legacyHeadKey                = []byte("audit head")        // where the head was stored before the head file existed
-	auditHeadFileStatusKey       = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
-	bucketKeyOfHeadMACKey        = []byte("audit head key")
-	bucketKeyOfRecordedAuditHead = []byte("audit head note") // sequence number and hash
+	legacyHeadKey                         = []byte("audit head")        // where the head was stored before the head file existed
+	auditHeadFileExistsOrAuthenticatedKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
+	bucketKeyOfHeadMACKey                 = []byte("audit head key")
+	bucketKeyOfRecordedAuditHead          = []byte("audit head note") // sequence number and hash
 )
 
 // AdvanceAuditHead calls next with the sequence number and hash of the last known entry of the audit log (0
@@ -96,7 +96,7 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 	if err != nil || h.requiresValidMAC && at < h.headInStateFile().seq+auditEntriesPerRecordedHead {
 		return err
 	}
-	err = s.localStateFileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{2}) }) // the transaction also records the head
+	err = s.localStateFileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileExistsOrAuthenticatedKey, []byte{2}) }) // the transaction also records the head
 	if err == nil {
 		h.requiresValidMAC = true
 		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{at, last})
@@ -107,7 +107,7 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 // loadMACKeyAndRecordedHead reads the state file's data about the head file.
 func (h *auditHeadFile) loadMACKeyAndRecordedHead(t *tx) {
 	h.macKey = bytes.Clone(t.get(limitsBucket, bucketKeyOfHeadMACKey))
-	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileStatusKey), []byte{2})
+	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileExistsOrAuthenticatedKey), []byte{2})
 	if b := t.get(limitsBucket, bucketKeyOfRecordedAuditHead); len(b) >= 8 {
 		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{byteOrder.Uint64(b), string(b[8:])})
 	}
@@ -168,9 +168,9 @@ func (s *Store) AuditHead(ctx context.Context) (seq uint64, hash string, err err
 // moved away.
 var auditLogGapKeyPrefix = []byte("audit gap ")
 
-// StoreLogGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
+// StoreRecoveryEntry stores the sequence number and hash of a recovery entry, which follows an audit log that was
 // moved away.
-func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error {
+func (s *Store) StoreRecoveryEntry(ctx context.Context, seq uint64, hash string) error {
 	return s.localStateFileQueue.runPossiblyWriting(ctx, func(t *tx) error {
 		t.hasWrites = true
 		return t.put(limitsBucket, byteOrder.AppendUint64(bytes.Clone(auditLogGapKeyPrefix), seq), []byte(hash))
@@ -213,7 +213,7 @@ func (h *auditHeadFile) readHeadWithoutLock(t *tx) (seq uint64, hash string, err
 
 // legacyHead returns the head stored in the state file by versions without a head file.
 func (h *auditHeadFile) legacyHead(t *tx) (uint64, string, error) {
-	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
+	if t.get(limitsBucket, auditHeadFileExistsOrAuthenticatedKey) != nil {
 		return 0, "", &Error{Kind: ErrStateFileMissing, Path: h.path, Err: errors.New("the state file refers to this file, but this file does not exist")}
 	}
 	b := t.get(limitsBucket, legacyHeadKey)
@@ -247,11 +247,11 @@ func (h *auditHeadFile) ensureExists(t *tx) error {
 			return err
 		}
 	}
-	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
+	if t.get(limitsBucket, auditHeadFileExistsOrAuthenticatedKey) != nil {
 		return nil
 	}
 	t.hasWrites = true
-	return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1})
+	return t.put(limitsBucket, auditHeadFileExistsOrAuthenticatedKey, []byte{1})
 }
 
 // recreate recreates a head file that is damaged or missing; any other error is returned.
@@ -298,7 +298,7 @@ func (h *auditHeadFile) withLock(ctx context.Context, do func() error) (err erro
 			return h.unwritableError(err)
 		}
 	}
-	if err := h.lock.Lock(ctx, h.stateFile.opts.LockWait); err != nil {
+	if err := h.lock.Lock(ctx, h.stateFile.opts.MaxFileLockWait); err != nil {
 		return h.stateFile.lockError(err)
 	}
 	defer func() {

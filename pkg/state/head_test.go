@@ -211,7 +211,7 @@ func TestHeadOfOlderVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if err := s.localStateFileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1}) }); err != nil {
+	if err := s.localStateFileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileExistsOrAuthenticatedKey, []byte{1}) }); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, auditHeadFileName), encodeHead(7, "abc", nil))
@@ -259,7 +259,7 @@ func TestHeadHeld(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := newWorld().options(true)
-	o.LockWait = time.Millisecond
+	o.MaxFileLockWait = time.Millisecond
 	s := openStore(t, dir, o)
 	other, err := flock.New(filepath.Join(dir, auditHeadLockFileName))
 	if err != nil {

@@ -15,11 +15,11 @@ func (s *Store) TakeRateToken(ctx context.Context, perMinute int) error {
 // The rate limiter is a token bucket that counts in units, rateUnitsPerBucketToken for each token.
 // A bucket of n tokens therefore gains exactly n units per nanosecond, without rounding.
 const (
-	rateUnitsPerBucketToken = int64(time.Minute)
-	maxTokensPerMinute      = 100_000_000 // keeps the units of a bucket within an int64
-	rateWindow              = int64(time.Minute)
-	approvalWindow          = int64(time.Hour)
-	maxApprovalLimit        = 10_000
+	rateUnitsPerBucketToken      = int64(time.Minute)
+	maxRateBucketTokensPerMinute = 100_000_000 // keeps the units of a bucket within an int64
+	rateWindow                   = int64(time.Minute)
+	approvalWindow               = int64(time.Hour)
+	maxApprovalLimit             = 10_000
 )
 
 func (r *limitRecord) takeToken(perMinute int) error {
@@ -38,7 +38,9 @@ func (r *limitRecord) refillTokens(perMinute int) {
 	r.RateBucketRefilledAt = r.StoreClockUnixNano
 }
 
-func clampRate(perMinute int) int64 { return int64(min(max(perMinute, 0), maxTokensPerMinute)) }
+func clampRate(perMinute int) int64 {
+	return int64(min(max(perMinute, 0), maxRateBucketTokensPerMinute))
+}
 func rateBucketCapacityUnits(tokensPerMinute int) int64 {
 	return clampRate(tokensPerMinute) * rateUnitsPerBucketToken
 }

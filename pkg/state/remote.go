@@ -226,7 +226,7 @@ func (r *remoteBackend) backoffError() error {
 // the period in which the store is not asked (remoteBackoffAfterTimeout).
 func (r *remoteBackend) commandError(err error) error {
 	kind := ErrSharedStoreUnreachable
-	if answer := resp.Error(""); errors.As(err, &answer) {
+	if answer := resp.ServerError(""); errors.As(err, &answer) {
 		kind = ErrSharedStoreRefusedCommand
 		if text := answer.Error(); strings.HasPrefix(text, "LOADING") || strings.HasPrefix(text, "BUSY") || strings.HasPrefix(text, "CLUSTERDOWN") {
 			kind = ErrSharedStoreUnreachable

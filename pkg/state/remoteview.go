@@ -166,7 +166,7 @@ func (v *remoteTransaction) commitUnlessConflict() (bool, error) {
 	words := slices.Concat([]string{"EVALSHA", commitScriptHash(), strconv.Itoa(len(keys))}, keys, args)
 	got, err := r.client.Do(v.ctx, words)
 	if err == nil {
-		if unknown, ok := got[0].(resp.Error); ok && strings.HasPrefix(string(unknown), "NOSCRIPT") {
+		if unknown, ok := got[0].(resp.ServerError); ok && strings.HasPrefix(string(unknown), "NOSCRIPT") {
 			words[0], words[1] = "EVAL", redisCommitLuaScript
 			got, err = r.client.Do(v.ctx, words)
 		}
@@ -265,7 +265,7 @@ func replyTime(answer any) (time.Time, error) {
 
 // replyTypeError returns the error for an answer of the wrong form: the server's own error, if it is one.
 func replyTypeError(answer any) error {
-	if refused, ok := answer.(resp.Error); ok {
+	if refused, ok := answer.(resp.ServerError); ok {
 		return refused
 	}
 	return fmt.Errorf("the store sent a reply of the unexpected type %T", answer)

@@ -17,7 +17,7 @@ import (
 // limits. A shared store that another machine has restarted is used as it is.
 func RepairIfDamaged(ctx context.Context, dir string, opts Options, lastAuditSeq uint64, lastAuditHash string) (bool, error) {
 	opts.EvidenceOfEarlierStateFile = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
-	done, err := repairFile(ctx, dir, opts, lastAuditSeq, lastAuditHash)
+	done, err := repairLocalStateFile(ctx, dir, opts, lastAuditSeq, lastAuditHash)
 	if err != nil || opts.Remote == nil {
 		return done, err
 	}
@@ -33,7 +33,7 @@ func RepairIfDamaged(ctx context.Context, dir string, opts Options, lastAuditSeq
 	return done, err
 }
 
-func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
+func repairLocalStateFile(ctx context.Context, dir string, opts Options, lastAuditSeq uint64, lastAuditHash string) (bool, error) {
 	opts.Remote = nil
 	s, err := Open(dir, opts)
 	if err != nil {
@@ -67,7 +67,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 		return false, err
 	}
 	defer fixed.Close()
-	if err := fixed.auditHeadFile.recreate(ctx, seq, hash); err != nil {
+	if err := fixed.auditHeadFile.recreate(ctx, lastAuditSeq, lastAuditHash); err != nil {
 		return true, err
 	}
 	if err := fixed.localStateFileQueue.runPossiblyWriting(ctx, fixed.auditHeadFile.ensureExists); err != nil {

@@ -53,13 +53,13 @@ type Options struct {
 	// stores everything in the file.
 	Remote *SharedStoreServer
 
-	// LockWait is how long a transaction waits for other processes; 0 means [DefaultLockWait].
-	LockWait time.Duration
+	// MaxFileLockWait is how long a transaction waits for other processes; 0 means [DefaultMaxFileLockWait].
+	MaxFileLockWait time.Duration
 }
 
-// DefaultLockWait is the default time that a transaction waits for other processes. Dozens of them can finish
+// DefaultMaxFileLockWait is the default time that a transaction waits for other processes. Dozens of them can finish
 // in that time.
-const DefaultLockWait = 10 * time.Second
+const DefaultMaxFileLockWait = 10 * time.Second
 
 // A Store is the state of one installation. Goroutines may share it; transactions that are ready at
 // the same time share a commit.
@@ -79,7 +79,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.BudgetResetLocation == nil {
 		opts.BudgetResetLocation = time.UTC
 	}
-	opts.LockWait = cmp.Or(opts.LockWait, DefaultLockWait)
+	opts.MaxFileLockWait = cmp.Or(opts.MaxFileLockWait, DefaultMaxFileLockWait)
 	if err := checkStateFolderPermissions(dir); err != nil {
 		return nil, err
 	}

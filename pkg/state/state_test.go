@@ -219,7 +219,7 @@ func TestHeldLocks(t *testing.T) {
 			if _, err := s.ChargeEvaluation(t.Context(), 9); err != nil {
 				t.Fatal(err)
 			}
-			o.LockWait = time.Millisecond
+			o.MaxFileLockWait = time.Millisecond
 			s = openStore(t, dir, o)
 			other, err := flock.New(filepath.Join(dir, name))
 			if err != nil {
@@ -250,7 +250,7 @@ func TestHeldLocks(t *testing.T) {
 			if err := other.Unlock(); err != nil {
 				t.Fatal(err)
 			}
-			o.LockWait = time.Minute
+			o.MaxFileLockWait = time.Minute
 			if used, err := openStore(t, dir, o).ChargeEvaluation(t.Context(), 9); used != 2 || err != nil {
 				t.Errorf("afterwards: used %d, %v", used, err)
 			}

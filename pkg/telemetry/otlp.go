@@ -103,8 +103,8 @@ func toolNameAttributeValue(actionType string) string {
 func (e *Exporter) exportRequest(parts []otlpMessage) otlpMessage {
 	resource := otlpMessage(nil).appendMessages(1, stringAttributes("service.name", "shield", "service.version", e.opts.ShieldVersion)...)
 	scope := otlpMessage(nil).appendText(1, "github.com/shieldcli/shield").appendText(2, e.opts.ShieldVersion)
-	scoped := otlpMessage(nil).appendMessages(1, scope).appendMessages(2, parts...).appendText(3, Schema)
-	return otlpMessage(nil).appendMessages(1, otlpMessage(nil).appendMessages(1, resource).appendMessages(2, scoped).appendText(3, Schema))
+	scoped := otlpMessage(nil).appendMessages(1, scope).appendMessages(2, parts...).appendText(3, OpenTelemetrySchemaURL)
+	return otlpMessage(nil).appendMessages(1, otlpMessage(nil).appendMessages(1, resource).appendMessages(2, scoped).appendText(3, OpenTelemetrySchemaURL))
 }
 
 // traceRequest returns an ExportTraceServiceRequest with the spans of actions.

@@ -30,8 +30,8 @@ const (
 	metricsExportInterval = 30 * time.Second // metrics
 )
 
-// Schema is the URL of the semantic conventions' version.
-const Schema = "https://opentelemetry.io/schemas/1.41.0"
+// OpenTelemetrySchemaURL is the URL of the semantic conventions' version.
+const OpenTelemetrySchemaURL = "https://opentelemetry.io/schemas/1.41.0"
 
 // An Action is one judged action.
 type Action struct {

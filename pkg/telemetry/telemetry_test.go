@@ -53,7 +53,7 @@ func newCollector(t *testing.T) *collector {
 				t.Errorf("unknown %x, error %v", m.ProtoReflect().GetUnknown(), err)
 			}
 			for _, rs := range m.ResourceSpans {
-				if rs.SchemaUrl != Schema || valueOf(rs.Resource.Attributes, "service.name") != "shield" {
+				if rs.SchemaUrl != OpenTelemetrySchemaURL || valueOf(rs.Resource.Attributes, "service.name") != "shield" {
 					t.Errorf("resource %v", rs.Resource)
 				}
 				for _, ss := range rs.ScopeSpans {

@@ -537,7 +537,7 @@ func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHas
 	if err := writeJSONFileAtomically(dir, stampsAfterActionFileName, left); err != nil {
 		return nil, err
 	}
-	if err := writeJSONFileAtomically(dir, entriesName, set.Entries); err != nil {
+	if err := writeJSONFileAtomically(dir, setEntriesFileName, set.Entries); err != nil {
 		return nil, err
 	}
 	set.BackedUpContentBytes -= freed

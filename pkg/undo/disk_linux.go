@@ -53,8 +53,8 @@ func isOpenInOtherProcess(f *os.File, st *unix.Stat_t) bool {
 	return false
 }
 
-// fileSystemSizeBytes returns the size of the file system that holds a folder.
-func fileSystemSizeBytes(dir string) int64 {
+// totalFileSystemBytes returns the size of the file system that holds a folder.
+func totalFileSystemBytes(dir string) int64 {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
 		return 0

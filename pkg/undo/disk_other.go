@@ -18,7 +18,7 @@ func nextDataOffset(_ *os.File, offset int64) (int64, error) { return offset, ni
 // isOpenInOtherProcess reports true, since it cannot be known here; so databases are not kept.
 func isOpenInOtherProcess(*os.File, *unix.Stat_t) bool { return true }
 
-func fileSystemSizeBytes(dir string) int64 {
+func totalFileSystemBytes(dir string) int64 {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
 		return 0

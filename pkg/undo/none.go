@@ -22,4 +22,4 @@ func (s *Store) RecordFilesAfterAction(context.Context, string, string) (*Backup
 	return nil, nil
 }
 
-func fileSystemSizeBytes(string) int64 { return 0 }
+func totalFileSystemBytes(string) int64 { return 0 }

@@ -196,7 +196,7 @@ const (
 	storeTotalsFileName             = "store.json"
 	storeLockFileName               = "lock"
 	setInfoFileName                 = "set.json"
-	entriesName                     = "entries.json"
+	setEntriesFileName              = "entries.json"
 	stampsAfterActionFileName       = "left.json"
 	lastRestoreTimeFileName         = "applied"
 	overwriteInProgressFileName     = "writing"
@@ -205,8 +205,8 @@ const (
 	deletedSetFolderSuffix          = ".gone"
 )
 
-// lockWait limits the wait for the lock of the store.
-const lockWait = 2 * time.Second
+// maxStoreLockWait limits the wait for the lock of the store.
+const maxStoreLockWait = 2 * time.Second
 
 // A storeTotals value is the store's totals over all sets.
 type storeTotals struct {
@@ -233,7 +233,7 @@ func (s *Store) withLockedTotals(ctx context.Context, f func(c *storeTotals) err
 		return err
 	}
 	defer lock.Close()
-	if err := lock.Lock(ctx, lockWait); err != nil {
+	if err := lock.Lock(ctx, maxStoreLockWait); err != nil {
 		return err
 	}
 	var c storeTotals
@@ -319,7 +319,7 @@ func (s *Store) Get(id string) (*BackupSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(s.options.Dir, id, entriesName))
+	data, err := os.ReadFile(filepath.Join(s.options.Dir, id, setEntriesFileName))
 	if err == nil {
 		err = json.Unmarshal(data, &set.Entries)
 	}
@@ -423,7 +423,7 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 // store.
 func (s *Store) createSetFolder(ctx context.Context) (setID string, remainingBytes int64, err error) {
 	err = s.withLockedTotals(ctx, func(c *storeTotals) error {
-		most := min(s.options.Limits.MaxTotalBytes, fileSystemSizeBytes(s.options.Dir)/20)
+		most := min(s.options.Limits.MaxTotalBytes, totalFileSystemBytes(s.options.Dir)/20)
 		if now := s.options.Clock(); now.Unix()-c.PrunedAtUnixSeconds >= 3600 || c.UsedBytes > most-most/10 {
 			s.prune(c, s.options.Limits.MaxSetAge, most-most/10)
 		}
@@ -450,7 +450,7 @@ func (s *Store) createSetFolder(ctx context.Context) (setID string, remainingByt
 // commit adds a completed set to the store.
 func (s *Store) commit(ctx context.Context, set *BackupSet) error {
 	dir := filepath.Join(s.options.Dir, set.ID)
-	if err := writeJSONFileAtomically(dir, entriesName, set.Entries); err != nil {
+	if err := writeJSONFileAtomically(dir, setEntriesFileName, set.Entries); err != nil {
 		return err
 	}
 	testCrashPoint()

@@ -65,7 +65,7 @@ func (r *Reader) Next() (ActionOrVerdictRecord, error) {
 	if err != nil {
 		return ActionOrVerdictRecord{}, err
 	}
-	rec := ActionOrVerdictRecord{Line: in.Line, Raw: in.Raw, Err: in.Err}
+	rec := ActionOrVerdictRecord{Line: in.StartLine, Raw: in.Raw, Err: in.Err}
 	if rec.Err != nil {
 		return rec, nil
 	}

@@ -24,11 +24,11 @@ type Explanation struct {
 // Limits of a text for an agent, in characters: hosts show no more. maxAgentVerdictTextRunes includes the text after the
 // reason.
 const (
-	maxAgentVerdictTextRunes    = 240
-	maxExplanationSummaryRunes  = 160
-	maxActionTextRunes          = 60
-	minShortenedActionTextRunes = 36 // the action is shortened to this length before the reason is shortened
-	reservedAlternativeRunes    = 70
+	maxAgentVerdictTextRunes     = 240
+	maxExplanationSummaryRunes   = 160
+	maxActionTextRunes           = 60
+	minShortenedActionTextRunes  = 36 // the action is shortened to this length before the reason is shortened
+	minShortenedAlternativeRunes = 70
 )
 
 // Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
@@ -43,7 +43,7 @@ func (t *Explanation) Summary() string {
 	room := maxExplanationSummaryRunes - utf8.RuneCountInString(what)
 	if instead != "" {
 		brief := utf8.RuneCountInString(reasonWithoutHarm(why))
-		instead = " " + shortenReason(instead, max(reservedAlternativeRunes, room-brief-1))
+		instead = " " + shortenReason(instead, max(minShortenedAlternativeRunes, room-brief-1))
 	}
 	why = shortenReason(why, room-utf8.RuneCountInString(instead))
 	if what == "" {

@@ -246,7 +246,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/shell/installation\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): change_guard (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/unpack\.go`), regexp.MustCompile(`^assign e\.Certainty$`), "What this would do (shield explain): write_file (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/recipe\.go`), regexp.MustCompile(`\.walkExecutedText$`), "What this would do (shield explain): run_code (%s runs the output of another command as code)", nil, false},
-	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split the command into smaller steps", nil, false},
+	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.abortAnalysis$`), "unknown effect: %s; split the command into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordShieldTampering`), "What this would do (shield explain): change_guard (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseDeletion$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|scriptEvaluatesTextOrStartsShell|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
@@ -476,7 +476,7 @@ func stateError(path, text string) string {
 			continue
 		}
 		if strings.HasPrefix(path, "pkg/audit/") {
-			return (&audit.Error{Fault: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
+			return (&audit.Error{FaultSentinel: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
 		}
 		return (&state.Error{Kind: e.kind, Path: e.of, Err: errors.New(e.cause)}).Error()
 	}

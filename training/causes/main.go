@@ -73,7 +73,7 @@ func run(in io.Reader, out io.Writer) error {
 func open(p *shield.Pipeline, a *action.Action) []string {
 	o := p.EvaluateThroughTier(context.Background(), a, shield.TierClassify)
 	e := o.ClassifierEvidence()
-	if e == nil || e.MinTier > shield.TierClassify || o.Verdict.Decision != verdict.Escalate || o.Verdict.Rule != "" {
+	if e == nil || e.MinAllowTier > shield.TierClassify || o.Verdict.Decision != verdict.Escalate || o.Verdict.Rule != "" {
 		return nil
 	}
 	seen := map[string]bool{}

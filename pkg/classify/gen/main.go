@@ -26,7 +26,7 @@ func main() {
 // their names.
 func referencedKnowledgeGlobsAndHosts(rules []rule) (out []byte) {
 	for i := range rules {
-		for _, c := range slices.Concat(rules[i].Effects, rules[i].RequiredClauses, rules[i].ForbiddenClauses) {
+		for _, c := range slices.Concat(rules[i].TriggerClauses, rules[i].RequiredClauses, rules[i].ForbiddenClauses) {
 			for _, entry := range slices.Concat(c.Path, c.NotPath, c.Host) {
 				if name, listed := strings.CutPrefix(entry, "@"); listed {
 					globs, _ := knowledge.GlobsOfPathList(name)
@@ -44,7 +44,7 @@ func generateRulesFile(rulesDir, outputFile string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := load(files)
+	rules, err := loadRules(files)
 	if err != nil {
 		return err
 	}

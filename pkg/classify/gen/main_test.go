@@ -114,7 +114,7 @@ func TestFingerprint(t *testing.T) {
 	if a, b := line("'@wallets'"), line("'@browser_data'"); a == b || !strings.HasPrefix(a, `"sha256:`) {
 		t.Errorf("%s and %s", a, b)
 	}
-	r := []rule{{Effects: []clause{{Path: yamlStringList{"/x", "@wallets"}, Host: yamlStringList{"@tunnels"}}}}}
+	r := []rule{{TriggerClauses: []clause{{Path: yamlStringList{"/x", "@wallets"}, Host: yamlStringList{"@tunnels"}}}}}
 	if held := string(referencedKnowledgeGlobsAndHosts(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
 		t.Errorf("lists: %s", held)
 	}

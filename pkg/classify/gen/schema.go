@@ -89,7 +89,7 @@ type rule struct {
 	MatchCondition      string       `yaml:"needs"`
 	Patterns            []string     `yaml:"patterns"`
 	ExcludedTextPattern string       `yaml:"except"`
-	Effects             []clause     `yaml:"effects"`
+	TriggerClauses      []clause     `yaml:"effects"`
 	RequiredClauses     []clause     `yaml:"requires"`
 	ForbiddenClauses    []clause     `yaml:"unless"`
 	MatchingExamples    ruleExamples `yaml:"match"`
@@ -112,8 +112,8 @@ type clause struct {
 	Unrestorable        bool           `yaml:"lost"`
 }
 
-// load reads and checks all rules and returns them in the order of their ids.
-func load(files []string) ([]rule, error) {
+// loadRules reads and checks all rules and returns them in the order of their ids.
+func loadRules(files []string) ([]rule, error) {
 	var all []rule
 	var errs []error
 	for _, name := range files {
@@ -165,7 +165,7 @@ func (r *rule) validateFields() error {
 	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q is unknown", r.Platform)
 	demand(slices.Contains([]string{"", "code", "reader", "request"}, r.MatchCondition), "needs %q is unknown", r.MatchCondition)
 	demand(len(r.MatchingExamples) >= 3 && len(r.NonMatchingExamples) >= 3, "fewer than three match or pass examples")
-	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
+	demand(len(r.Patterns)+len(r.TriggerClauses) > 0, "has neither patterns nor effects")
 	demand(len(r.PayloadFields) == 0 || len(r.ActionTypes) > 0, "fields are only allowed together with types")
 	for _, p := range r.Patterns {
 		lits, err := prefilter.RequiredLiteralAlternatives(p)
@@ -176,8 +176,8 @@ func (r *rule) validateFields() error {
 	if _, err := regexp.Compile(r.ExcludedTextPattern); err != nil {
 		errs = append(errs, err)
 	}
-	for i := range r.Effects {
-		demand(r.Effects[i].validateClause(true) == nil, "effects, entry %d: %v", i+1, r.Effects[i].validateClause(true))
+	for i := range r.TriggerClauses {
+		demand(r.TriggerClauses[i].validateClause(true) == nil, "effects, entry %d: %v", i+1, r.TriggerClauses[i].validateClause(true))
 	}
 	for i := range r.RequiredClauses {
 		demand(r.RequiredClauses[i].validateClause(false) == nil, "requires, entry %d: %v", i+1, r.RequiredClauses[i].validateClause(false))
@@ -190,7 +190,7 @@ func (r *rule) validateFields() error {
 
 // validateClause checks a clause. A clause that selects a rule needs a program or literals, otherwise it would be
 // compared with every command.
-func (c *clause) validateClause(mustBeSelective bool) error {
+func (c *clause) validateClause(isTriggerClause bool) error {
 	for _, expr := range []string{c.Args, c.ExcludedArgsPattern} {
 		if _, err := regexp.Compile(expr); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (c *clause) validateClause(mustBeSelective bool) error {
 			return fmt.Errorf("program %q must be in lower case, without .exe", p)
 		}
 	}
-	if form := c.exampleReplaceableByCommandTable(); form != "" && mustBeSelective {
+	if form := c.exampleReplaceableByCommandTable(); form != "" && isTriggerClause {
 		return fmt.Errorf("%q is only words and options: name the harm in the program's entry, and match {harm: NAME}", form)
 	}
 	for _, glob := range slices.Concat(c.Path, c.NotPath) {
@@ -232,7 +232,7 @@ func (c *clause) validateClause(mustBeSelective bool) error {
 		}
 	}
 	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, yamlStringList{"execute"})
-	if lits, _ := prefilter.RequiredLiteralAlternatives(c.Args); mustBeSelective && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
+	if lits, _ := prefilter.RequiredLiteralAlternatives(c.Args); isTriggerClause && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
 		return errors.New("has neither a program, a harm nor arguments with a literal of at least three bytes")
 	}
 	if !execute && (len(c.Program)+len(c.Harm) > 0 || c.Args != "" || c.ExcludedArgsPattern != "" || len(c.ProgramClasses) > 0) {

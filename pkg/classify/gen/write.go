@@ -40,7 +40,7 @@ func writeRuleTableSource(b *bytes.Buffer, rules []rule) error {
 			fmt.Fprintf(b, "},\n")
 		}
 		writePattern(b, "except", r.ExcludedTextPattern)
-		writeClauses(b, "clauses", r.Effects)
+		writeClauses(b, "clauses", r.TriggerClauses)
 		writeClauses(b, "requires", r.RequiredClauses)
 		writeClauses(b, "unless", r.ForbiddenClauses)
 		fmt.Fprintf(b, "},\n")
@@ -112,8 +112,8 @@ func writePattern(b *bytes.Buffer, name, expr string) {
 	}
 }
 
-// dropLettersAndSpaces drops letters and spaces, which are in most texts.
-func dropLettersAndSpaces(r rune) rune {
+// negativeIfLetterOrSpace drops letters and spaces, which are in most texts.
+func negativeIfLetterOrSpace(r rune) rune {
 	if r == ' ' || unicode.IsLetter(r) {
 		return -1
 	}
@@ -148,7 +148,7 @@ func splitRegexpAlternatives(expr string) []string {
 // patternGoSource returns a pattern as Go source. If withSecondaryLiteralSets is true, the source
 // includes the literals required besides the first, for patterns whose additional literals the
 // engine checks.
-func patternGoSource(expr string, withSecondaryLiteralSets bool) string {
+func patternGoSource(expr string, withFurtherRequiredLiterals bool) string {
 	lits, err := prefilter.RequiredLiteralAlternatives(expr)
 	if err != nil {
 		panic(err) // cannot fail: the expression was compiled when the rule was validated
@@ -165,10 +165,10 @@ func patternGoSource(expr string, withSecondaryLiteralSets bool) string {
 	if lits != nil {
 		out += fmt.Sprintf(", lits: %#v", lits)
 	}
-	if withSecondaryLiteralSets && len(also) > 0 {
+	if withFurtherRequiredLiterals && len(also) > 0 {
 		out += fmt.Sprintf(", furtherRequiredLiterals: %#v", also)
 	}
-	if marks := strings.Map(dropLettersAndSpaces, needs.ASCIIBytesInEveryMatch); marks != "" {
+	if marks := strings.Map(negativeIfLetterOrSpace, needs.ASCIIBytesInEveryMatch); marks != "" {
 		out += fmt.Sprintf(", requiredByteSet: %q", marks)
 	}
 	return out + "}"

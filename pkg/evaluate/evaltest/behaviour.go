@@ -41,7 +41,7 @@ func behavioursByModelName() map[string]Behaviour {
 			Say(`{"decision":"BLOCK","confidence":0.9,"reasoning":"the token is `+r.Canary+`\u001b[2J","canary":"`+r.Canary+`"}`)(w, hr, r)
 		},
 
-		"slow":           Slow(2 * time.Second),
+		"slow":           AllowAfterDelay(2 * time.Second),
 		"429":            Status(http.StatusTooManyRequests, "", "slow down"),
 		"429-once":       onceThenAllow(Status(http.StatusTooManyRequests, "1", "slow down")),
 		"429-retry-1":    Status(http.StatusTooManyRequests, "1", "slow down"),
@@ -115,10 +115,10 @@ func Status(status int, retryAfter, message string) Behaviour {
 	}
 }
 
-// Slow answers ALLOW after a delay, or stops when the client disconnects.
-func Slow(d time.Duration) Behaviour {
+// AllowAfterDelay answers ALLOW after a delay, or stops when the client disconnects.
+func AllowAfterDelay(delay time.Duration) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
-		t := time.NewTimer(d)
+		t := time.NewTimer(delay)
 		defer t.Stop()
 		select {
 		case <-t.C:

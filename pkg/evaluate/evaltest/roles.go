@@ -63,13 +63,13 @@ func changedResponse(change func(body string) string) Behaviour {
 	}
 }
 
-// replacedPartScenario sends the good response with one part replaced by another.
-func replacedPartScenario(name string, want EvaluationOutcome, part, by string) Scenario {
+// replacedResponsePartScenario sends the good response with one part replaced by another.
+func replacedResponsePartScenario(name string, want EvaluationOutcome, oldPart, newPart string) Scenario {
 	return Scenario{name, changedResponse(func(body string) string {
-		if !strings.Contains(body, part) {
+		if !strings.Contains(body, oldPart) {
 			panic("evaltest: role " + name + " changes nothing")
 		}
-		return strings.Replace(body, part, by, 1)
+		return strings.Replace(body, oldPart, newPart, 1)
 	}), want}
 }
 
@@ -99,56 +99,56 @@ func badStatusScenarios() []Scenario {
 func badEnvelopeScenarios() []Scenario {
 	blocked := jsonStringLiteral(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
 	list := []Scenario{
-		replacedPartScenario("no choices", OutcomeNoAnswer, `"choices"`, `"options"`),
-		replacedPartScenario("choices null", OutcomeNoAnswer, `"choices":[`, `"choices":null,"x":[`),
-		replacedPartScenario("choices an object", OutcomeNoAnswer, `"choices":[{`, `"choices":{"0":{`),
-		replacedPartScenario("a choice of null", OutcomeNoAnswer, `"choices":[`, `"choices":[null,`),
-		replacedPartScenario("a choice in a list", OutcomeNoAnswer, `"choices":[{"index"`, `"choices":[[{"index"`),
-		replacedPartScenario("another choice first", OutcomeNoAnswer, `"choices":[`, `"choices":[{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"},`),
-		replacedPartScenario("another choice last", OutcomeNoAnswer, `"finish_reason":"stop"}]`, `"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"}]`),
-		replacedPartScenario("a delta for a message", OutcomeNoAnswer, `"message"`, `"delta"`),
-		replacedPartScenario("message a list", OutcomeNoAnswer, `"message":{`, `"message":[],"was":{`),
-		replacedPartScenario("refusal", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":"I cannot help with that."`),
-		replacedPartScenario("refusal an object", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":{"reason":"x"}`),
-		replacedPartScenario("tool call", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"allow","arguments":"{}"}}]`),
-		replacedPartScenario("tool call, an object", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":{}`),
-		replacedPartScenario("function call", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","function_call":{"name":"allow","arguments":"{}"}`),
-		replacedPartScenario("error beside", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":{"message":"overloaded","code":503}`),
-		replacedPartScenario("error beside, a text", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":"overloaded"`),
-		replacedPartScenario("error beside, true", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":true`),
-		replacedPartScenario("error beside, a number", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":0`),
-		replacedPartScenario("error in the choice", OutcomeNoAnswer, `"index":0`, `"index":0,"error":{"message":"upstream"}`),
-		replacedPartScenario("error in the message", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","error":{"message":"upstream"}`),
-		replacedPartScenario("junk after", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}x`),
-		replacedPartScenario("another document after", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\n{}"),
-		replacedPartScenario("zero byte after", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\x00"),
-		replacedPartScenario("comma at the end", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2},}`),
-		replacedPartScenario("byte order mark", OutcomeNoAnswer, `{"id"`, "\ufeff"+`{"id"`),
-		replacedPartScenario("in a list", OutcomeNoAnswer, `{"id"`, `[{"id"`),
-		replacedPartScenario("event stream", OutcomeNoAnswer, `{"id"`, `data: {"id"`),
-		replacedPartScenario("not UTF-8", OutcomeNoAnswer, `"id":"c"`, "\"id\":\"\xff\""),
-		replacedPartScenario("half a surrogate pair", OutcomeNoAnswer, `"id":"c"`, `"id":"\ud800"`),
-		replacedPartScenario("NaN", OutcomeNoAnswer, `"created":1`, `"created":NaN`),
-		replacedPartScenario("too deep", OutcomeNoAnswer, `"id":"c"`, `"id":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)),
-		replacedPartScenario("comment", OutcomeNoAnswer, `{"id"`, `{/**/"id"`),
+		replacedResponsePartScenario("no choices", OutcomeNoAnswer, `"choices"`, `"options"`),
+		replacedResponsePartScenario("choices null", OutcomeNoAnswer, `"choices":[`, `"choices":null,"x":[`),
+		replacedResponsePartScenario("choices an object", OutcomeNoAnswer, `"choices":[{`, `"choices":{"0":{`),
+		replacedResponsePartScenario("a choice of null", OutcomeNoAnswer, `"choices":[`, `"choices":[null,`),
+		replacedResponsePartScenario("a choice in a list", OutcomeNoAnswer, `"choices":[{"index"`, `"choices":[[{"index"`),
+		replacedResponsePartScenario("another choice first", OutcomeNoAnswer, `"choices":[`, `"choices":[{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"},`),
+		replacedResponsePartScenario("another choice last", OutcomeNoAnswer, `"finish_reason":"stop"}]`, `"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"}]`),
+		replacedResponsePartScenario("a delta for a message", OutcomeNoAnswer, `"message"`, `"delta"`),
+		replacedResponsePartScenario("message a list", OutcomeNoAnswer, `"message":{`, `"message":[],"was":{`),
+		replacedResponsePartScenario("refusal", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":"I cannot help with that."`),
+		replacedResponsePartScenario("refusal an object", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":{"reason":"x"}`),
+		replacedResponsePartScenario("tool call", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"allow","arguments":"{}"}}]`),
+		replacedResponsePartScenario("tool call, an object", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":{}`),
+		replacedResponsePartScenario("function call", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","function_call":{"name":"allow","arguments":"{}"}`),
+		replacedResponsePartScenario("error beside", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":{"message":"overloaded","code":503}`),
+		replacedResponsePartScenario("error beside, a text", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":"overloaded"`),
+		replacedResponsePartScenario("error beside, true", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":true`),
+		replacedResponsePartScenario("error beside, a number", OutcomeNoAnswer, `"id":"c"`, `"id":"c","error":0`),
+		replacedResponsePartScenario("error in the choice", OutcomeNoAnswer, `"index":0`, `"index":0,"error":{"message":"upstream"}`),
+		replacedResponsePartScenario("error in the message", OutcomeNoAnswer, `"role":"assistant"`, `"role":"assistant","error":{"message":"upstream"}`),
+		replacedResponsePartScenario("junk after", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}x`),
+		replacedResponsePartScenario("another document after", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\n{}"),
+		replacedResponsePartScenario("zero byte after", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\x00"),
+		replacedResponsePartScenario("comma at the end", OutcomeNoAnswer, `"total_tokens":2}}`, `"total_tokens":2},}`),
+		replacedResponsePartScenario("byte order mark", OutcomeNoAnswer, `{"id"`, "\ufeff"+`{"id"`),
+		replacedResponsePartScenario("in a list", OutcomeNoAnswer, `{"id"`, `[{"id"`),
+		replacedResponsePartScenario("event stream", OutcomeNoAnswer, `{"id"`, `data: {"id"`),
+		replacedResponsePartScenario("not UTF-8", OutcomeNoAnswer, `"id":"c"`, "\"id\":\"\xff\""),
+		replacedResponsePartScenario("half a surrogate pair", OutcomeNoAnswer, `"id":"c"`, `"id":"\ud800"`),
+		replacedResponsePartScenario("NaN", OutcomeNoAnswer, `"created":1`, `"created":NaN`),
+		replacedResponsePartScenario("too deep", OutcomeNoAnswer, `"id":"c"`, `"id":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)),
+		replacedResponsePartScenario("comment", OutcomeNoAnswer, `{"id"`, `{/**/"id"`),
 	}
 	for _, key := range []string{"choices", "message", "content", "role", "finish_reason"} {
 		named, title, upper := `"`+key+`"`, `"`+strings.ToUpper(key[:1])+key[1:]+`"`, `"`+strings.ToUpper(key)+`"`
 		escaped := fmt.Sprintf(`"\u%04x%s"`, key[0], key[1:])
 		list = append(list,
-			replacedPartScenario(key+" in a title's case", OutcomeNoAnswer, named, title),
-			replacedPartScenario(key+" in capitals", OutcomeNoAnswer, named, upper),
-			replacedPartScenario(key+" twice", OutcomeNoAnswer, named, named+`:null,`+named),
-			replacedPartScenario(key+" in two cases", OutcomeNoAnswer, named, upper+`:null,`+named),
-			replacedPartScenario(key+" in two cases, the other last", OutcomeNoAnswer, `"id":"c","object":"chat.completion","created":1`, `"id":"c","created":1,"ID":1`),
-			replacedPartScenario(key+" twice by an escape", OutcomeNoAnswer, named, escaped+`:null,`+named),
+			replacedResponsePartScenario(key+" in a title's case", OutcomeNoAnswer, named, title),
+			replacedResponsePartScenario(key+" in capitals", OutcomeNoAnswer, named, upper),
+			replacedResponsePartScenario(key+" twice", OutcomeNoAnswer, named, named+`:null,`+named),
+			replacedResponsePartScenario(key+" in two cases", OutcomeNoAnswer, named, upper+`:null,`+named),
+			replacedResponsePartScenario(key+" in two cases, the other last", OutcomeNoAnswer, `"id":"c","object":"chat.completion","created":1`, `"id":"c","created":1,"ID":1`),
+			replacedResponsePartScenario(key+" twice by an escape", OutcomeNoAnswer, named, escaped+`:null,`+named),
 		)
 	}
 	for _, reason := range []string{`"length"`, `"content_filter"`, `"tool_calls"`, `"function_call"`, `null`, `""`, `"STOP"`, `"stop "`, `"eos"`, `1`, `["stop"]`, `true`} {
-		list = append(list, replacedPartScenario("ended by "+reason, OutcomeNoAnswer, `"finish_reason":"stop"`, `"finish_reason":`+reason))
+		list = append(list, replacedResponsePartScenario("ended by "+reason, OutcomeNoAnswer, `"finish_reason":"stop"`, `"finish_reason":`+reason))
 	}
 	for _, role := range []string{`"user"`, `"system"`, `"tool"`, `"developer"`, `""`, `null`, `"Assistant"`, `1`, `["assistant"]`} {
-		list = append(list, replacedPartScenario("role "+role, OutcomeNoAnswer, `"role":"assistant"`, `"role":`+role))
+		list = append(list, replacedResponsePartScenario("role "+role, OutcomeNoAnswer, `"role":"assistant"`, `"role":`+role))
 	}
 	for name, content := range map[string]func(canary string) string{
 		"null":    func(string) string { return "null" },
@@ -278,7 +278,7 @@ func goodAnswerScenarios() []Scenario {
 		{`"role":"assistant"`, `"role":"assistant","reasoning_content":"{\"decision\":\"BLOCK\",\"confidence\":1}"`},
 		{`"role":"assistant"`, `"role":"assistant","reasoning":"Let me think. BLOCK?","reasoning_details":[{"type":"reasoning.text","text":"hm"}]`},
 	} {
-		list = append(list, replacedPartScenario("honest: "+more.at+" becomes "+more.by, OutcomeGoodAnswer, more.at, more.by))
+		list = append(list, replacedResponsePartScenario("honest: "+more.at+" becomes "+more.by, OutcomeGoodAnswer, more.at, more.by))
 	}
 	for _, kind := range []string{"application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.x+json"} {
 		list = append(list, Scenario{"honest: type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {

@@ -17,10 +17,10 @@ import (
 
 // An ObjectUserMustName is an object of an action that the user must have named.
 type ObjectUserMustName struct {
-	Operations                grounding.ObjectOperationSet
-	AlternativeNames          []string // canonical names, one of which must be named
-	Nouns                     []string // nouns that the user may have used for it; "" for none
-	IsPlaceNeedingOnlyMention bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
+	Operations              grounding.ObjectOperationSet
+	AlternativeNames        []string // canonical names, one of which must be named
+	Nouns                   []string // nouns that the user may have used for it; "" for none
+	IsUserMentionSufficient bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
 // Limits of the comparison of an action's objects with the names in the user's prompt.
@@ -78,7 +78,7 @@ func NameableObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMust
 }
 
 func (n *ObjectUserMustName) equal(o ObjectUserMustName) bool {
-	return n.Operations == o.Operations && n.IsPlaceNeedingOnlyMention == o.IsPlaceNeedingOnlyMention && slices.Equal(n.AlternativeNames, o.AlternativeNames) && slices.Equal(n.Nouns, o.Nouns)
+	return n.Operations == o.Operations && n.IsUserMentionSufficient == o.IsUserMentionSufficient && slices.Equal(n.AlternativeNames, o.AlternativeNames) && slices.Equal(n.Nouns, o.Nouns)
 }
 
 var (
@@ -353,11 +353,11 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 			return nil, errUnnamed
 		}
 		object = object || !where
-		add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns, IsPlaceNeedingOnlyMention: where})
+		add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns, IsUserMentionSufficient: where})
 	}
 	if !object { // no object: the operation affects everything at the place
 		for k := range needs {
-			needs[k].IsPlaceNeedingOnlyMention = false
+			needs[k].IsUserMentionSufficient = false
 		}
 	}
 	if len(needs) == 0 {

@@ -88,7 +88,7 @@ func fetchedOperands(c *analysis.ActionCase, e *effect.Effect) (names []string) 
 		names = append(names, w.Text)
 	}
 	verbs, listed := fetchingSubcommands[e.Program]
-	if len(names) > 0 || !listed && !use.SendsArguments {
+	if len(names) > 0 || !listed && !use.SendsArgumentsToOtherMachine {
 		return names
 	}
 	if len(verbs) > 0 && !slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(verbs, a) }) {

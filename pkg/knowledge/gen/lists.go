@@ -374,21 +374,21 @@ func permissionGrantsTable(dir string) ([]byte, error) {
 
 // A permissionChangeEntry is an entry of grants.yaml.
 type permissionChangeEntry struct {
-	Files                      string        `yaml:"files"`
-	PermissionChangeKind       string        `yaml:"kind"`
-	OnlyExistingFiles          bool          `yaml:"old"`
-	HarmName                   string        `yaml:"harm"`
-	ObjectKeyPathPattern       string        `yaml:"at"`
-	MatchConditions            yaml.MapSlice `yaml:"if"`
-	ExceptConditions           yaml.MapSlice `yaml:"unless"`
-	ObjectConditions           yaml.MapSlice `yaml:"of"`
-	PipeSeparatedScopeKeys     string        `yaml:"with"`
-	RequiredFileContentPattern string        `yaml:"mark"`
-	Description                string        `yaml:"says"`
+	Files                       string        `yaml:"files"`
+	PermissionChangeKind        string        `yaml:"kind"`
+	OnlyExistingFiles           bool          `yaml:"old"`
+	HarmName                    string        `yaml:"harm"`
+	ObjectKeyPathPattern        string        `yaml:"at"`
+	MatchConditions             yaml.MapSlice `yaml:"if"`
+	ExceptConditions            yaml.MapSlice `yaml:"unless"`
+	ObjectConditions            yaml.MapSlice `yaml:"of"`
+	PipeSeparatedGrantScopeKeys string        `yaml:"with"`
+	RequiredFileContentPattern  string        `yaml:"mark"`
+	Description                 string        `yaml:"says"`
 }
 
 func (g permissionChangeEntry) tableEntry() (out knowledge.PermissionChangeRule, err error) {
-	out = knowledge.PermissionChangeRule{Files: strings.Fields(g.Files), PermissionChangeKind: g.PermissionChangeKind, OnlyExistingFiles: g.OnlyExistingFiles, HarmName: g.HarmName, ObjectPathPattern: g.ObjectKeyPathPattern, PipeSeparatedScopeKeys: g.PipeSeparatedScopeKeys, RequiredFileContentPattern: g.RequiredFileContentPattern, Description: g.Description}
+	out = knowledge.PermissionChangeRule{Files: strings.Fields(g.Files), PermissionChangeKind: g.PermissionChangeKind, OnlyExistingFiles: g.OnlyExistingFiles, HarmName: g.HarmName, ObjectPathPattern: g.ObjectKeyPathPattern, PipeSeparatedScopeKeys: g.PipeSeparatedGrantScopeKeys, RequiredFileContentPattern: g.RequiredFileContentPattern, Description: g.Description}
 	if len(out.Files) == 0 || g.Description == "" || g.HarmName == "" || !slices.Contains([]string{"grant", "guard", "gone", "check"}, g.PermissionChangeKind) || len(g.MatchConditions) == 0 && g.PermissionChangeKind != "check" && g.PermissionChangeKind != "gone" {
 		return out, fmt.Errorf("%q: files, kind, harm, if or says is missing", g.Description)
 	}

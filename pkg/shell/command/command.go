@@ -28,30 +28,30 @@ type Interpretation struct {
 	OperandListFiles               []Word                // files that list further operands
 	Unrecognized                   []UnrecognizedWord    // option values and operands that the program's entry does not explain; judged by their text
 	FreeTexts                      []Word                // option values that are free text for the program, such as a commit message
-	Env                            []Word                // NAME=VALUE settings made for the nested command, as by env
+	NestedCommandEnvAssignments    []Word                // NAME=VALUE settings made for the nested command, as by env
 	Stdin                          StreamContentKind     // how standard input is used
 	IsStdinUseKnown                bool                  // an entry says how standard input is used; otherwise that is unknown
 	RunsStdinRemotely              bool                  // standard input is run as commands on another machine or in a container
 	Stdout                         StreamContentKind     // kind of data on standard output
 	WhyNotUnderstood               string                // why Understood is false
 
-	EffectsDescription                string        // description of Effects, after the program's name; may be empty
-	StdinCodeLanguage                 string        // language of code on standard input, as in NestedCommandOrCode.Language; "" if only the program itself reads it
-	IsWindowsProgram                  bool          // a Windows program: paths may contain globs and backslashes
-	WritesDecodedInputToFiles         bool          // written files contain decoded input
-	RegistryKeys                      []RegistryKey // registry keys
-	SendsArguments                    bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
-	ShellVariableArgIsDatabaseAddress bool          // database client: an argument that consists of one variable is the address of the database
-	GitRemotes                        []GitRemote
-	Packages                          []Package // packages that are installed, or whose programs run
-	InstallsPackagesByNameOnly        bool      // packages are installed or upgraded by name only
-	ProxiesAndReplacementServers      []Word    // proxies, and servers that replace the named hosts
-	Signals                           []Signal
-	BuiltSources                      []Word // source packages or folders that are built, and run or installed
-	Harms                             []effect.Harm
-	RemoteServiceChange               RemoteChange // details of the ChangeRemote among Effects
-	RemoteDatabaseHostOrURL           string       // remote database that gets statements; "" if it is local, for tests, or unknown
-	targetHostsAndDatabases           []Word       // hosts, databases, clusters and accounts that the command works on
+	EffectsDescription               string        // description of Effects, after the program's name; may be empty
+	StdinCodeLanguage                string        // language of code on standard input, as in NestedCommandOrCode.Language; "" if only the program itself reads it
+	IsWindowsProgram                 bool          // a Windows program: paths may contain globs and backslashes
+	WritesDecodedInputToFiles        bool          // written files contain decoded input
+	RegistryKeys                     []RegistryKey // registry keys
+	SendsArgumentsToOtherMachine     bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
+	VariableOnlyArgIsDatabaseAddress bool          // database client: an argument that consists of one variable is the address of the database
+	GitRemotes                       []GitRemote
+	Packages                         []Package // packages that are installed, or whose programs run
+	InstallsPackagesByNameOnly       bool      // packages are installed or upgraded by name only
+	ProxiesAndServersReplacingHosts  []Word    // proxies, and servers that replace the named hosts
+	Signals                          []Signal
+	BuiltSourcePackagesOrFolders     []Word // source packages or folders that are built, and run or installed
+	Harms                            []effect.Harm
+	RemoteServiceChange              RemoteChange // details of the ChangeRemote among Effects
+	RemoteDatabaseHostOrURL          string       // remote database that gets statements; "" if it is local, for tests, or unknown
+	targetHostsAndDatabases          []Word       // hosts, databases, clusters and accounts that the command works on
 
 	dropsTestDatabase bool // a test database is dropped, which loses no data unless one of targetHostsAndDatabases is in production use
 }
@@ -87,15 +87,15 @@ type OperandEffect struct {
 	Word                           Word // the path, URL or host, without the option in forms like --file=PATH
 	Recursive                      bool
 	IsFileContentSent              bool // for ReadFile: the content is sent to another machine
-	IsFileContentKept              bool // for WriteFile: the file changes only if a file system needs a repair, or if a program in a container writes to it
+	IsFileContentNormallyUnchanged bool // for WriteFile: the file changes only if a file system needs a repair, or if a program in a container writes to it
 	IsBackupCopy                   bool // for WriteFile: a backup copy of another file that is written
 	RefusesDeletingUnversionedData bool // for DeleteFile: the program refuses if data is not in version control
 }
 
 // A Signal names processes that get a signal or a debugger.
 type Signal struct {
-	By   ProcessSelection
-	Word Word
+	SelectedBy ProcessSelection
+	Word       Word
 }
 
 // A ProcessSelection says how the word of a [Signal] selects processes.

@@ -43,7 +43,7 @@ const localOnlySubcommandMarker = "here"
 // with a service entry says; "" if there is none, or if that subcommand changes only this machine.
 func (r *argParser) remoteService() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
-		switch s := r.levels[d].service; s {
+		switch s := r.syntaxBySubcommandDepth[d].service; s {
 		case "":
 		case localOnlySubcommandMarker:
 			return ""
@@ -68,7 +68,7 @@ func (r *argParser) deriveRemoteServiceChange() {
 			if verb != nil && r.remoteVerb == "" {
 				r.applyAction(verb)
 			}
-			r.applyTextPatterns(lexicon.argTextPatterns, joinWordsExceptFreeText(r.args[1:]))
+			r.applyActionsOfMatchingPatterns(lexicon.argTextPatterns, joinWordsExceptFreeText(r.args[1:]))
 		}
 		r.addEffectsOfServiceVerbs()
 	}
@@ -84,8 +84,8 @@ func (r *argParser) deriveRemoteServiceChange() {
 	r.recordRemoteChangeVerb("change")
 	r.result.RemoteServiceChange = RemoteChange{Service: service, Verb: r.remoteVerb}
 	switch {
-	case r.controlPlaneService != "":
-		r.result.RemoteServiceChange.Service = r.controlPlaneService
+	case r.localControlAPIService != "":
+		r.result.RemoteServiceChange.Service = r.localControlAPIService
 	case service == "":
 		r.result.RemoteServiceChange.Service = r.programName()
 	}
@@ -120,14 +120,14 @@ func (u *Interpretation) AddRemoteChangeTargets(places ...Word) {
 // setRemoteChangeTarget sets the target of a remote change, and whether it destroys data, from the known
 // hosts, databases, clusters and accounts. If these are for development or tests, changes of listed
 // services destroy no important data.
-func (u *Interpretation) setRemoteChangeTarget(isServiceListed bool) {
+func (u *Interpretation) setRemoteChangeTarget(isServiceNamedBySyntax bool) {
 	u.RemoteServiceChange.Target, u.RemoteServiceChange.IsTestTarget = areTestTargets(u.targetHostsAndDatabases)
 	if u.dropsTestDatabase && slices.ContainsFunc(u.targetHostsAndDatabases, func(w Word) bool { return w.IsGlobPattern || targetKindOf(w.Text) == productionTarget }) {
 		u.dropsTestDatabase, u.RemoteServiceChange.Verb = false, "delete"
 		u.Effects = append(slices.Clone(u.Effects), effect.DestroyData)
 	}
 	u.RemoteServiceChange.Destroys = u.RemoteServiceChange.Verb == "delete" && !u.RemoteServiceChange.IsTestTarget
-	if u.RemoteServiceChange.IsTestTarget && isServiceListed {
+	if u.RemoteServiceChange.IsTestTarget && isServiceNamedBySyntax {
 		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.DestroyData })
 	}
 }

@@ -16,8 +16,8 @@ func (r *argParser) resolveInBaseFolder(w Word) Word {
 // they precede an operand: their folder, relative to the base folder so far, becomes the base
 // folder. If the folder is unknown, it records a recursive read of it instead.
 func (r *argParser) applyChdirOptionsBefore(operandIndex int) {
-	for ; r.chdirCheckedValueCount < len(r.values) && r.values[r.chdirCheckedValueCount].operandsBefore <= operandIndex; r.chdirCheckedValueCount++ {
-		v := r.values[r.chdirCheckedValueCount]
+	for ; r.valuesCheckedForChdir < len(r.values) && r.values[r.valuesCheckedForChdir].operandsBefore <= operandIndex; r.valuesCheckedForChdir++ {
+		v := r.values[r.valuesCheckedForChdir]
 		switch {
 		case r.roleAfterOptionChanges(v.role) != argRoleChdirForLaterOperands:
 		case v.word.IsGlobPattern:

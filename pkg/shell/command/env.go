@@ -87,7 +87,7 @@ func (r *argParser) addCodeRunByEnvVariable(envSetting Word) {
 
 // addEnvSetting records NAME=VALUE for the nested command.
 func (r *argParser) addEnvSetting(w Word) {
-	r.result.Env = append(r.result.Env, w)
+	r.result.NestedCommandEnvAssignments = append(r.result.NestedCommandEnvAssignments, w)
 	if hasPrefix(w.Text, "SHIELD_") {
 		r.addEffect(effect.TamperWithShield)
 	}

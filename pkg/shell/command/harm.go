@@ -14,10 +14,10 @@ func (r *argParser) addHarm(h effect.Harm) {
 	}
 }
 
-// addHarmsOfAllListedArgs records the harms of all subcommands and options in arguments that were not understood: a word after an
+// addHarmsOfArgsInSyntax records the harms of all subcommands and options in arguments that were not understood: a word after an
 // unknown option may be its value or not.
-func (r *argParser) addHarmsOfAllListedArgs() {
-	r.levelCount, r.innermostLevel = 1, r.levels[0]
+func (r *argParser) addHarmsOfArgsInSyntax() {
+	r.levelCount, r.innermostLevel = 1, r.syntaxBySubcommandDepth[0]
 	for _, w := range r.args[1:] {
 		if w.IsGlobPattern || w.Text == "" {
 			continue
@@ -31,7 +31,7 @@ func (r *argParser) addHarmsOfAllListedArgs() {
 			g = findLongestPrefix(r.innermostLevel.subcommands, name, 2)
 		}
 		if g != nil && r.levelCount < maxSubcommandDepth {
-			r.levels[r.levelCount], r.innermostLevel = g, g
+			r.syntaxBySubcommandDepth[r.levelCount], r.innermostLevel = g, g
 			r.levelCount++
 			if g.unconditionalAction != nil {
 				r.addHarm(g.unconditionalAction.harm)
@@ -44,7 +44,7 @@ func (r *argParser) addHarmsOfAllListedArgs() {
 			continue
 		}
 		if hasPrefix(name, "--") {
-			if a := r.lookupAbbreviated(name); a != nil {
+			if a := r.lookupOptionByAbbreviation(name); a != nil {
 				r.addHarm(a.harm)
 			}
 			continue

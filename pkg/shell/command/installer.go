@@ -60,9 +60,9 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 			ended = true
 			continue
 		}
-		list := l.valueOptionListStartingAt(name)
+		list := l.valueOptionNamesStartingAt(name)
 		if list == nil && !attached && len(name) > 2 && name[1] != '-' { // a short option with its value: -t~/x
-			if short := l.valueOptionListStartingAt(name[:2]); short != nil {
+			if short := l.valueOptionNamesStartingAt(name[:2]); short != nil {
 				list, value, attached = short, skipBytes(w, 2), true
 			}
 		}
@@ -104,9 +104,9 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// valueOptionListStartingAt finds the list that contains an option with a value, and returns the
+// valueOptionNamesStartingAt finds the list that contains an option with a value, and returns the
 // rest of this list from the option on; nil if no list contains it.
-func (l *Installer) valueOptionListStartingAt(optionName string) []string {
+func (l *Installer) valueOptionNamesStartingAt(optionName string) []string {
 	for _, list := range [...][]string{l.binFolderOptions, l.installPrefixOptions, l.packageSourceOptions, l.programNameOptions, l.optionsWithIgnoredValue} {
 		if i := slices.Index(list, optionName); i >= 0 {
 			return list[i:]

@@ -62,7 +62,7 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	}
 	r.result.IsWindowsProgram = g.argStyle&argStyleWindowsSlashOptions != 0
 	r.result.WritesDecodedInputToFiles = r.activeActionFlags&actionFlagWritesDecoded != 0
-	r.result.SendsArguments, r.result.ShellVariableArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagShellVariableIsDatabaseAddress != 0
+	r.result.SendsArgumentsToOtherMachine, r.result.VariableOnlyArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagShellVariableIsDatabaseAddress != 0
 	if r.activeActionFlags&actionFlagDestinationIsRemote == 0 || r.activeActionFlags&(actionFlagColonPrefixNamesContainer|actionFlagDryRun) != 0 {
 		r.markCopiedFilesKeptLocal()
 	}
@@ -72,7 +72,7 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 		r.result.DataLossWorkingFolder = r.resolveInBaseFolder(r.workingFolder())
 	}
 	if !r.result.Understood {
-		r.addHarmsOfAllListedArgs()
+		r.addHarmsOfArgsInSyntax()
 	}
 	return r.result
 }
@@ -104,13 +104,13 @@ type argParser struct {
 	result Interpretation
 	class  classRank
 
-	levels         [maxSubcommandDepth]*syntax // the program, then its subcommands
-	levelCount     int
-	innermostLevel *syntax // the innermost syntax
-	operandRoles   *operandRoles
-	sawOperand     bool // an operand that is not a subcommand was seen
-	optionsEnded   bool // all further arguments are operands
-	stdinIsCode    bool // standard input is the code by default
+	syntaxBySubcommandDepth [maxSubcommandDepth]*syntax // the program, then its subcommands
+	levelCount              int
+	innermostLevel          *syntax // the innermost syntax
+	operandRoles            *operandRoles
+	sawOperand              bool // an operand that is not a subcommand was seen
+	optionsEnded            bool // all further arguments are operands
+	stdinIsCode             bool // standard input is the code by default
 
 	roleChanges                       [8]argRoleOverrideByOption // changes of roles by options; more than 8 are ignored
 	roleChangeCount                   int
@@ -118,7 +118,7 @@ type argParser struct {
 	activeActionFlags                 actionFlags
 
 	values                     []valueWithRole
-	chdirCheckedValueCount     int    // number of entries of values that were already checked for folder options such as tar -C
+	valuesCheckedForChdir      int    // number of entries of values that were already checked for folder options such as tar -C
 	operandArgIndexes          []int  // indices in args
 	operandsFromFileOrStdin    []Word // further operands from files or standard input
 	baseFolderFromChdirOptions string // base folder of relative paths, "" for the working folder
@@ -132,7 +132,7 @@ type argParser struct {
 	remoteVerb              string // verb of a remote change: the most severe one, see verbsBySeverity
 	targetHostsAndDatabases []Word // hosts, databases, clusters and accounts that the command works on
 	requestMethod           string // method of a request that changes something, in capitals
-	controlPlaneService     string // the service whose control socket is used
+	localControlAPIService  string // the service whose control socket is used
 }
 
 // A valueWithRole is a word with its role. Roles are applied after all options are parsed, since a later option may change
@@ -154,7 +154,7 @@ func (a *optionOrCommandAction) valueRunsBeforeMainScript() bool {
 // enterSyntax makes g the innermost syntax.
 func (r *argParser) enterSyntax(g *syntax) {
 	if r.levelCount < maxSubcommandDepth {
-		r.levels[r.levelCount] = g
+		r.syntaxBySubcommandDepth[r.levelCount] = g
 		r.levelCount++
 	}
 	r.innermostLevel, r.operandRoles, r.noOperandsRole = g, &g.operandRoles, 0
@@ -348,7 +348,7 @@ func minClassRank(k effect.Kind) classRank {
 	case effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield:
 		return privilegedClassRank
 	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
-		effect.RunDownload, effect.RunDecodedText, effect.RunOtherCommandOutput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.UnknownEffect:
+		effect.RunDownload, effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.UnknownEffect:
 	}
 	return readOnlyClassRank
 }

@@ -51,7 +51,7 @@ func (l *CodeFileLoader) LoadsFileNotInArgs(file string) bool {
 // matchesAnyGlob reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		if !hasLiteralSuffixOfGlob(name, glob) {
+		if !fileEndsWithGlobLiteralSuffix(name, glob) {
 			return false
 		}
 		ok, _ := path.Match(glob, name)
@@ -73,7 +73,7 @@ func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	for i := range recipes {
 		r := &recipes[i]
 		for _, glob := range r.pathGlobs {
-			if !hasLiteralSuffixOfGlob(recipePath, glob) {
+			if !fileEndsWithGlobLiteralSuffix(recipePath, glob) {
 				continue
 			}
 			if ok, _ := path.Match(glob, lastPathElements(recipePath, strings.Count(glob, "/")+1)); ok {
@@ -84,9 +84,9 @@ func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	return FileLanguage(recipePath), false
 }
 
-// hasLiteralSuffixOfGlob reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
+// fileEndsWithGlobLiteralSuffix reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
 // its last wildcard, class or escape.
-func hasLiteralSuffixOfGlob(file, glob string) bool {
+func fileEndsWithGlobLiteralSuffix(file, glob string) bool {
 	for i, j := len(file)-1, len(glob)-1; j >= 0 && strings.IndexByte(`*?]\`, glob[j]) < 0; i, j = i-1, j-1 {
 		if i < 0 || file[i] != glob[j] {
 			return false

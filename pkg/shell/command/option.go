@@ -57,7 +57,7 @@ func (r *argParser) parseOption(i int) (next int, ok bool) {
 // lookupOption returns the action of an option by its full name.
 func (r *argParser) lookupOption(name string) *optionOrCommandAction {
 	for d := r.levelCount - 1; d >= 0; d-- {
-		if a := findEntry(r.levels[d].options, name); a != nil {
+		if a := findEntry(r.syntaxBySubcommandDepth[d].options, name); a != nil {
 			return a
 		}
 		if r.levelExcludesParentOptions(d) {
@@ -69,7 +69,7 @@ func (r *argParser) lookupOption(name string) *optionOrCommandAction {
 
 // levelExcludesParentOptions reports whether the options of parent levels are invalid at level d.
 func (r *argParser) levelExcludesParentOptions(subcommandLevel int) bool {
-	return subcommandLevel > 0 && r.levels[subcommandLevel-1].argStyle&argStyleExcludesParentOptions != 0
+	return subcommandLevel > 0 && r.syntaxBySubcommandDepth[subcommandLevel-1].argStyle&argStyleExcludesParentOptions != 0
 }
 
 // parseLongOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
@@ -84,7 +84,7 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 		a = r.lookupOption(name[1:])
 	}
 	if a == nil && len(name) > 2 && hasPrefix(name, "--") {
-		a = r.lookupAbbreviated(name)
+		a = r.lookupOptionByAbbreviation(name)
 	}
 	if a == nil {
 		return r.parseOptionMatchedByPrefix(i)
@@ -109,13 +109,13 @@ var (
 	negatedOptionAction = optionOrCommandAction{}
 )
 
-// lookupAbbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
+// lookupOptionByAbbreviation returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
 // common to nearly all programs.
-func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
+func (r *argParser) lookupOptionByAbbreviation(abbreviation string) *optionOrCommandAction {
 	for d := r.levelCount - 1; d >= 0; d-- {
-		g := r.levels[d]
+		g := r.syntaxBySubcommandDepth[d]
 		if g.argStyle&argStyleGNUAbbreviations != 0 {
-			if a := findAbbreviated(g.options, name); a != nil {
+			if a := findOptionByAbbreviation(g.options, abbreviation); a != nil {
 				return a
 			}
 		}
@@ -123,11 +123,11 @@ func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
 			break
 		}
 	}
-	if name == "--help" || name == "--version" {
+	if abbreviation == "--help" || abbreviation == "--version" {
 		return &helpOption
 	}
-	if hasPrefix(name, "--no-") {
-		if a := r.lookupOption("--" + name[len("--no-"):]); a != nil && a.actionFlags&actionFlagUnjudgeable == 0 {
+	if hasPrefix(abbreviation, "--no-") {
+		if a := r.lookupOption("--" + abbreviation[len("--no-"):]); a != nil && a.actionFlags&actionFlagUnjudgeable == 0 {
 			return &negatedOptionAction
 		}
 	}
@@ -138,8 +138,8 @@ func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
 func (r *argParser) parseOptionMatchedByPrefix(i int) (next int, ok bool) {
 	w := r.args[i]
 	for d := r.levelCount - 1; d >= 0; d-- {
-		for k := range r.levels[d].optionsMatchedByPrefix {
-			o := &r.levels[d].optionsMatchedByPrefix[k]
+		for k := range r.syntaxBySubcommandDepth[d].optionsMatchedByPrefix {
+			o := &r.syntaxBySubcommandDepth[d].optionsMatchedByPrefix[k]
 			if hasPrefix(w.Text, o.name) {
 				r.applyOption(o.value, skipBytes(w, len(o.name)))
 				if len(o.value.valueRoles) == 1 && o.value.valueRoles[0] == argRoleTextOrPath && !strings.Contains(w.Text, "=") {
@@ -304,7 +304,7 @@ func (r *argParser) addUnrecognizedWord(w Word, maybeOptionValue bool) {
 // allowsUnlistedOptions reports whether unlisted options are allowed at this level; the program may do more than read.
 func (r *argParser) allowsUnlistedOptions() bool {
 	for d := r.levelCount - 1; d >= 0; d-- {
-		if r.levels[d].argStyle&argStyleAllowsUnlistedOptions != 0 {
+		if r.syntaxBySubcommandDepth[d].argStyle&argStyleAllowsUnlistedOptions != 0 {
 			return true
 		}
 		if r.levelExcludesParentOptions(d) {

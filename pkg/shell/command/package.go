@@ -88,8 +88,8 @@ func (r *argParser) addPrefixedPackage(w Word) bool {
 // syntax of the program and of its subcommands names no registry.
 func (r *argParser) packageRegistry() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
-		if r.levels[d].registry != "" {
-			return r.levels[d].registry
+		if r.syntaxBySubcommandDepth[d].registry != "" {
+			return r.syntaxBySubcommandDepth[d].registry
 		}
 	}
 	return ""
@@ -229,7 +229,7 @@ func (r *argParser) applyPackageRole(role argRole, w Word) {
 		if strings.IndexByte("./~", (w.Text + " ")[0]) >= 0 || strings.HasSuffix(w.Text, ".go") {
 			built = r.resolveInBaseFolder(w)
 		}
-		r.result.BuiltSources = append(r.result.BuiltSources, built)
+		r.result.BuiltSourcePackagesOrFolders = append(r.result.BuiltSourcePackagesOrFolders, built)
 		if strings.Contains(w.Text, "@") {
 			r.addGoModulePath(w)
 		} else if host, _, below := strings.Cut(w.Text, "/"); below && strings.Contains(strings.TrimLeft(host, "."), ".") && !w.IsGlobPattern {

@@ -19,17 +19,17 @@ func ServiceAtURL(url string) (service string, ok bool) {
 	authority, _, _ := strings.Cut(rest, "/")
 	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	i := strings.LastIndexByte(authority, ':')
-	if i < 0 || !effect.ThisMachine(effect.CanonicalHost(authority[:i])) {
+	if i < 0 || !effect.MayBeThisMachine(effect.CanonicalHost(authority[:i])) {
 		return "", false
 	}
-	return serviceAtPortOrSocketWord(authority[i+1:])
+	return localServiceByPortOrSocketName(authority[i+1:])
 }
 
-// serviceAtPortOrSocketWord returns the service of a port, or of a word in a socket's name.
-func serviceAtPortOrSocketWord(portOrSocketWord string) (service string, ok bool) {
+// localServiceByPortOrSocketName returns the service of a port, or of a word in a socket's name.
+func localServiceByPortOrSocketName(portOrSocketNamePart string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
-		if at == portOrSocketWord {
+		if at == portOrSocketNamePart {
 			return name, true
 		}
 	}
@@ -40,7 +40,7 @@ func serviceAtPortOrSocketWord(portOrSocketWord string) (service string, ok bool
 func serviceAtSocket(path string) (service string, ok bool) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {
-		if service, ok = serviceAtPortOrSocketWord(part); ok {
+		if service, ok = localServiceByPortOrSocketName(part); ok {
 			return service, true
 		}
 	}
@@ -57,10 +57,10 @@ func (r *argParser) setRequestMethod(name string) {
 	}
 }
 
-// setControlPlaneService records that the command sends requests to a local service.
-func (r *argParser) setControlPlaneService(service string, ok bool) {
+// setLocalControlAPIService records that the command sends requests to a local service.
+func (r *argParser) setLocalControlAPIService(service string, ok bool) {
 	if ok {
-		r.controlPlaneService = service
+		r.localControlAPIService = service
 	}
 }
 
@@ -80,7 +80,7 @@ func urlDatabaseName(url Word) (name string, isTestDatabase bool) {
 // service.
 func (r *argParser) addChangesByHTTPRequests() {
 	if r.requestMethod == "" {
-		r.controlPlaneService = ""
+		r.localControlAPIService = ""
 		return
 	}
 	local, trial, index := true, true, ""
@@ -89,23 +89,23 @@ func (r *argParser) addChangesByHTTPRequests() {
 		if t.Kind != effect.HTTPRequest {
 			continue
 		}
-		r.setControlPlaneService(ServiceAtURL(t.Word.Text))
+		r.setLocalControlAPIService(ServiceAtURL(t.Word.Text))
 		_, host := effect.NormalizeURL(t.Word.Text)
 		local = local && effect.Loopback(host)
 		name, ok := urlDatabaseName(t.Word)
 		index, trial = name, trial && ok && local
 	}
 	switch {
-	case r.controlPlaneService != "" && r.requestMethod != "DELETE":
+	case r.localControlAPIService != "" && r.requestMethod != "DELETE":
 		r.recordRemoteChangeVerb("run")
 	case gone && !local:
 		r.recordRemoteChangeVerb("delete")
-	case r.requestMethod == "DELETE" && (r.controlPlaneService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
+	case r.requestMethod == "DELETE" && (r.localControlAPIService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
 		r.recordRemoteChangeVerb("delete")
 	default:
 		return
 	}
-	if trial && index != "" && r.controlPlaneService != "" && r.requestMethod == "DELETE" {
+	if trial && index != "" && r.localControlAPIService != "" && r.requestMethod == "DELETE" {
 		r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, Word{Text: index})
 	}
 	r.addEffect(effect.ChangeRemoteSystem)

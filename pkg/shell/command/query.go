@@ -22,10 +22,10 @@ func queryLanguageStdinRole(language string) argRole {
 	return argRoleNone
 }
 
-// RunsCommands reports whether code in a language that only one program reads, such as make rules,
+// CanRunShellCommands reports whether code in a language that only one program reads, such as make rules,
 // can contain shell commands. Unknown code in such a language can run anything.
-func RunsCommands(language string) bool {
-	role := queryLanguageStdinRole(language)
+func CanRunShellCommands(queryLanguage string) bool {
+	role := queryLanguageStdinRole(queryLanguage)
 	return role == argRoleMakeRules || role == argRoleExEditorCommands
 }
 
@@ -60,10 +60,10 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 func (r *argParser) applyProgramSpecificRole(role argRole, w Word) {
 	switch role {
 	case argRoleSubcommandLines:
-		r.applySubcommandLines(w)
+		r.applySubcommandsInInputLines(w)
 	case argRoleTextToSearchForPatterns:
 		r.setStdinIsNotCode()
-		r.applyTextPatterns(r.levels[0].argTextPatterns, w)
+		r.applyActionsOfMatchingPatterns(r.syntaxBySubcommandDepth[0].argTextPatterns, w)
 	case argRoleQueryLanguageFile:
 		r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
 	case argRoleTargetHostOrDatabase:
@@ -111,7 +111,7 @@ func (r *argParser) applyProgramSpecificRole(role argRole, w Word) {
 		r.addPatchedFiles(w)
 	case argRoleControlSocket:
 		r.addOperandEffect(effect.ReadFile, w, false)
-		r.setControlPlaneService(serviceAtSocket(w.Text))
+		r.setLocalControlAPIService(serviceAtSocket(w.Text))
 	}
 }
 
@@ -143,20 +143,20 @@ func (r *argParser) addMakeRecipes(w Word) {
 	}
 }
 
-// applySubcommandLines handles input lines that are subcommands of the program.
-func (r *argParser) applySubcommandLines(w Word) {
+// applySubcommandsInInputLines handles input lines that are subcommands of the program.
+func (r *argParser) applySubcommandsInInputLines(inputText Word) {
 	r.setStdinIsNotCode()
 	n := 0
-	for line := range strings.Lines(w.Text) {
+	for line := range strings.Lines(inputText.Text) {
 		if n++; n > maxQueryInputLines {
 			r.setNotUnderstood("the input of %s is too long", r.args[0].Text)
 			r.raiseClass(unknownClassRank)
 			return
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		g := findEntry(r.levels[0].subcommands, strings.ToLower(first))
+		g := findEntry(r.syntaxBySubcommandDepth[0].subcommands, strings.ToLower(first))
 		if g == nil && first != "" && first[0] != '#' {
-			g = findEntry(r.levels[0].subcommands, "*")
+			g = findEntry(r.syntaxBySubcommandDepth[0].subcommands, "*")
 		}
 		if g != nil && g.unconditionalAction != nil {
 			r.applyAction(g.unconditionalAction)

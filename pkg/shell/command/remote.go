@@ -36,7 +36,7 @@ func (r *argParser) addContactedProxyOrServer(w Word) {
 	}
 	w.Text = address
 	r.addHost(w)
-	r.result.ProxiesAndReplacementServers = append(r.result.ProxiesAndReplacementServers, w)
+	r.result.ProxiesAndServersReplacingHosts = append(r.result.ProxiesAndServersReplacingHosts, w)
 }
 
 // addDownloadedFile records the file to which a download is saved if no name is given.
@@ -374,15 +374,15 @@ func (r *argParser) addMountedFolder(w Word, src string, onlyRead bool) {
 	case src == "/":
 		r.addOperandEffect(effect.WriteFile, w, true)
 	default:
-		r.addWriteKeepingFileContent(w, true)
+		r.addConditionalFileWrite(w, true)
 	}
 }
 
-// addWriteKeepingFileContent records a file or folder that the command changes only under some condition: if
+// addConditionalFileWrite records a file or folder that the command changes only under some condition: if
 // a file system needs a repair, or if the program in a container writes to it.
-func (r *argParser) addWriteKeepingFileContent(w Word, isRecursive bool) {
-	r.addOperandEffect(effect.WriteFile, w, isRecursive)
-	r.result.OperandEffects[len(r.result.OperandEffects)-1].IsFileContentKept = true
+func (r *argParser) addConditionalFileWrite(fileOrFolder Word, isRecursive bool) {
+	r.addOperandEffect(effect.WriteFile, fileOrFolder, isRecursive)
+	r.result.OperandEffects[len(r.result.OperandEffects)-1].IsFileContentNormallyUnchanged = true
 }
 
 func listContainsAny(list string, names ...string) bool {

@@ -22,8 +22,8 @@ var scriptFileRoleLanguages = [...]string{"", "shell", "python", "perl", "ruby",
 // applyRoles applies the roles of values and operands after all arguments are parsed.
 func (r *argParser) applyRoles() {
 	for d := range r.levelCount {
-		if len(r.levels[d].argTextPatterns) > 0 {
-			r.applyArgTextPatterns(r.levels[d].argTextPatterns)
+		if len(r.syntaxBySubcommandDepth[d].argTextPatterns) > 0 {
+			r.applyActionsOfPatternsInArgs(r.syntaxBySubcommandDepth[d].argTextPatterns)
 		}
 	}
 	if r.activeActionFlags&(actionFlagContactsURLsInArgs|actionFlagRunsURLResponses) != 0 {
@@ -62,7 +62,7 @@ func (r *argParser) applyRoles() {
 	}
 	if r.activeActionFlags&actionFlagReadsPacketCaptureFile != 0 {
 		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
-		r.result.Harms = slices.DeleteFunc(r.result.Harms, func(h effect.Harm) bool { return h == effect.RecordsUser })
+		r.result.Harms = slices.DeleteFunc(r.result.Harms, func(h effect.Harm) bool { return h == effect.RecordsScreenCameraKeysOrTraffic })
 	}
 }
 
@@ -262,7 +262,7 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 			r.addEffect(effect.ChangeSystem)
 		}
 	case argRoleRepairDisk:
-		r.addWriteKeepingFileContent(w, false)
+		r.addConditionalFileWrite(w, false)
 	case argRoleDatabaseFile:
 		if r.databaseInMemory = w.Text == memoryDatabaseName && !w.IsGlobPattern; !r.databaseInMemory {
 			r.addOperandEffect(effect.ReadFile, w, false)
@@ -273,7 +273,7 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 		r.addOperandEffect(effect.WriteFile, w, true)
 	case argRoleBindMountFolder:
 		r.addOperandEffect(effect.ReadFile, w, true)
-		r.addWriteKeepingFileContent(w, true)
+		r.addConditionalFileWrite(w, true)
 	case argRoleDeleteFile:
 		r.addOperandEffect(effect.DeleteFile, w, isRecursive)
 	case argRoleDeleteVersionedTree:

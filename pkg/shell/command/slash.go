@@ -44,7 +44,7 @@ func (r *argParser) parseSlashOption(i int) (next int, ok bool) {
 	name = mark + strings.ToLower(name)
 	a := r.lookupOption(name)
 	if a == nil && r.innermostLevel.argStyle&argStyleGNUAbbreviations != 0 {
-		a = findAbbreviated(r.innermostLevel.options, name)
+		a = findOptionByAbbreviation(r.innermostLevel.options, name)
 	}
 	switch {
 	case a != nil && end >= 0:
@@ -112,9 +112,9 @@ func (r *argParser) consumeSlashOptionReturningNextIndex(argIndex, nameOffset in
 // searched for the texts that the program's entry lists.
 const maxJoinedArgsBytes = 64 << 10
 
-// applyArgTextPatterns searches the joined arguments for texts of a program's entry and applies the
+// applyActionsOfPatternsInArgs searches the joined arguments for texts of a program's entry and applies the
 // action of each text that occurs. The action's value is what follows the text.
-func (r *argParser) applyArgTextPatterns(patterns []option) {
+func (r *argParser) applyActionsOfPatternsInArgs(patterns []option) {
 	if len(r.args) < 2 {
 		return
 	}
@@ -124,12 +124,12 @@ func (r *argParser) applyArgTextPatterns(patterns []option) {
 		r.raiseClass(unknownClassRank)
 		return
 	}
-	r.applyTextPatterns(patterns, all)
+	r.applyActionsOfMatchingPatterns(patterns, all)
 }
 
-// applyTextPatterns applies the action of each text of a program's entry that occurs in a word. In
+// applyActionsOfMatchingPatterns applies the action of each text of a program's entry that occurs in a word. In
 // a text, * matches any characters; case is ignored.
-func (r *argParser) applyTextPatterns(patterns []option, searchedText Word) {
+func (r *argParser) applyActionsOfMatchingPatterns(patterns []option, searchedText Word) {
 	lower := strings.ToLower(searchedText.Text)
 	for k := range patterns {
 		end := 0

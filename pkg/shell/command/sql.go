@@ -61,7 +61,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 		}
 	case "update":
 		r.addEffect(effect.ChangeRemoteSystem)
-		if words.AffectsEveryRow() && r.levels[0].service != "" {
+		if words.AffectsEveryRow() && r.syntaxBySubcommandDepth[0].service != "" {
 			r.recordRemoteChangeVerb("delete") // counts as a deletion, except in a local database file, which can be backed up
 		}
 	case "alter":

@@ -95,7 +95,7 @@ func summary(u Interpretation) string {
 		}
 		items = append(items, s)
 	}
-	for _, w := range u.Env {
+	for _, w := range u.NestedCommandEnvAssignments {
 		items = append(items, "env "+w.Text)
 	}
 	if u.Stdin != StreamPlainData {

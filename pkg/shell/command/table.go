@@ -166,10 +166,10 @@ func searchTable[T any](table []programOrOptionTableEntry[T], name string) int {
 	return lo
 }
 
-// findAbbreviated returns the action of the only option that name abbreviates, nil if there are several or none.
-func findAbbreviated(table []option, name string) *optionOrCommandAction {
+// findOptionByAbbreviation returns the action of the only option that name abbreviates, nil if there are several or none.
+func findOptionByAbbreviation(table []option, abbreviation string) *optionOrCommandAction {
 	var found *optionOrCommandAction
-	for i := searchTable(table, name); i < len(table) && hasPrefix(table[i].name, name); i++ {
+	for i := searchTable(table, abbreviation); i < len(table) && hasPrefix(table[i].name, abbreviation); i++ {
 		if found != nil && found != table[i].value {
 			return nil
 		}

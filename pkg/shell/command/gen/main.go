@@ -21,7 +21,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	source, err := grammar.WriteGo(programs)
+	source, err := grammar.CommandTablesGoSource(programs)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ type Streams struct {
 	Out                            *OutputTarget
 	HasSocket                      bool // a descriptor is a network connection
 	HasDuplicatedOutputDescriptor  bool // an output descriptor was duplicated, so output may have another target
-	IsHeredoc                      bool // In is a here-document or here-string: part of the command
+	IsStdinHeredoc                 bool // In is a here-document or here-string: part of the command
 }
 
 // An OutputTarget is the destination of output.

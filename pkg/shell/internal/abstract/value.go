@@ -50,32 +50,32 @@ const (
 type Origin uint8
 
 const (
-	OriginUnsetVariable         Origin = 1 << iota // a variable or parameter that the command does not set
-	OriginCommandOutput                            // output of a command, or result of an expression
-	OriginStdin                                    // standard input
-	OriginFileContent                              // content of a file
-	OriginJobID                                    // ID of a background job of the shell
-	OriginArithmetic                               // a number computed by arithmetic
-	OriginUnanalysedComputation                    // result of an operation in the command that shield does not compute
-	OriginUnknownAssignment                        // a variable that an unknown assignment may have set
+	OriginUnsetVariable           Origin = 1 << iota // a variable or parameter that the command does not set
+	OriginCommandOutput                              // output of a command, or result of an expression
+	OriginStdin                                      // standard input
+	OriginFileContent                                // content of a file
+	OriginJobID                                      // ID of a background job of the shell
+	OriginArithmetic                                 // a number computed by arithmetic
+	OriginUnanalysedComputation                      // result of an operation in the command that shield does not compute
+	OriginAssignmentToUnknownName                    // a variable that an unknown assignment may have set
 )
 
 // A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
-	Text                        string // literal; a pattern as in effect.PatternsOverlap if IsGlobPattern
-	Display                     string // text for messages if IsGlobPattern, such as "$NAME"; else empty
-	IsGlobPattern               bool
-	Taint                       Taint
-	Origin                      Origin // origins of the unknown parts, combined as bit flags
-	FirstPartOrigin             Origin // origin of the first part, if that is unknown
-	HasUnknownPartWithoutOrigin bool   // some unknown part has no origin
-	FullyUnknown                bool   // completely unknown
-	DoubleStarExcludesDotDot    bool   // ** in the pattern represents folders that were searched, see effect.Effect
-	HasPathPerLine              bool   // a list of paths, one per line, each of which matches the pattern
-	IsSingleWord                bool   // built from quoted parts, so it is one word
-	ListedFileNamePatternLines  string // for a list of paths: patterns of their file names, one per line; "" if any name is possible
-	SourceSpan                  effect.CommandTextSpan
-	SecretDescription           string // name of the secret, for messages
+	Text                         string // literal; a pattern as in effect.PatternsOverlap if IsGlobPattern
+	Display                      string // text for messages if IsGlobPattern, such as "$NAME"; else empty
+	IsGlobPattern                bool
+	Taint                        Taint
+	Origin                       Origin // origins of the unknown parts, combined as bit flags
+	FirstPartOrigin              Origin // origin of the first part, if that is unknown
+	HasUnknownPartWithoutOrigin  bool   // some unknown part has no origin
+	FullyUnknown                 bool   // completely unknown
+	DoubleStarExcludesDotDot     bool   // ** in the pattern represents folders that were searched, see effect.Effect
+	HasPathPerLine               bool   // a list of paths, one per line, each of which matches the pattern
+	IsSingleWord                 bool   // built from quoted parts, so it is one word
+	PathListFileNamePatternLines string // for a list of paths: patterns of their file names, one per line; "" if any name is possible
+	SourceSpan                   effect.CommandTextSpan
+	SecretDescription            string // name of the secret, for messages
 }
 
 // Lit returns the value of literal text.
@@ -145,7 +145,7 @@ func (v Value) CauseOfUnknownParts() effect.EffectCause {
 		return effect.CauseFileContents
 	case v.Origin&OriginStdin != 0:
 		return effect.CauseStandardInput
-	case v.Origin&(OriginUnanalysedComputation|OriginUnknownAssignment) != 0:
+	case v.Origin&(OriginUnanalysedComputation|OriginAssignmentToUnknownName) != 0:
 		return effect.CauseOtherUnresolvedCommandText
 	case v.Origin&OriginUnsetVariable != 0:
 		return effect.CauseVariableNotSetByCommand

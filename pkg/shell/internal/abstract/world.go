@@ -12,11 +12,11 @@ type AnalysisContext interface {
 	// IsAnalysisAborted reports whether the analysis was given up.
 	IsAnalysisAborted() bool
 
-	// Report records an effect, once.
-	Report(effect.Effect)
-	// ReportUnknownEffect records an unknown effect: code or a value in the command that cannot be
+	// RecordEffect records an effect, once.
+	RecordEffect(effect.Effect)
+	// RecordUnknownEffect records an unknown effect: code or a value in the command that cannot be
 	// analyzed.
-	ReportUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan)
+	RecordUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan)
 	// RecordEffectAndResolvePathOrPattern records an effect on a path, and returns the path in canonical form.
 	RecordEffectAndResolvePathOrPattern(kind effect.Kind, v Value, recursive bool) (path string, isPattern bool)
 	// RecordURLContact records that a URL is contacted.
@@ -55,8 +55,8 @@ type AnalysisContext interface {
 	RedirectOutput(io *Streams, descriptor string, path Value, isAppend bool)
 	// DeliverOutput writes a command's output to its target, and returns the rest for the next command of a pipe.
 	DeliverOutput(io Streams, out Value) Value
-	// DeferEffects runs f, and holds back the effects that it reports until release is called.
-	DeferEffects(f func()) (release func())
+	// RunAndDeferEffects runs f, and holds back the effects that it reports until release is called.
+	RunAndDeferEffects(f func()) (release func())
 
 	// RecordExecuteEffect records that a program is run.
 	RecordExecuteEffect(argv []Value, program string, class effect.ProgramClass)

@@ -23,7 +23,7 @@ type analyzer struct {
 // converts byte offsets in text to a span in the whole command.
 func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start, end int) effect.CommandTextSpan) abstract.Value {
 	if len(text) > parse.MaxCommandBytes {
-		w.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", spanInCommand(0, len(text)))
+		w.RecordUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", spanInCommand(0, len(text)))
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	r := &analyzer{analysisContext: w, text: text, spanInCommand: spanInCommand}
@@ -73,20 +73,20 @@ func commandProducingForList(text string) (command string, ok bool) {
 	return strings.Trim(text, "'`"), true
 }
 
-// A commandPart is one command of a line.
-type commandPart struct {
+// A singleCommand is one command of a line.
+type singleCommand struct {
 	text        string
 	start, end  int
 	pipesToNext bool
 }
 
 // splitCommands splits text at &, &&, ||, | and parentheses outside quotes, and at line ends.
-func splitCommands(text string) []commandPart {
-	var out []commandPart
+func splitCommands(text string) []singleCommand {
+	var out []singleCommand
 	start, quoted := 0, false
 	emit := func(end int, pipe bool) {
 		if strings.TrimSpace(text[start:end]) != "" {
-			out = append(out, commandPart{text[start:end], start, end, pipe})
+			out = append(out, singleCommand{text[start:end], start, end, pipe})
 		} else if len(out) > 0 && pipe {
 			out[len(out)-1].pipesToNext = false // ||
 		}

@@ -13,9 +13,9 @@ func UnescapeANSIC(s string) string {
 
 // UnescapeEcho resolves the escapes of echo -e and of printf's %b, where up to three digits follow \0, and \c ends the
 // output.
-func UnescapeEcho(s string) (out string, ended bool) { return unescape(s, true) }
+func UnescapeEcho(s string) (out string, endsOutput bool) { return unescape(s, true) }
 
-func unescape(s string, echo bool) (out string, ended bool) {
+func unescape(s string, withEchoEscapes bool) (out string, endsOutput bool) {
 	if !strings.Contains(s, `\`) {
 		return s, false
 	}
@@ -44,7 +44,7 @@ func unescape(s string, echo bool) (out string, ended bool) {
 		case 'e', 'E':
 			b.WriteByte(27)
 		case 'c':
-			if echo {
+			if withEchoEscapes {
 				return b.String(), true
 			}
 			if i+1 < len(s) {
@@ -53,7 +53,7 @@ func unescape(s string, echo bool) (out string, ended bool) {
 			}
 		case '0', '1', '2', '3', '4', '5', '6', '7':
 			most := 3
-			if echo && c == '0' {
+			if withEchoEscapes && c == '0' {
 				most = 4
 			}
 			n := CountLeadingDigits(s[i:], 8, most)

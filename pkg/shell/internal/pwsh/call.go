@@ -15,12 +15,12 @@ func (p *analyzer) parseOperand() abstract.Value {
 	if p.pos >= len(p.text) || !p.analysisContext.SpendSteps(1) {
 		return abstract.Value{}
 	}
-	if p.depth > maxExpressionNesting {
+	if p.expressionNestingDepth > maxExpressionNesting {
 		p.analysisContext.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
-	p.depth++
-	defer func() { p.depth-- }()
+	p.expressionNestingDepth++
+	defer func() { p.expressionNestingDepth-- }()
 	var v abstract.Value
 	dotted := ""
 	switch c := p.text[p.pos]; {
@@ -61,15 +61,15 @@ func (p *analyzer) parseOperand() abstract.Value {
 		p.pos++
 		return p.parseOperand()
 	case c >= '0' && c <= '9':
-		v = abstract.Value{Text: p.parseNumber(), SourceSpan: p.spanInCommand}
+		v = abstract.Value{Text: p.parseNumber(), SourceSpan: p.textSpanInCommand}
 	default:
 		text := p.parseBareWord()
 		if text == "" {
 			p.pos++
 		}
-		v = abstract.Value{Text: text, SourceSpan: p.spanInCommand}
+		v = abstract.Value{Text: text, SourceSpan: p.textSpanInCommand}
 	}
-	v.SourceSpan = p.spanInCommand
+	v.SourceSpan = p.textSpanInCommand
 	return p.parseMembers(v, dotted)
 }
 
@@ -136,7 +136,7 @@ func (p *analyzer) parseCast(typ string) abstract.Value {
 			b.WriteRune(rune(n))
 		}
 		if v.IsLiteral() {
-			return abstract.Value{Text: b.String(), Taint: v.Taint | abstract.TaintDecoded, SourceSpan: p.spanInCommand}
+			return abstract.Value{Text: b.String(), Taint: v.Taint | abstract.TaintDecoded, SourceSpan: p.textSpanInCommand}
 		}
 	case "scriptblock", "management.automation.scriptblock":
 		return v
@@ -203,7 +203,7 @@ func (p *analyzer) parseArguments() []abstract.Value {
 		}
 		start := p.pos
 		v := p.parseConcatenation()
-		v.SourceSpan = p.spanInCommand
+		v.SourceSpan = p.textSpanInCommand
 		args = append(args, v)
 		if p.pos == start {
 			p.pos++
@@ -246,12 +246,12 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	switch method {
 	case "frombase64string":
 		if text, ok := decode.Base64(one.Text); ok && one.IsLiteral() {
-			return abstract.Value{Text: text, Taint: one.Taint | abstract.TaintDecoded, SourceSpan: p.spanInCommand}
+			return abstract.Value{Text: text, Taint: one.Taint | abstract.TaintDecoded, SourceSpan: p.textSpanInCommand}
 		}
 		result.Taint |= abstract.TaintDecoded
 	case "getstring":
 		if one.IsLiteral() && strings.Contains(name, "unicode") {
-			one.Text = decode.UTF16(one.Text)
+			one.Text = decode.DecodeUTF16LE(one.Text)
 		}
 		one.Taint |= result.Taint
 		return one
@@ -269,41 +269,41 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			p.analysisContext.WalkWindowsCommand(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
 		}
 	case "shellexecute", "exec", "run", "shell":
-		p.analysisContext.WalkCode("cmd", abstract.JoinWithSpaces(args), "powershell", p.spanInCommand)
+		p.analysisContext.WalkCode("cmd", abstract.JoinWithSpaces(args), "powershell", p.textSpanInCommand)
 	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
-		p.recordSystemObjectMethodCall(method)
+		p.recordSystemChangingMethodCall(method)
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
 			if t := one.Taint; t&(abstract.TaintNetwork|abstract.TaintDecoded) != 0 {
-				p.analysisContext.WalkCode("code", abstract.Unknown("an assembly", t), "powershell", p.spanInCommand)
+				p.analysisContext.WalkCode("code", abstract.Unknown("an assembly", t), "powershell", p.textSpanInCommand)
 			} else {
-				p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.spanInCommand)
+				p.analysisContext.RecordUnknownEffect(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.textSpanInCommand)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.spanInCommand)
+		p.analysisContext.RecordUnknownEffect(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.textSpanInCommand)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScriptScanningDisabled, Reason: "disables AMSI script scanning", Span: p.spanInCommand})
+			p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScriptScanningDisabled, Reason: "disables AMSI script scanning", Span: p.textSpanInCommand})
 		}
 	case "setenvironmentvariable":
 		if one.IsLiteral() {
-			p.analysisContext.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.spanInCommand)
+			p.analysisContext.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.textSpanInCommand)
 		}
 		if len(args) > 2 && !strings.HasSuffix(strings.ToLower(arg(2).Text), "process") {
-			p.analysisContext.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.ClipForMessage(one.String()) + " for every program of the user", Span: p.spanInCommand})
+			p.analysisContext.RecordEffect(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.ClipForMessage(one.String()) + " for every program of the user", Span: p.textSpanInCommand})
 		}
 	case "getfolderpath":
 		name := strings.ToLower(one.Text)
 		if folder, ok := specialFolders[name[strings.LastIndexByte(name, '.')+1:]]; ok {
-			return abstract.Value{Text: folder, SourceSpan: p.spanInCommand}
+			return abstract.Value{Text: folder, SourceSpan: p.textSpanInCommand}
 		}
 	case "moveto", "copyto":
 		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
 		p.analysisContext.StoreFileContent(at, pattern, abstract.Unknown("a copy", recv.Taint))
 	case "gettext", "getdataobject", "getimage", "getfiledroplist":
 		if strings.Contains(name, "clipboard.") {
-			p.analysisContext.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.spanInCommand})
+			p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.textSpanInCommand})
 		}
 	case "getenvironmentvariables":
 		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
@@ -314,7 +314,7 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			p.recordRevealedPassword()
 		}
 	case "copyfromscreen":
-		p.analysisContext.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.spanInCommand})
+		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.textSpanInCommand})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.recordConnection(one)
@@ -361,7 +361,7 @@ func (p *analyzer) recordNetworkOrFileMethodCall(method, dottedName string, resu
 		if method == "uploadfile" {
 			last = p.analysisContext.RecordFileRead(last)
 		}
-		p.analysisContext.RecordSentValue(last, "powershell", p.spanInCommand)
+		p.analysisContext.RecordSentValue(last, "powershell", p.textSpanInCommand)
 	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
 		return p.analysisContext.RecordFileRead(one), true
 	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
@@ -371,7 +371,7 @@ func (p *analyzer) recordNetworkOrFileMethodCall(method, dottedName string, resu
 		if strings.Contains(dottedName, "io.") {
 			p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, one, len(args) > 1)
 		} else {
-			p.recordSystemObjectMethodCall(method)
+			p.recordSystemChangingMethodCall(method)
 		}
 	case "copy", "move":
 		if strings.Contains(dottedName, "io.") {
@@ -387,12 +387,12 @@ func (p *analyzer) recordNetworkOrFileMethodCall(method, dottedName string, resu
 
 // recordRevealedPassword records that a password is converted to plain text.
 func (p *analyzer) recordRevealedPassword() {
-	p.analysisContext.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.spanInCommand})
+	p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.textSpanInCommand})
 }
 
-// recordSystemObjectMethodCall records the call of a method that changes an object of the system.
-func (p *analyzer) recordSystemObjectMethodCall(method string) {
-	p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.spanInCommand})
+// recordSystemChangingMethodCall records the call of a method that changes an object of the system.
+func (p *analyzer) recordSystemChangingMethodCall(method string) {
+	p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.textSpanInCommand})
 }
 
 // evaluateReceiverMethodCall handles methods that return or forward the value on which they are called, or run it.
@@ -422,11 +422,11 @@ func (p *analyzer) evaluateReceiverMethodCall(receiver abstract.Value, method, d
 
 func (p *analyzer) recordConnection(host abstract.Value) {
 	p.scriptOpensTCPConnection = true
-	e := effect.Effect{Kind: effect.Connect, Span: p.spanInCommand, PathIsPattern: true}
+	e := effect.Effect{Kind: effect.Connect, Span: p.textSpanInCommand, PathIsPattern: true}
 	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.IsLiteral() && len(f) > 0 {
 		e.Host, e.PathIsPattern = effect.CanonicalHost(f[0]), false
 	}
-	p.analysisContext.Report(e)
+	p.analysisContext.RecordEffect(e)
 }
 
 // walkEvaluatedCode walks text that PowerShell evaluates.
@@ -435,7 +435,7 @@ func (p *analyzer) walkEvaluatedCode(v abstract.Value) abstract.Value {
 	if v.IsLiteral() && v.Text == "" {
 		return abstract.Value{}
 	}
-	return p.analysisContext.WalkCode("powershell", v, "Invoke-Expression", p.spanInCommand)
+	return p.analysisContext.WalkCode("powershell", v, "Invoke-Expression", p.textSpanInCommand)
 }
 
 func splitWords(v abstract.Value) []abstract.Value {

@@ -147,17 +147,17 @@ func (p *analyzer) recordRemoteChange(argv []abstract.Value, lowerCommandName st
 		return
 	}
 	means := meaningOf(verb)
-	if means == "" && (verb == "add" || verb == "grant" || verb == "new" || verb == "set") && grantNounPattern().MatchString(noun) {
+	if means == "" && (verb == "add" || verb == "grant" || verb == "new" || verb == "set") && permissionGrantingNounPattern().MatchString(noun) {
 		means = "grant"
 	}
 	if means == "" {
 		means = "change"
 	}
-	p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: lowerCommandName, RemoteOperationVerb: means, Harms: effect.HarmsOfRemoteChange(means), Span: p.spanInCommand})
+	p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: lowerCommandName, RemoteOperationVerb: means, Harms: effect.HarmsOfRemoteChange(means), Span: p.textSpanInCommand})
 }
 
-// grantNounPattern matches nouns of commands that grant rights.
-var grantNounPattern = prefilter.LazyRegexp(granting)
+// permissionGrantingNounPattern matches nouns of commands that grant rights.
+var permissionGrantingNounPattern = prefilter.LazyRegexp(granting)
 
 // startsWithRemoteServiceName reports whether a noun begins with the name of a service. The next letter must be a capital, unless
 // the name has no capitals.

@@ -20,7 +20,7 @@ type psArg struct {
 
 // walkCommand walks a command after its name: it parses the arguments and records the effects.
 func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
-	name.SourceSpan = p.spanInCommand
+	name.SourceSpan = p.textSpanInCommand
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
 	if reader := aliased(lower); reader != "" {
 		lower = reader
@@ -43,7 +43,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	}
 	var args []psArg
 	var io abstract.Streams
-	defer p.analysisContext.DeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
+	defer p.analysisContext.RunAndDeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
 	if !name.IsLiteral() {
 		return p.analysisContext.WalkUnknownProgram(append([]abstract.Value{name}, argumentValues(args)...), io)
 	}
@@ -57,7 +57,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 		}
 	}
 	for i := range argv {
-		argv[i].SourceSpan = p.spanInCommand
+		argv[i].SourceSpan = p.textSpanInCommand
 	}
 	out := abstract.Value{}
 	switch {
@@ -223,7 +223,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 			p.skipCharSetAndComments(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.pos == start:
 			v := p.parseOperand()
-			text, names = v.Text, v.ListedFileNamePatternLines
+			text, names = v.Text, v.PathListFileNamePatternLines
 			b.Add(v)
 		default:
 			b.AddLiteral(p.parseBareWord())
@@ -237,9 +237,9 @@ func (p *analyzer) parseArgument() abstract.Value {
 	}
 	v := b.Value()
 	if v.HasPathPerLine && names != "" && v.Text == text { // the argument consists only of the list of paths
-		v.ListedFileNamePatternLines = names
+		v.PathListFileNamePatternLines = names
 	}
-	v.SourceSpan = p.spanInCommand
+	v.SourceSpan = p.textSpanInCommand
 	return v
 }
 
@@ -249,8 +249,8 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 	out := abstract.UnknownOutput(c.name, in.Taint)
 	if c.effect != "" {
 		e := effect.EffectOfPolicyKind(c.effect)
-		e.Program, e.Reason, e.Span = c.name, c.name, p.spanInCommand
-		p.analysisContext.Report(e)
+		e.Program, e.Reason, e.Span = c.name, c.name, p.textSpanInCommand
+		p.analysisContext.RecordEffect(e)
 	}
 	args = addPipedArguments(c, args, in)
 	recursive, posts := false, false
@@ -264,7 +264,7 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 	}
 	for _, a := range args {
 		v := a.val
-		v.SourceSpan = p.spanInCommand
+		v.SourceSpan = p.textSpanInCommand
 		if !a.hasValue {
 			continue
 		}
@@ -279,12 +279,12 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 				out = read
 			}
 			if posts && c.class == effect.Network {
-				p.analysisContext.RecordSentValue(read, c.name, p.spanInCommand)
+				p.analysisContext.RecordSentValue(read, c.name, p.textSpanInCommand)
 			}
 		case paramUseWritePath, paramUseDeletePath, paramUseMovePathAway, paramUseSetPermissions, paramUseCreateFolder, paramUseListPath:
 			written = append(written, p.recordPathEffect(c, a.use, v, recursive)...)
 			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == paramUseWritePath {
-				p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), valueAssignedByItemCmdlet(args), p.spanInCommand)
+				p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), valueAssignedByItemCmdlet(args), p.textSpanInCommand)
 			}
 			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == paramUseListPath {
 				out.Taint |= abstract.TaintEnvironmentDump
@@ -295,12 +295,12 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 			p.analysisContext.RecordURLContact(effect.HTTPRequest, v)
 			out.Taint |= abstract.TaintNetwork
 			if v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0 {
-				p.analysisContext.RecordSentValue(v, c.name, p.spanInCommand)
+				p.analysisContext.RecordSentValue(v, c.name, p.textSpanInCommand)
 			}
 		case paramUseContactHost:
 			p.analysisContext.RecordHostContact(effect.Connect, v)
 		case paramUseSentData:
-			p.analysisContext.RecordSentValue(v, c.name, p.spanInCommand)
+			p.analysisContext.RecordSentValue(v, c.name, p.textSpanInCommand)
 		case paramUsePowerShellCode:
 			return p.walkEvaluatedCode(v)
 		case paramUseProgram:
@@ -355,8 +355,8 @@ func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 			}
 		}
 	}
-	if says != "" && !effect.ThisMachine(to) {
-		p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: c.name, Host: to, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: says, Span: p.spanInCommand})
+	if says != "" && !effect.MayBeThisMachine(to) {
+		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: c.name, Host: to, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: says, Span: p.textSpanInCommand})
 	}
 }
 
@@ -379,8 +379,8 @@ var commandsForwardingInputObjects = map[string]bool{"select-object": true, "sor
 
 // unknownSubsetOfFiles returns an unknown selection of the files in a list.
 func unknownSubsetOfFiles(fileList abstract.Value) abstract.Value {
-	if fileList.ListedFileNamePatternLines == "" && strings.HasSuffix(fileList.Text, "/**") {
-		fileList.ListedFileNamePatternLines = "?*"
+	if fileList.PathListFileNamePatternLines == "" && strings.HasSuffix(fileList.Text, "/**") {
+		fileList.PathListFileNamePatternLines = "?*"
 	}
 	return fileList
 }
@@ -447,7 +447,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 			tail = "/*"
 		}
 		v.Text += tail
-		v.ListedFileNamePatternLines = strings.Join(names, "\n")
+		v.PathListFileNamePatternLines = strings.Join(names, "\n")
 	}
 	return v
 }
@@ -500,14 +500,14 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
 		if u != paramUseListPath {
-			p.analysisContext.RecordWindowsRegistryChange(c.name, []abstract.Value{v}, p.spanInCommand)
+			p.analysisContext.RecordWindowsRegistryChange(c.name, []abstract.Value{v}, p.textSpanInCommand)
 		} else if IsSecretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.analysisContext.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.ClipForMessage(v.Text), Span: p.spanInCommand})
+			p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.ClipForMessage(v.Text), Span: p.textSpanInCommand})
 		}
 		return nil
 	}
 	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != paramUseReadPath && u != paramUseListPath && u != paramUseWritePath {
-		p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.spanInCommand)
+		p.analysisContext.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.textSpanInCommand)
 	}
 	for _, drive := range [...]string{"env:", "function:", "variable:", "alias:", "cert:", "wsman:"} {
 		if strings.HasPrefix(lower, drive) {
@@ -527,11 +527,11 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 
 // splitPaths splits a list of paths that parseArgument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
-	if names := strings.Fields(v.ListedFileNamePatternLines); v.HasPathPerLine && len(names) > 0 {
+	if names := strings.Fields(v.PathListFileNamePatternLines); v.HasPathPerLine && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
 		for _, name := range names {
 			one := v
-			one.ListedFileNamePatternLines, one.Text = "", v.Text+"/"+name
+			one.PathListFileNamePatternLines, one.Text = "", v.Text+"/"+name
 			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
 				one.Text, one.DoubleStarExcludesDotDot = folder+"/"+name, false
 			}
@@ -593,7 +593,7 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 		p.scriptEvaluatesTextOrStartsShell = true
 		for _, a := range args {
 			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
-				p.analysisContext.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.spanInCommand})
+				p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.textSpanInCommand})
 			}
 		}
 		p.analysisContext.WalkWindowsCommand(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
@@ -633,7 +633,7 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 	case specialEffectLoadsModulePath:
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
-				p.analysisContext.WalkCodeFile(a.val, "powershell", p.spanInCommand)
+				p.analysisContext.WalkCodeFile(a.val, "powershell", p.textSpanInCommand)
 			}
 		}
 	case specialEffectMayRunProgram:

@@ -103,13 +103,13 @@ func (p *analyzer) parseDeclaration(keyword string) bool {
 	if p.pos < len(p.text) && p.text[p.pos] == ':' { // base classes
 		p.pos += len(p.text[p.pos:]) - len(strings.TrimLeft(p.text[p.pos:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
 	}
-	if !named || p.pos >= len(p.text) || p.text[p.pos] != '{' || p.depth > maxExpressionNesting {
+	if !named || p.pos >= len(p.text) || p.text[p.pos] != '{' || p.expressionNestingDepth > maxExpressionNesting {
 		p.pos = mark
 		return false
 	}
 	p.pos++
-	p.depth++
-	defer func() { p.depth-- }()
+	p.expressionNestingDepth++
+	defer func() { p.expressionNestingDepth-- }()
 	for p.analysisContext.SpendSteps(1) {
 		p.skipCharSetAndComments(" \t\r\n;,")
 		if p.pos >= len(p.text) {
@@ -205,18 +205,18 @@ func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	for _, a := range args {
 		switch {
 		case a.param == "path" || a.param == "literalpath":
-			p.analysisContext.WalkCodeFile(abstract.EffectPathPatternFromWindowsGlob(a.val), "code", p.spanInCommand)
+			p.analysisContext.WalkCodeFile(abstract.EffectPathPatternFromWindowsGlob(a.val), "code", p.textSpanInCommand)
 			loads = true
 		case a.param == "assemblyname" && areSystemAssemblies(a.val):
 			loads = true
 		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
 		default:
-			p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
+			p.analysisContext.RecordUnknownEffect(effect.CauseUnanalysedCode, c.name, p.textSpanInCommand)
 			return
 		}
 	}
 	if !loads {
-		p.analysisContext.ReportUnknownEffect(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
+		p.analysisContext.RecordUnknownEffect(effect.CauseUnanalysedCode, c.name, p.textSpanInCommand)
 	}
 }
 
@@ -292,7 +292,7 @@ func (p *analyzer) parseHereString() abstract.Value {
 		if ok {
 			p.pos += len(closing)
 		}
-		return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), SourceSpan: p.spanInCommand}
+		return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), SourceSpan: p.textSpanInCommand}
 	}
 	for p.pos < len(p.text) && (p.text[p.pos] == '\r' || p.text[p.pos] == '\n') && !strings.HasPrefix(p.text[p.pos:], closing) {
 		p.pos++
@@ -309,6 +309,6 @@ func (p *analyzer) parseHereString() abstract.Value {
 		}
 	}
 	v := b.Value()
-	v.SourceSpan = p.spanInCommand
+	v.SourceSpan = p.textSpanInCommand
 	return v
 }

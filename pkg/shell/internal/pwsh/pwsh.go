@@ -15,11 +15,11 @@ import (
 // An analyzer analyses one PowerShell text. It ignores control flow: it treats every command and
 // every call as executed.
 type analyzer struct {
-	analysisContext abstract.AnalysisContext
-	text            string
-	pos             int
-	spanInCommand   effect.CommandTextSpan
-	depth           int
+	analysisContext        abstract.AnalysisContext
+	text                   string
+	pos                    int
+	textSpanInCommand      effect.CommandTextSpan
+	expressionNestingDepth int
 
 	possibleMisparseReason string // why some text may have been parsed wrongly
 
@@ -27,8 +27,8 @@ type analyzer struct {
 	scriptEvaluatesTextOrStartsShell bool // it evaluates text or starts a shell
 }
 
-// unknownMarker is the text of an unknown part of a script, in quoted strings and outside them.
-const unknownMarker = "${" + abstract.UnknownPlaceholderVariable + "}"
+// unknownScriptTextPlaceholder is the text of an unknown part of a script, in quoted strings and outside them.
+const unknownScriptTextPlaceholder = "${" + abstract.UnknownPlaceholderVariable + "}"
 
 // maxExpressionNesting is the maximum nesting of expressions.
 const maxExpressionNesting = 100
@@ -36,16 +36,16 @@ const maxExpressionNesting = 100
 // Interpret reports the effects of PowerShell text, and returns its output.
 func Interpret(w abstract.AnalysisContext, text string, at effect.CommandTextSpan) abstract.Value {
 	if len(text) > parse.MaxCommandBytes {
-		w.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", at)
+		w.RecordUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	p := &analyzer{analysisContext: w, text: asciiQuotes.Replace(text), spanInCommand: at}
+	p := &analyzer{analysisContext: w, text: asciiQuotes.Replace(text), textSpanInCommand: at}
 	out := p.parseBlock(0)
 	if p.possibleMisparseReason != "" {
-		w.ReportUnknownEffect(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.possibleMisparseReason, at)
+		w.RecordUnknownEffect(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.possibleMisparseReason, at)
 	}
 	if p.scriptOpensTCPConnection && p.scriptEvaluatesTextOrStartsShell {
-		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.spanInCommand})
+		w.RecordEffect(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.textSpanInCommand})
 	}
 	return out
 }
@@ -114,12 +114,12 @@ func (p *analyzer) skipCharSetAndComments(charSet string) {
 
 // parsePipeline walks the elements of a pipeline.
 func (p *analyzer) parsePipeline(until byte) abstract.Value {
-	if !p.analysisContext.SpendSteps(1) || p.depth > maxExpressionNesting {
+	if !p.analysisContext.SpendSteps(1) || p.expressionNestingDepth > maxExpressionNesting {
 		p.analysisContext.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
-	p.depth++
-	defer func() { p.depth-- }()
+	p.expressionNestingDepth++
+	defer func() { p.expressionNestingDepth-- }()
 	out := abstract.Value{}
 	for {
 		p.skipCharSetAndComments(" \t\r\n")
@@ -174,14 +174,14 @@ func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte
 			// This variable is not an environment variable, which PowerShell writes as $env:NAME,
 			// so its value is unknown. A dot-sourced script can change the state of the current
 			// script.
-			p.analysisContext.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "loads a script that the command does not name: "+name.Display, p.spanInCommand)
+			p.analysisContext.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "loads a script that the command does not name: "+name.Display, p.textSpanInCommand)
 		}
 		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {
 			// Without arguments, & may run an unknown script or script block.
-			p.analysisContext.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "runs code that the command does not name: "+name.Display, p.spanInCommand)
+			p.analysisContext.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "runs code that the command does not name: "+name.Display, p.textSpanInCommand)
 		}
 		return p.walkCommand(name, pipelineInput)
-	case strings.HasPrefix(p.text[p.pos:], unknownMarker): // the marker itself is in the text
+	case strings.HasPrefix(p.text[p.pos:], unknownScriptTextPlaceholder): // the marker itself is in the text
 		return p.walkCommand(p.parseArgument(), pipelineInput)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
 		v := p.parseExpression()
@@ -225,7 +225,7 @@ func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte
 		p.skipUnparsedByte()
 		return abstract.Value{}
 	}
-	return p.walkCommand(abstract.Value{Text: word, SourceSpan: p.spanInCommand}, pipelineInput)
+	return p.walkCommand(abstract.Value{Text: word, SourceSpan: p.textSpanInCommand}, pipelineInput)
 }
 
 // atStatementEnd reports whether a statement ends at the current position.
@@ -250,11 +250,11 @@ func (p *analyzer) parseAssignment(start int, v abstract.Value) bool {
 		right = abstract.Concat(v, right)
 	}
 	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
-		p.analysisContext.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensSecurityControls}, Reason: "disables TLS certificate checks", Span: p.spanInCommand})
+		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensSecurityControls}, Reason: "disables TLS certificate checks", Span: p.textSpanInCommand})
 	}
 	p.analysisContext.SetVariable("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
-		p.analysisContext.SetEnvironment(strings.ToUpper(env), right, p.spanInCommand)
+		p.analysisContext.SetEnvironment(strings.ToUpper(env), right, p.textSpanInCommand)
 	}
 	return true
 }
@@ -299,12 +299,12 @@ func (p *analyzer) parseBareWord() string {
 
 // parseExpression parses operands and operators.
 func (p *analyzer) parseExpression() abstract.Value {
-	if !p.analysisContext.SpendSteps(1) || p.depth > maxExpressionNesting {
+	if !p.analysisContext.SpendSteps(1) || p.expressionNestingDepth > maxExpressionNesting {
 		p.analysisContext.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
-	p.depth++
-	defer func() { p.depth-- }()
+	p.expressionNestingDepth++
+	defer func() { p.expressionNestingDepth-- }()
 	var list []abstract.Value
 	left := p.parseOperand()
 	for p.pos < len(p.text) {
@@ -462,10 +462,10 @@ func (p *analyzer) parseString() abstract.Value {
 			}
 			p.pos++
 			v := b.Value()
-			v.SourceSpan, v.IsSingleWord = p.spanInCommand, true
+			v.SourceSpan, v.IsSingleWord = p.textSpanInCommand, true
 			return v
 		case q == '"' && p.parseExpansion(&b):
-		case strings.HasPrefix(p.text[p.pos:], unknownMarker):
+		case strings.HasPrefix(p.text[p.pos:], unknownScriptTextPlaceholder):
 			b.Add(p.parseVariable())
 		default:
 			b.AddLiteral(p.text[p.pos : p.pos+1])
@@ -474,7 +474,7 @@ func (p *analyzer) parseString() abstract.Value {
 	}
 	p.recordPossibleMisparse("a string does not end")
 	v := b.Value()
-	v.SourceSpan = p.spanInCommand
+	v.SourceSpan = p.textSpanInCommand
 	return v
 }
 
@@ -502,28 +502,28 @@ func (p *analyzer) parseVariable() abstract.Value {
 func (p *analyzer) variableValue(name string) abstract.Value {
 	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
 	if v, ok := p.analysisContext.LookupVariable("ps:" + lower); ok {
-		v.SourceSpan = p.spanInCommand
+		v.SourceSpan = p.textSpanInCommand
 		return v
 	}
 	env, isEnv := strings.CutPrefix(lower, "env:")
 	switch lower {
 	case "pid":
 		v := abstract.UnknownTextWithoutSlash("$PID", abstract.OriginUnsetVariable)
-		v.SourceSpan = p.spanInCommand
+		v.SourceSpan = p.textSpanInCommand
 		return v
 	case "true", "false", "null":
-		return abstract.Value{Text: "$" + lower, SourceSpan: p.spanInCommand}
+		return abstract.Value{Text: "$" + lower, SourceSpan: p.textSpanInCommand}
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
-		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", SourceSpan: p.spanInCommand}
+		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", SourceSpan: p.textSpanInCommand}
 	}
 	if text, ok := automaticVariables[lower]; ok {
-		return abstract.Value{Text: text, SourceSpan: p.spanInCommand}
+		return abstract.Value{Text: text, SourceSpan: p.textSpanInCommand}
 	}
 	v := abstract.UnsetVariableValue(name, 0)
 	if isEnv && knowledge.IsSecretVariableName(env) {
 		v.Taint, v.SecretDescription = abstract.TaintCredentialVariable, "$"+name
 	}
-	v.SourceSpan = p.spanInCommand
+	v.SourceSpan = p.textSpanInCommand
 	return v
 }
 

@@ -47,8 +47,8 @@ func dockerfileCodeBlocks(text string) []CodeBlock {
 			}
 			if strings.EqualFold(word, "RUN") {
 				for _, f := range got {
-					if strings.Contains(rest, path.Base(f.file)) {
-						rest = quoteWords([]string{"curl", "-o", f.file, f.url}) + "\n" + rest
+					if strings.Contains(rest, path.Base(f.destinationPath)) {
+						rest = quoteWords([]string{"curl", "-o", f.destinationPath, f.url}) + "\n" + rest
 					}
 				}
 			}
@@ -59,7 +59,7 @@ func dockerfileCodeBlocks(text string) []CodeBlock {
 }
 
 // A downloadedFile is a file that a Dockerfile adds from a URL.
-type downloadedFile struct{ url, file string }
+type downloadedFile struct{ url, destinationPath string }
 
 // maxDownloadedFiles is the maximum number of files downloaded by ADD that are followed in a
 // Dockerfile.

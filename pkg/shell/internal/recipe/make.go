@@ -13,15 +13,15 @@ const maxExpandedBytesPlusTargetsPerMakefile = 1 << 20
 // A makefile is a parsed Makefile.
 type makefile struct {
 	vars                              map[string]string
-	rules                             []rule
+	rules                             []makeRule
 	parseTimeCommands                 []string // commands that run while the Makefile is parsed
 	remainingBytesAndTargets          int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
 	resultDiscardingMakeFunctionDepth int      // nesting of make functions whose result is discarded or replaced by a placeholder
 }
 
-type rule struct {
+type makeRule struct {
 	targets, prerequisites []string
-	lines                  []string
+	recipeLines            []string
 }
 
 // makefileCodeBlocks returns the recipe lines for the goals of a Makefile and their prerequisites; without goals, those of
@@ -95,7 +95,7 @@ func DefaultGoal(format, text string) string {
 type makeReader struct {
 	*makefile
 	lines                      []string // remaining lines
-	currentRule                rule
+	currentRule                makeRule
 	definedVariables           map[string]bool // variables that the Makefile sets
 	conditionDepth             int             // nesting of conditions
 	keepsFirstConditionalValue bool            // use the first value of each condition, not the last
@@ -114,7 +114,7 @@ func parseMakefile(text string, keepFirstConditionalValue bool) *makefile {
 		line := r.lines[0]
 		r.lines = r.lines[1:]
 		if prefix := r.vars[".RECIPEPREFIX"]; prefix != "" && strings.HasPrefix(line, prefix[:1]) {
-			r.currentRule.lines = append(r.currentRule.lines, line[1:])
+			r.currentRule.recipeLines = append(r.currentRule.recipeLines, line[1:])
 		} else if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			r.parseLine(line)
 		}
@@ -151,9 +151,9 @@ func (r *makeReader) parseLine(line string) {
 	}
 	r.endRule()
 	needs, inline, _ := strings.Cut(strings.TrimPrefix(rest, ":"), ";")
-	r.currentRule = rule{targets: strings.Fields(targets), prerequisites: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
+	r.currentRule = makeRule{targets: strings.Fields(targets), prerequisites: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
 	if inline != "" {
-		r.currentRule.lines = append(r.currentRule.lines, inline)
+		r.currentRule.recipeLines = append(r.currentRule.recipeLines, inline)
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *makeReader) setVariable(name, value string, isDefault bool) {
 
 // endRule ends a rule.
 func (r *makeReader) endRule() {
-	if len(r.currentRule.lines) > 0 || len(r.currentRule.targets) > 0 {
+	if len(r.currentRule.recipeLines) > 0 || len(r.currentRule.targets) > 0 {
 		r.rules = append(r.rules, r.currentRule)
 	}
 }
@@ -279,9 +279,9 @@ func matchesPattern(targetPattern, goal string) bool {
 }
 
 // recipeCommands returns the commands of a rule.
-func (m *makefile) recipeCommands(r *rule) []string {
+func (m *makefile) recipeCommands(r *makeRule) []string {
 	var commands []string
-	for _, line := range r.lines {
+	for _, line := range r.recipeLines {
 		for command := range strings.SplitSeq(m.expand(line, 0), "\n") { // a multi-line variable
 			if rest, is := strings.CutPrefix(strings.TrimLeft(command, "@-+ \t"), "names"); is && (rest == "" || rest[0] == ' ') {
 				command = unknownPlaceholder + rest // the program's name comes from a function

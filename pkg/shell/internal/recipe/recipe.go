@@ -38,7 +38,7 @@ func CodeBlocks(format, text string, goals []string) (blocks []CodeBlock, isComp
 	default:
 		if read, ok := codeBlockParserByFormat[format]; ok {
 			blocks = read(text)
-		} else if slices.Contains(singleProgramFormats[:], format) {
+		} else if slices.Contains(wholeTextCodeFormats[:], format) {
 			blocks = []CodeBlock{{format, text}}
 		}
 	}
@@ -88,8 +88,8 @@ var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
 	"notebook": notebookCodeBlocks,
 }
 
-// singleProgramFormats are the formats whose whole text is one program, and therefore one step.
-var singleProgramFormats = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
+// wholeTextCodeFormats are the formats whose whole text is one program, and therefore one step.
+var wholeTextCodeFormats = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellCodeBlocks returns texts as shell steps, without blank ones.
 func shellCodeBlocks(texts ...string) []CodeBlock {

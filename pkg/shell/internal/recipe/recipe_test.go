@@ -135,7 +135,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s for %q\n%s\nruns %q\nwant %q", c.format, c.goals, c.text, got, c.want)
 		}
 	}
-	for _, language := range singleProgramFormats {
+	for _, language := range wholeTextCodeFormats {
 		if steps, whole := CodeBlocks(language, "a\r\nb", nil); !whole || len(steps) != 1 || steps[0] != (CodeBlock{language, "a\nb"}) {
 			t.Errorf("%s: %v, whole %t", language, steps, whole)
 		}

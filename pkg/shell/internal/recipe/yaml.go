@@ -105,14 +105,14 @@ func yamlCodeBlocks(text string) []CodeBlock {
 			i = next - 1
 		case value == "" || value[0] == '#':
 			items, next := parseYAMLList(lines, i, len(m[1]))
-			if len(items) > 0 && isShell(items[0]) { // command: [sh, -c, …] of a manifest
+			if len(items) > 0 && isShellProgram(items[0]) { // command: [sh, -c, …] of a manifest
 				items = []string{quoteWords(items)}
 			}
 			out = append(out, shellCodeBlocks(items...)...)
 			if next > i+1 {
 				i = next - 1
 			}
-		case value[0] == '[' && isCommandListKey(m[2]):
+		case value[0] == '[' && isKeyOfCommandList(m[2]):
 			out = append(out, shellCodeBlocks(parseFlowList(value)...)...)
 		default:
 			out = append(out, shellCodeBlocks(parseScalar(value))...)
@@ -245,14 +245,14 @@ func parseScalar(value string) string {
 // parseFlowList returns the items of a one-line list.
 func parseFlowList(value string) []string {
 	var words []string
-	for _, w := range flowWordPattern().FindAllString(strings.Trim(value, "[] "), -1) {
+	for _, w := range yamlFlowListItemPattern().FindAllString(strings.Trim(value, "[] "), -1) {
 		words = append(words, parseScalar(strings.TrimSpace(w)))
 	}
 	return words
 }
 
-// isCommandListKey reports whether a list below a key contains commands, and not the words of one command.
-func isCommandListKey(key string) bool {
+// isKeyOfCommandList reports whether a list below a key contains commands, and not the words of one command.
+func isKeyOfCommandList(key string) bool {
 	switch key {
 	case "script", "before_script", "after_script", "cmds", "commands":
 		return true
@@ -260,11 +260,11 @@ func isCommandListKey(key string) bool {
 	return false
 }
 
-var flowWordPattern = prefilter.LazyRegexp(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
+var yamlFlowListItemPattern = prefilter.LazyRegexp(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
 var yamlUnescaper = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
 
-func isShell(word string) bool {
-	base := word[strings.LastIndexByte(word, '/')+1:]
+func isShellProgram(programNameOrPath string) bool {
+	base := programNameOrPath[strings.LastIndexByte(programNameOrPath, '/')+1:]
 	return base == "sh" || base == "bash" || base == "ash" || base == "dash" || base == "zsh"
 }
 

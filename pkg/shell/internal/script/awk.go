@@ -10,7 +10,7 @@ import (
 // values.
 func (p *script) awkConcatenatesNext(left operand) bool {
 	t := p.tokens[p.pos]
-	if p.language != "awk" || t.hasNewlineBefore || t.kind == punctToken || left.name != "" || left.isList {
+	if p.language != "awk" || t.hasNewlineBefore || t.kind == punctToken || left.dottedName != "" || left.isList {
 		return false
 	}
 	if p.pos+1 < len(p.tokens) {
@@ -46,10 +46,10 @@ func (p *script) walkAwkPipe(left operand) operand {
 		return operand{}
 	}
 	in := left.Value
-	if left.name != "" || !in.IsLiteral() || in.Text == "" {
+	if left.dottedName != "" || !in.IsLiteral() || in.Text == "" {
 		in = abstract.Unknown("what awk prints", p.analysisContext.Stdin().Taint|abstract.TaintUnknownText)
 	}
-	if o.IsLiteral() && o.name == "" {
+	if o.IsLiteral() && o.dottedName == "" {
 		p.analysisContext.WalkShellTextWithStdin(o.Text, p.spanInAnalyzedText, in)
 	} else {
 		p.walkShellText(o.Value)

@@ -88,13 +88,13 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	for i := range args {
 		args[i].SourceSpan = p.spanInAnalyzedText
 	}
-	if f.name == "" && p.language == "php" && f.IsLiteral() && !f.isList {
-		f.name = f.Text // PHP calls the function that a string names
+	if f.dottedName == "" && p.language == "php" && f.IsLiteral() && !f.isList {
+		f.dottedName = f.Text // PHP calls the function that a string names
 	}
-	if f.name == "" {
+	if f.dottedName == "" {
 		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), isUsedByCall: true}
 	}
-	full := f.name
+	full := f.dottedName
 	if full == ".then" {
 		p.recordCallbacks(f, full, args)
 	}
@@ -109,12 +109,12 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	first := operand{}
 	if len(args) > 0 {
 		first = args[0]
-		if first.name != "" {
-			first.Value = abstract.Unknown(first.name, first.Taint)
+		if first.dottedName != "" {
+			first.Value = abstract.Unknown(first.dottedName, first.Taint)
 		}
 	}
 	recv := f
-	recv.name = ""
+	recv.dottedName = ""
 	r := callEffectOf(strings.TrimPrefix(full, "."), p.language)
 	if r == callEffectUnpackArchiveMember && !f.isArchive {
 		r = 0 // the receiver is not an archive, so this is another method with the same name
@@ -123,7 +123,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		p.recordCallbacks(f, full, args)
 		if root, _, _ := strings.Cut(full, "."); remoteServiceClientPackages[root] {
 			if verb, list := knowledge.ToolNameVerb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
-				p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: root, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "calls " + verb + " on a remote service", Span: p.spanInAnalyzedText})
+				p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: root, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "calls " + verb + " on a remote service", Span: p.spanInAnalyzedText})
 			}
 		}
 		writes := len(args) > 0 && hasDataChangingName(full)
@@ -138,7 +138,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), isUsedByCall: true}
+		return operand{dottedName: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), isUsedByCall: true}
 	}
 	if (r == callEffectDeleteFile || r == callEffectDeleteTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.FullyUnknown || recv.Text == "") {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is unknown
@@ -184,7 +184,7 @@ func hasDataChangingName(dottedName string) bool {
 // isRootOrHomePath reports whether an operand is a known absolute path with at least one folder,
 // such as /etc/hosts, or a known path below the home folder.
 func isRootOrHomePath(o operand) bool {
-	return o.name == "" && !o.isList && o.IsLiteral() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
+	return o.dottedName == "" && !o.isList && o.IsLiteral() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
@@ -206,7 +206,7 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 	path.SourceSpan = p.spanInAnalyzedText
 	switch r {
 	case callEffectRunShellText:
-		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].IsLiteral() && args[1].name == "" && !args[1].isList {
+		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].IsLiteral() && args[1].dottedName == "" && !args[1].isList {
 			p.walkArgvCommand(args)
 		} else if first.isList {
 			p.walkArgvCommand(args[:1])
@@ -245,7 +245,7 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 	case callEffectListen:
 		p.recordListener(dottedName, first)
 	case callEffectRunCallback:
-		if !first.isList && !first.FullyUnknown && first.name == "" {
+		if !first.isList && !first.FullyUnknown && first.dottedName == "" {
 			p.walkEvaluatedCode(dottedName, path)
 		}
 	case callEffectEvaluateCode:
@@ -255,7 +255,7 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 	case callEffectDuplicateDescriptor:
 		p.duplicatesDescriptors = true
 	case callEffectChangeUser:
-		p.analysisContext.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, Span: p.spanInAnalyzedText})
+		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, Span: p.spanInAnalyzedText})
 	case callEffectReceiveFromSocket:
 		p.receivesFromSocket = true
 		result.Taint |= abstract.TaintSocket
@@ -268,7 +268,7 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 	case callEffectRunSQL:
 		p.recordQuery(path)
 	case callEffectKillProcess:
-		p.analysisContext.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, Span: p.spanInAnalyzedText})
+		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.StopProcess, Program: p.language, Span: p.spanInAnalyzedText})
 	}
 	return result
 }
@@ -303,7 +303,7 @@ func dropNonArgvArguments(dottedName string, args []operand) []operand {
 	}
 	kept := args[:0:0]
 	for _, a := range args {
-		if !(a.isList && len(kept) > 0 && len(a.elements) > 0 && a.elements[0].name != "") {
+		if !(a.isList && len(kept) > 0 && len(a.elements) > 0 && a.elements[0].dottedName != "") {
 			kept = append(kept, a)
 		}
 	}
@@ -356,7 +356,7 @@ func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 func (p *script) recordSysopen(args []operand) operand {
 	path := args[1].Value
 	path.SourceSpan = p.spanInAnalyzedText
-	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
+	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.dottedName == "O_RDONLY" {
 		return operand{Value: p.readFile(path), isUsedByCall: true}
 	}
 	p.writeFile(path, abstract.Value{})
@@ -388,13 +388,13 @@ func (p *script) walkLoadedCodeFile(dottedName string, path abstract.Value) {
 // recordCallbacks records the effects of functions passed as arguments: an evaluating function that
 // gets downloaded code, as in fetch(url).then(eval), and PHP functions passed by name, as in
 // array_map('system', $list).
-func (p *script) recordCallbacks(f operand, full string, args []operand) {
+func (p *script) recordCallbacks(f operand, dottedName string, args []operand) {
 	for _, a := range args {
-		if a.name != "" && f.Taint&abstract.TaintNetwork != 0 && callEffectOf(a.name, p.language) == callEffectEvaluateCode {
-			p.walkEvaluatedCode(a.name, f.Value)
+		if a.dottedName != "" && f.Taint&abstract.TaintNetwork != 0 && callEffectOf(a.dottedName, p.language) == callEffectEvaluateCode {
+			p.walkEvaluatedCode(a.dottedName, f.Value)
 		}
 	}
-	if p.language != "php" || len(args) < 2 || !strings.HasPrefix(full, "array_") && !strings.HasPrefix(full, "call_user_func") {
+	if p.language != "php" || len(args) < 2 || !strings.HasPrefix(dottedName, "array_") && !strings.HasPrefix(dottedName, "call_user_func") {
 		return
 	}
 	callee, given := args[0], args[1:]
@@ -403,10 +403,10 @@ func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	}
 	r := callEffectOf(callee.Text, p.language)
 	switch {
-	case !callee.IsLiteral() || callee.name != "" || r == 0:
-	case full == "call_user_func_array" && given[0].isList && len(given[0].elements) > 0:
+	case !callee.IsLiteral() || callee.dottedName != "" || r == 0:
+	case dottedName == "call_user_func_array" && given[0].isList && len(given[0].elements) > 0:
 		p.recordCallEffect(r, callee.Text, given[0].elements[0], given[0].elements)
-	case strings.HasPrefix(full, "array_") && given[0].isList:
+	case strings.HasPrefix(dottedName, "array_") && given[0].isList:
 		for _, e := range given[0].elements {
 			p.recordCallEffect(r, callee.Text, e, []operand{e})
 		}
@@ -423,7 +423,7 @@ func (p *script) walkEvaluatedCode(dottedName string, code abstract.Value) {
 		}
 	}
 	if !code.IsLiteral() && code.HasOnlyTaintsHarmlessToRun() && code.FullyUnknown {
-		p.analysisContext.ReportUnknownEffect(code.CauseOfUnknownCode(), p.language+" code evaluates unknown text", p.spanInAnalyzedText)
+		p.analysisContext.RecordUnknownEffect(code.CauseOfUnknownCode(), p.language+" code evaluates unknown text", p.spanInAnalyzedText)
 		return
 	}
 	if p.receivesFromSocket && !code.IsLiteral() {
@@ -436,7 +436,7 @@ func (p *script) walkEvaluatedCode(dottedName string, code abstract.Value) {
 func operandTexts(list []operand) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	for _, o := range list {
-		if !o.IsLiteral() || o.name != "" {
+		if !o.IsLiteral() || o.dottedName != "" {
 			return nil, false
 		}
 		out = append(out, o.Text)

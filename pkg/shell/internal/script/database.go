@@ -33,5 +33,5 @@ func (p *script) recordDatabaseWipe(dottedName string) {
 }
 
 func (p *script) recordDatabaseDeletion(reason string) {
-	p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteServiceName: "database", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: reason, Span: p.spanInAnalyzedText})
+	p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteServiceName: "database", RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: reason, Span: p.spanInAnalyzedText})
 }

@@ -25,7 +25,7 @@ func (p *script) parseExpression() operand {
 	for p.pos < len(p.tokens) && !p.analysisContext.IsAnalysisAborted() {
 		t := p.tokens[p.pos]
 		switch {
-		case t.kind == stringToken && left.IsLiteral() && left.Text != "" && left.name == "" && !t.hasNewlineBefore && p.language != "perl":
+		case t.kind == stringToken && left.IsLiteral() && left.Text != "" && left.dottedName == "" && !t.hasNewlineBefore && p.language != "perl":
 			left.Value = abstract.Concat(left.Value, p.parseOperand().Value) // adjacent strings
 		case t.text == "$" && t.kind == punctToken && p.language == "awk" || p.awkConcatenatesNext(left):
 			left = operand{Value: abstract.Concat(left.Value, p.parseOperand().Value)}
@@ -57,12 +57,12 @@ func (p *script) parseExpression() operand {
 		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
 			p.pos++
 			compares := p.pos < len(p.tokens) && p.tokens[p.pos].kind == numberToken
-			if o := p.parseOperand(); o.IsLiteral() && o.name == "" && !compares {
+			if o := p.parseOperand(); o.IsLiteral() && o.dottedName == "" && !compares {
 				p.writeFile(o.Value, left.Value)
 			}
 		case t.text == "<" && p.language == "awk":
 			p.pos++
-			if o := p.parseOperand(); o.IsLiteral() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
+			if o := p.parseOperand(); o.IsLiteral() && o.dottedName == "" && !strings.HasPrefix(o.Text, "/inet") {
 				p.readFile(o.Value)
 			}
 		case strings.Contains("==&&||<>-//?:&|^=>", t.text) && t.text != "=":
@@ -94,7 +94,7 @@ func (p *script) bindPythonWithVariable(v operand) {
 // isPathJoinLeftOperand reports whether the left operand of "/" is a path and not a number.
 func isPathJoinLeftOperand(o operand) bool {
 	_, err := strconv.ParseFloat(o.Text, 64)
-	return o.IsLiteral() && o.name == "" && !o.isList && o.Text != "" && err != nil
+	return o.IsLiteral() && o.dottedName == "" && !o.isList && o.Text != "" && err != nil
 }
 
 // computeTextOrListRepetition computes a repeated text, as "…" * 3 or 3 * "…".
@@ -107,7 +107,7 @@ func (p *script) computeTextOrListRepetition(left operand) operand {
 			text = right
 			n, err = strconv.Atoi(left.Text)
 		}
-		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.IsLiteral() || text.name != "" {
+		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.IsLiteral() || text.dottedName != "" {
 			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
 			continue
 		}
@@ -123,7 +123,7 @@ func applyFormat(form, arg operand) abstract.Value {
 	if !arg.isList {
 		args = []operand{arg}
 	}
-	if !form.IsLiteral() || form.name != "" {
+	if !form.IsLiteral() || form.dottedName != "" {
 		return abstract.Unknown("…", form.Taint|arg.Taint)
 	}
 	var b abstract.Builder
@@ -144,15 +144,15 @@ func applyFormat(form, arg operand) abstract.Value {
 func (p *script) parseAssignment(left operand, op string) operand {
 	p.pos++
 	right := p.parseExpression()
-	if left.name != "" && len(p.vars) < 1024 {
+	if left.dottedName != "" && len(p.vars) < 1024 {
 		if op != "=" {
-			if old, ok := p.vars[left.name]; ok {
+			if old, ok := p.vars[left.dottedName]; ok {
 				right.Value = abstract.Concat(old.Value, right.Value)
 			}
 		}
 		p.recordEffectsUnlessUsedByCall(right)
 		right.isUsedByCall = true
-		p.vars[left.name] = right
+		p.vars[left.dottedName] = right
 	}
 	return right
 }
@@ -183,7 +183,7 @@ func (p *script) parseOperand() operand {
 			return p.parseOperand()
 		}
 		o = p.valueOfName(t.text)
-		if s, ok := p.callWithoutParentheses(o.name); ok {
+		if s, ok := p.callWithoutParentheses(o.dottedName); ok {
 			return s
 		}
 	case punctToken:
@@ -236,7 +236,7 @@ func (p *script) stringValue(t *token) abstract.Value {
 			continue
 		}
 		v.isUsedByCall = true
-		if v.name != "" || v.isList || !v.IsLiteral() {
+		if v.dottedName != "" || v.isList || !v.IsLiteral() {
 			v.Value = abstract.Unknown(one.text, v.Taint|abstract.TaintUnknownText)
 		}
 		b.Add(v.Value)
@@ -297,19 +297,19 @@ func (p *script) isKeyword(name string) bool {
 
 // valueOfName returns a variable's value, else the name itself.
 func (p *script) valueOfName(n string) operand {
-	if full, ok := p.imports[n]; ok {
-		return operand{name: full, Value: abstract.Unknown(n, 0)}
+	if full, ok := p.importedNameByLocalName[n]; ok {
+		return operand{dottedName: full, Value: abstract.Unknown(n, 0)}
 	}
 	if v, ok := p.vars[n]; ok {
 		if p.isNextPunctuation("=") || p.isNextPunctuation(".=") || p.isNextPunctuation("+=") {
-			return operand{name: n, Value: abstract.Unknown(n, v.Taint)}
+			return operand{dottedName: n, Value: abstract.Unknown(n, v.Taint)}
 		}
 		return v
 	}
 	if choices := p.loopVariableValues(n); choices != nil && !p.isNextPunctuation("=") {
 		return operand{Value: abstract.Unknown(n, 0), loopVariableValues: choices, isUsedByCall: true}
 	}
-	return operand{name: n, Value: abstract.Unknown(n, 0)}
+	return operand{dottedName: n, Value: abstract.Unknown(n, 0)}
 }
 
 // recordLoopIterableTokens finds the variables of loops: for x in …, for (const x of …).
@@ -336,7 +336,7 @@ func (p *script) loopVariableValues(variableName string) (out []operand) {
 	case len(code) == 0:
 	case code[0].kind == nameToken:
 		for _, e := range p.vars[code[0].text].elements {
-			if e.IsLiteral() && e.name == "" && !e.isList {
+			if e.IsLiteral() && e.dottedName == "" && !e.isList {
 				out = append(out, operand{Value: e.Value})
 			}
 		}
@@ -376,7 +376,7 @@ func (p *script) callWithoutParentheses(n string) (operand, bool) {
 		}
 		p.pos++
 	}
-	return p.recordCall(operand{name: n}, args), true
+	return p.recordCall(operand{dottedName: n}, args), true
 }
 
 // parseBracket parses the content of brackets: a list, or statements.
@@ -433,8 +433,8 @@ func (p *script) abortIfListTooLong(o operand) operand {
 func (p *script) parsePostfix(o operand) operand {
 	for p.pos < len(p.tokens) && !p.analysisContext.IsAnalysisAborted() {
 		t := p.tokens[p.pos]
-		if p.language == "ruby" && strings.Contains(o.name, ".") {
-			if called, ok := p.callWithoutParentheses(o.name); ok { // FileUtils.rm_rf "a"
+		if p.language == "ruby" && strings.Contains(o.dottedName, ".") {
+			if called, ok := p.callWithoutParentheses(o.dottedName); ok { // FileUtils.rm_rf "a"
 				return called
 			}
 		}
@@ -448,7 +448,7 @@ func (p *script) parsePostfix(o operand) operand {
 			}
 			p.pos++ // in Elixir and Julia, the name of a function can end with "!"
 		case "{":
-			if p.language != "perl" || o.name != "$ENV" || t.hasSpaceBefore {
+			if p.language != "perl" || o.dottedName != "$ENV" || t.hasSpaceBefore {
 				return o
 			}
 			p.pos++
@@ -483,17 +483,17 @@ func (p *script) parsePostfix(o operand) operand {
 
 // resolveMember handles o.name.
 func (p *script) resolveMember(o operand, member string) operand {
-	if o.name != "" {
+	if o.dottedName != "" {
 		out := o
-		out.name = o.name + "." + member
-		if bound, ok := p.vars[out.name]; ok {
+		out.dottedName = o.dottedName + "." + member
+		if bound, ok := p.vars[out.dottedName]; ok {
 			return bound
 		}
 		switch {
 		case p.isNextPunctuation("=") || p.isNextPunctuation("(") || p.isNextPunctuation("!"):
-		case p.language == "node" && isEnvironmentTable(o.name):
+		case p.language == "node" && isEnvironmentTable(o.dottedName):
 			return p.environmentValue(member)
-		case isHomeFolderAccessor(out.name):
+		case isHomeFolderAccessor(out.dottedName):
 			return homeFolder()
 		}
 		return out
@@ -504,7 +504,7 @@ func (p *script) resolveMember(o operand, member string) operand {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, loopVariableValues: recv.loopVariableValues, isList: recv.isList, nestedListElementCount: recv.nestedListElementCount, isArchive: recv.isArchive}
+	return operand{dottedName: "." + member, Value: recv.Value, elements: recv.elements, loopVariableValues: recv.loopVariableValues, isList: recv.isList, nestedListElementCount: recv.nestedListElementCount, isArchive: recv.isArchive}
 }
 
 // isLastNameCalledWithoutArguments reports whether a method is called without arguments and parentheses.
@@ -528,25 +528,25 @@ func (p *script) parseSubscript(o operand, closing string) operand {
 	}
 	raw := p.tokens[start:min(p.pos, len(p.tokens))]
 	p.pos++
-	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.IsLiteral() && o.name == "" { // s[::-1]
+	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.IsLiteral() && o.dottedName == "" { // s[::-1]
 		o.Text = decode.Reverse(o.Text)
 		o.Taint |= abstract.TaintDecoded
 		return o
 	}
-	if slices.ContainsFunc(environmentTableNames[:], func(end string) bool { return strings.HasSuffix(o.name, end) }) {
-		if closing == "}" && index.name != "" { // in Perl's $ENV{NAME}, the bare word is the key
-			return p.environmentValue(index.name)
+	if slices.ContainsFunc(environmentTableNames[:], func(end string) bool { return strings.HasSuffix(o.dottedName, end) }) {
+		if closing == "}" && index.dottedName != "" { // in Perl's $ENV{NAME}, the bare word is the key
+			return p.environmentValue(index.dottedName)
 		}
 		return p.environmentValue(index.Text)
 	}
 	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.elements) {
 		return o.elements[n]
 	}
-	if o.name != "" && index.IsLiteral() && index.Text != "" && index.name == "" {
-		if isHomeFolderAccessor(o.name + "." + index.Text) {
+	if o.dottedName != "" && index.IsLiteral() && index.Text != "" && index.dottedName == "" {
+		if isHomeFolderAccessor(o.dottedName + "." + index.Text) {
 			return homeFolder()
 		}
-		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
+		return operand{dottedName: o.dottedName + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
 	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isUsedByCall: true}
 }

@@ -12,10 +12,10 @@ import (
 
 // recordFileEffect records the effect of a call that works on files; path is the call's first
 // argument.
-func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value, args []operand, result operand) operand {
+func (p *script) recordFileEffect(r callEffect, dottedName string, path abstract.Value, args []operand, result operand) operand {
 	switch r {
 	case callEffectOpenFile:
-		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
+		if dottedName == "sysopen" && p.language == "perl" && len(args) > 1 {
 			return p.recordSysopen(args)
 		}
 		return p.recordOpen(args, path)
@@ -38,9 +38,9 @@ func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value
 		if p.language != "perl" {
 			args = args[:1] // the other arguments are options
 		}
-		p.recordDeletion(args, !strings.HasSuffix(full, "rmdir"))
+		p.recordDeletion(args, !strings.HasSuffix(dottedName, "rmdir"))
 	case callEffectListFolder:
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
+		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ListDirectory, path, strings.HasSuffix(dottedName, "walk") || strings.HasSuffix(dottedName, "rglob"))
 	case callEffectMoveFile:
 		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.MoveFile, path, true)
 		p.recordCopyMoveOrLink(args, abstract.Value{}, false)
@@ -49,7 +49,7 @@ func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value
 			p.recordDownload(args)
 			break
 		}
-		p.recordCopyMoveOrLink(args, p.readFile(path), slices.Contains(treeCopyCalls[:], full[strings.LastIndexByte(full, '.')+1:]))
+		p.recordCopyMoveOrLink(args, p.readFile(path), slices.Contains(treeCopyCalls[:], dottedName[strings.LastIndexByte(dottedName, '.')+1:]))
 	case callEffectLinkFile:
 		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, path, true)
 		p.recordCopyMoveOrLink(args, abstract.Value{}, false)
@@ -74,9 +74,9 @@ func (p *script) recordDeletion(args []operand, tree bool) {
 			continue
 		}
 		p.recordDeletion(a.loopVariableValues, tree)
-		if a.name == "" || i == 0 {
-			if a.name != "" {
-				a.Value = abstract.Unknown(a.name, a.Taint)
+		if a.dottedName == "" || i == 0 {
+			if a.dottedName != "" {
+				a.Value = abstract.Unknown(a.dottedName, a.Taint)
 			}
 			a.SourceSpan = p.spanInAnalyzedText
 			p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, a.Value, tree)
@@ -116,14 +116,14 @@ func (p *script) recordUnpacking(args []operand, member string) {
 		switch {
 		case i == 0:
 			folders[0] = a.Value
-		case a.IsLiteral() && a.Text != "" && !a.isList && a.name == "" && len(folders) < 4:
+		case a.IsLiteral() && a.Text != "" && !a.isList && a.dottedName == "" && len(folders) < 4:
 			folders = append(folders, a.Value)
 		}
 	}
 	for _, into := range folders {
 		into.SourceSpan = p.spanInAnalyzedText
 		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, into, true)
-		if from := args[0]; from.IsLiteral() && from.Text != "" && !from.isList && from.name == "" {
+		if from := args[0]; from.IsLiteral() && from.Text != "" && !from.isList && from.dottedName == "" {
 			words := []abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into}
 			if member != "" {
 				words = append(words, abstract.Lit(member))
@@ -142,7 +142,7 @@ func (p *script) recordMemberUnpacking(args []operand) {
 	member := args[1]
 	args = append(args[:1:1], args[2:]...)
 	name := ""
-	if member.IsLiteral() && member.name == "" && !member.isList && !strings.HasPrefix(member.Text, "-") {
+	if member.IsLiteral() && member.dottedName == "" && !member.isList && !strings.HasPrefix(member.Text, "-") {
 		name = member.Text
 	}
 	p.recordUnpacking(args, name)

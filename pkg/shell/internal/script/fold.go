@@ -18,7 +18,7 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 	if len(args) > 0 {
 		one = args[0]
 	}
-	known := len(args) > 0 && one.IsLiteral() && one.name == ""
+	known := len(args) > 0 && one.IsLiteral() && one.dottedName == ""
 	if out, folded, ok := p.computeDecodingCall(last, dottedName, args, known); ok {
 		return out, folded
 	}
@@ -33,11 +33,11 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 			if last == "require" && p.language == "node" && isRootOrHomePath(one) {
 				p.analysisContext.WalkCodeFile(one.Value, p.language, p.spanInAnalyzedText)
 			}
-			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isUsedByCall: true}, true
+			return operand{dottedName: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isUsedByCall: true}, true
 		}
 	case "getattr":
-		if len(args) > 1 && args[1].IsLiteral() && one.name != "" {
-			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), isUsedByCall: true}, true
+		if len(args) > 1 && args[1].IsLiteral() && one.dottedName != "" {
+			return operand{dottedName: one.dottedName + "." + args[1].Text, Value: abstract.Unknown("", 0), isUsedByCall: true}, true
 		}
 	case "bytes", "bytearray":
 		if one.isList {
@@ -48,7 +48,7 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
 			out := one
 			out.isUsedByCall = false
-			return out, one.name == ""
+			return out, one.dottedName == ""
 		}
 	case "join":
 		if dottedName != ".join" && len(args) > 0 { // os.path.join, path.join
@@ -56,7 +56,7 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 		}
 	case "new":
 		if dottedName == "Pathname.new" && len(args) == 1 {
-			return one, one.name == ""
+			return one, one.dottedName == ""
 		}
 	case "glob":
 		if p.language == "perl" && known && !strings.ContainsAny(one.Text, "*?[{") {
@@ -70,9 +70,9 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 		return operand{Value: p.analysisContext.Environment("PWD"), isUsedByCall: true}, true
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
-			if isEnvironmentTable(a.name) {
+			if isEnvironmentTable(a.dottedName) {
 				p.taintOfReadData |= abstract.TaintEnvironmentDump
-				return operand{Value: abstract.Unknown(a.name, abstract.TaintEnvironmentDump), isUsedByCall: true}, true
+				return operand{Value: abstract.Unknown(a.dottedName, abstract.TaintEnvironmentDump), isUsedByCall: true}, true
 			}
 		}
 	case "b64encode":
@@ -150,7 +150,7 @@ func (p *script) computeTextFromCharCodes(dottedName string, args []operand) (op
 
 // computeMethodCallResult computes methods of strings and lists; the result is false for others.
 func (p *script) computeMethodCallResult(methodName string, recv operand, args []operand) (operand, bool) {
-	recv.name = ""
+	recv.dottedName = ""
 	keep := func(text string) (operand, bool) {
 		recv.Text = text
 		return recv, true
@@ -191,7 +191,7 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 		}
 		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
-		if known && len(args) > 1 && args[0].IsLiteral() && args[1].IsLiteral() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
+		if known && len(args) > 1 && args[0].IsLiteral() && args[1].IsLiteral() && args[0].dottedName == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
 			n := -1
 			if methodName == "sub" || methodName == "replace" && p.language == "node" {
 				n = 1
@@ -240,7 +240,7 @@ func (p *script) computeMethodCallResult(methodName string, recv operand, args [
 func splitText(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {
-		if !args[0].IsLiteral() || args[0].name != "" {
+		if !args[0].IsLiteral() || args[0].dottedName != "" {
 			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), isUsedByCall: true}
 		}
 		parts = strings.Split(text.Text, args[0].Text)

@@ -49,7 +49,7 @@ type grammar struct {
 	newlineEndsStatement       bool   // a line break after a value ends the statement
 	heredocStart               string // start of a here-document
 	wordsBeforeOperand         string // words after which a value is expected
-	possiblyUnclosedQuotes     string // quotes that also have other meanings, and so need not be closed
+	quotesWithOtherMeanings    string // quotes that also have other meanings, and so need not be closed
 	hashSignMayStartNonComment bool   // "#[" and preprocessor directives are not comments
 }
 
@@ -70,7 +70,7 @@ var grammars = map[string]*grammar{
 	"lua":         {lineComment: "--", quotes: `"'`},
 	"awk":         {lineComment: "#", quotes: `"`, hasRegexpLiterals: true, newlineEndsStatement: true, wordsBeforeOperand: commonWordsBeforeOperand},
 	"applescript": {lineComment: "--", quotes: `"`, multilineStrings: true},
-	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, possiblyUnclosedQuotes: "'", hashSignMayStartNonComment: true},
+	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, quotesWithOtherMeanings: "'", hashSignMayStartNonComment: true},
 }
 
 // lexCode splits code into tokens, which it appends to tokenBuffer. It handles strings, regular
@@ -380,7 +380,7 @@ func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	case l.hasTripleQuotes && strings.HasPrefix(rest[1:], q+q) && q != "`":
 		f.closeDelimiter, f.multiline = q+q+q, true
 		l.pos += 2
-	case strings.Contains(l.possiblyUnclosedQuotes, q):
+	case strings.Contains(l.quotesWithOtherMeanings, q):
 		l.lexApostrophe(rest)
 		return
 	}

@@ -34,7 +34,7 @@ func (p *script) recordRequest(r callEffect, path abstract.Value, args []operand
 // recordDownload records a request to a URL, and stores the response in a file if one is named.
 func (p *script) recordDownload(args []operand) {
 	p.recordRequest(callEffectHTTPRequest, args[0].Value, args[:1])
-	if len(args) > 1 && args[1].IsLiteral() && args[1].name == "" {
+	if len(args) > 1 && args[1].IsLiteral() && args[1].dottedName == "" {
 		p.writeFile(args[1].Value, abstract.Unknown("a download", abstract.TaintNetwork))
 	}
 }
@@ -47,35 +47,35 @@ func (p *script) recordConnection(args []operand) {
 	}
 	e := effect.Effect{Kind: effect.Connect, Span: p.spanInAnalyzedText, PathIsPattern: true}
 	for _, a := range flat {
-		if _, err := strconv.Atoi(a.Text); a.IsLiteral() && a.name == "" && a.Text != "" && err != nil && !a.isList && strings.ContainsAny(a.Text, ".:") || a.Text == "localhost" {
+		if _, err := strconv.Atoi(a.Text); a.IsLiteral() && a.dottedName == "" && a.Text != "" && err != nil && !a.isList && strings.ContainsAny(a.Text, ".:") || a.Text == "localhost" {
 			e.Host, e.PathIsPattern = effect.CanonicalHost(a.Text), false
 			break
 		}
 	}
-	p.analysisContext.Report(e)
+	p.analysisContext.RecordEffect(e)
 }
 
 // recordListener records that code opens a server. In Python, the address is the argument of bind;
 // the argument of listen is only the length of the queue.
-func (p *script) recordListener(full string, first operand) {
+func (p *script) recordListener(dottedName string, first operand) {
 	p.opensListener = true
 	python := p.language == "python"
-	if python && p.listenerReported && strings.HasSuffix(full, "listen") {
+	if python && p.listenerReported && strings.HasSuffix(dottedName, "listen") {
 		return
 	}
 	e := effect.Effect{Kind: effect.Listen, Span: p.spanInAnalyzedText}
-	if python && len(first.elements) > 0 && first.elements[0].IsLiteral() && first.elements[0].name == "" {
+	if python && len(first.elements) > 0 && first.elements[0].IsLiteral() && first.elements[0].dottedName == "" {
 		e.Host = effect.CanonicalHost(first.elements[0].Text)
-		p.listenerReported = p.listenerReported || strings.HasSuffix(full, "bind")
+		p.listenerReported = p.listenerReported || strings.HasSuffix(dottedName, "bind")
 	}
-	p.analysisContext.Report(e)
+	p.analysisContext.RecordEffect(e)
 }
 
 // recordSentFile records that the arguments, and the file that the first one names, are sent.
 func (p *script) recordSentFile(args []operand) {
 	p.sendsData, p.sendsFileContents = true, true
 	p.taintOfReadData |= combinedTaint(args) & (abstract.TaintReadCredentials | abstract.TaintEnvironmentDump | abstract.TaintLocalMachineData)
-	if len(args) > 0 && args[0].IsLiteral() && args[0].name == "" && args[0].Text != "" && !strings.Contains(args[0].Text, " ") {
+	if len(args) > 0 && args[0].IsLiteral() && args[0].dottedName == "" && args[0].Text != "" && !strings.Contains(args[0].Text, " ") {
 		p.readFile(args[0].Value)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// remoteURLPattern matches a URL in code.
-var remoteURLPattern = prefilter.LazyRegexp(`https?://[^\s"'\x60]*`)
+// httpURLPattern matches a URL in code.
+var httpURLPattern = prefilter.LazyRegexp(`https?://[^\s"'\x60]*`)
 
 // recordGraphQLDeletions reports GraphQL mutations in string literals that delete data on another machine.
 func (p *script) recordGraphQLDeletions() {
 	if !strings.Contains(p.text, "mutation") {
 		return
 	}
-	address := remoteURLPattern().FindString(p.text)
+	address := httpURLPattern().FindString(p.text)
 	if _, host := effect.NormalizeURL(address); address == "" || effect.Loopback(host) {
 		return
 	}
@@ -31,7 +31,7 @@ func (p *script) recordGraphQLDeletions() {
 			continue
 		}
 		if word := apicall.FindDestructiveGraphQLVerb(text[at:]); word != "" {
-			p.analysisContext.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "GraphQL mutation: " + word, Span: p.spanInAnalyzedText})
+			p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "GraphQL mutation: " + word, Span: p.spanInAnalyzedText})
 			return
 		}
 	}

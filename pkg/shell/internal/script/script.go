@@ -25,7 +25,7 @@ type script struct {
 	expressionNestingDepth       int
 	vars                         map[string]operand
 	loopIterableTokensByVariable map[string][]token // loop variable → the code after "in"; nil if there are several loops
-	imports                      map[string]string  // local name → module or module.function
+	importedNameByLocalName      map[string]string  // local name → module or module.function
 
 	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
 	listenerReported                                                                         bool // the listener of Python's bind was reported, so listen reports no second one
@@ -40,7 +40,7 @@ type operand struct {
 	abstract.Value
 	elements               []operand
 	loopVariableValues     []operand // the values of a loop variable, whose own value is unknown
-	name                   string    // dotted name, if it refers to a module, function or object
+	dottedName             string    // dotted name, if it refers to a module, function or object
 	isList                 bool
 	nestedListElementCount int  // number of values in a list and the lists in it
 	isUsedByCall           bool // a call has used it, so it is not checked as a plain string
@@ -62,16 +62,16 @@ func Interpret(w abstract.AnalysisContext, language, text string, at effect.Comm
 		walkAppleScript(w, text, at)
 		return abstract.UnknownOutput("the script", 0)
 	}
-	p := &script{analysisContext: w, language: language, text: text, spanInAnalyzedText: at, vars: map[string]operand{}, imports: map[string]string{}}
+	p := &script{analysisContext: w, language: language, text: text, spanInAnalyzedText: at, vars: map[string]operand{}, importedNameByLocalName: map[string]string{}}
 	if len(text) > parse.MaxCommandBytes || !w.SpendSteps(len(text)/256+1) {
-		w.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "the "+language+" code is too long", at)
+		w.RecordUnknownEffect(effect.CauseAnalysisLimitExceeded, "the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	room := tokenPool.Get().(*[]token)
 	unread := ""
 	p.tokens, unread = lexCode(language, text, (*room)[:0])
 	if unread != "" {
-		w.ReportUnknownEffect(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
+		w.RecordUnknownEffect(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
 	}
 	p.recordLoopIterableTokens()
 	p.parseStatements("")
@@ -113,10 +113,10 @@ func (p *script) recordEffectsUnlessUsedByCall(o operand) {
 	for _, e := range o.elements {
 		p.recordEffectsUnlessUsedByCall(e)
 	}
-	if !o.isUsedByCall && p.language == "ruby" && callEffectOf(o.name, p.language) == callEffectDeleteAllRows { // a call without parentheses
-		p.recordDatabaseWipe(o.name)
+	if !o.isUsedByCall && p.language == "ruby" && callEffectOf(o.dottedName, p.language) == callEffectDeleteAllRows { // a call without parentheses
+		p.recordDatabaseWipe(o.dottedName)
 	}
-	if o.isUsedByCall || o.name != "" || !o.IsLiteral() {
+	if o.isUsedByCall || o.dottedName != "" || !o.IsLiteral() {
 		return
 	}
 	p.recordAccessToPathOrURLString(o.Value)
@@ -157,7 +157,7 @@ func (p *script) readFile(v abstract.Value) abstract.Value {
 // recordEffectsOfCallCombinations records the effects of combinations of calls.
 func (p *script) recordEffectsOfCallCombinations() {
 	if p.opensConnection && (p.startsProgram || p.duplicatesDescriptors) || p.opensListener && p.duplicatesDescriptors {
-		p.analysisContext.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.spanInAnalyzedText})
+		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.spanInAnalyzedText})
 	}
 	leaves := abstract.TaintReadCredentials | abstract.TaintEnvironmentDump
 	if p.sendsFileContents {
@@ -190,7 +190,7 @@ func (p *script) parseNodeImport() {
 	depth := 0
 	for i := p.pos + 1; i < len(p.tokens); i++ {
 		if i-p.pos > maxImportTokens {
-			p.analysisContext.ReportUnknownEffect(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.spanInAnalyzedText)
+			p.analysisContext.RecordUnknownEffect(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.spanInAnalyzedText)
 			return
 		}
 		switch t := p.tokens[i]; {
@@ -250,7 +250,7 @@ func (p *script) parsePythonImport() {
 			p.pos += 2
 		}
 		if from != "" || local != full {
-			p.imports[local] = from + full
+			p.importedNameByLocalName[local] = from + full
 		}
 		if p.pos >= len(p.tokens) || p.tokens[p.pos].text != "," {
 			return
@@ -283,10 +283,10 @@ var appleScriptDeletePattern = prefilter.LazyRegexp(`\bdelete\s+(?:every|all|the
 func walkAppleScript(w abstract.AnalysisContext, text string, at effect.CommandTextSpan) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
-		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", Span: at})
+		w.RecordEffect(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", Span: at})
 	}
 	if strings.Contains(lower, "administrator privileges") {
-		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", Span: at})
+		w.RecordEffect(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", Span: at})
 	}
 	if (strings.Contains(lower, "finder") || strings.Contains(lower, "system events")) && appleScriptDeletePattern().MatchString(lower) {
 		v := abstract.Unknown("what an application deletes", 0)
@@ -302,13 +302,13 @@ func walkAppleScript(w abstract.AnalysisContext, text string, at effect.CommandT
 		rest = lower[off:]
 		code := strings.TrimLeft(text[off:], " (")
 		if !strings.HasPrefix(code, `"`) {
-			w.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
+			w.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
 			continue
 		}
 		l := &lexer{grammar: grammars["applescript"], text: code}
 		l.lexNext()
 		if l.possibleMisparseReason != "" {
-			w.ReportUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
+			w.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
 			continue
 		}
 		w.WalkShellText(l.tokens[0].literalValue.Text, at)

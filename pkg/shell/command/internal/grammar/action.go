@@ -19,11 +19,11 @@ type OptionOrCommandAction struct {
 	Operands                                  *OperandRoles
 	RoleChanges                               []RoleChange
 	WorkingFolderRole                         string
-	NoOperandsRole                            string
+	WorkingFolderRoleWithoutOperands          string
 	ActionFlagConstants                       []string
 	Verb                                      string // verb of a remote change
 	Harm                                      string
-	LossConstants                             []string
+	FileLossConstants                         []string
 }
 
 // A RoleChange changes the role of words.
@@ -74,9 +74,9 @@ var actionFlagConstantByYAMLWord = map[string]string{
 // remoteChangeVerbs are the words for the kinds of remote changes.
 var remoteChangeVerbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// lossConstantByYAMLWord maps the words for data that a program deletes in addition to its operands, such as
+// fileLossConstantByYAMLWord maps the words for data that a program deletes in addition to its operands, such as
 // uncommitted changes, to the names of Go constants.
-var lossConstantByYAMLWord = map[string]string{
+var fileLossConstantByYAMLWord = map[string]string{
 	"dirty": "effect.LosesModifiedTrackedFiles", "below": "effect.LosesModifiedFilesItWrites", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
 	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesFilesAtUnknownTime",
 }
@@ -205,15 +205,15 @@ func (a *OptionOrCommandAction) parseWord(w string) (err error) {
 		}
 		a.Harm = v
 	case "undo":
-		l, ok := lossConstantByYAMLWord[v]
+		l, ok := fileLossConstantByYAMLWord[v]
 		if !ok {
 			return fmt.Errorf("unknown loss %q", v)
 		}
-		a.LossConstants = append(a.LossConstants, l)
+		a.FileLossConstants = append(a.FileLossConstants, l)
 	case "here":
 		a.WorkingFolderRole, err = parseRole(v)
 	case "empty":
-		a.NoOperandsRole, err = parseRole(v)
+		a.WorkingFolderRoleWithoutOperands, err = parseRole(v)
 	default:
 		return a.parseValueRoles(w)
 	}

@@ -10,7 +10,7 @@ import (
 
 // A programYAMLCompiler compiles the YAML entry of one program or subcommand.
 type programYAMLCompiler struct {
-	loader                 *loader
+	loader                 *commandYAMLLoader
 	isProgramNotSubcommand bool // the entry is a program, not a subcommand
 	otherNames             []string
 	examples               []Example
@@ -194,14 +194,14 @@ func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOpt
 	return nil
 }
 
-func (b *programYAMLCompiler) readMapField(key string, m yaml.MapSlice, own map[string]bool) error {
+func (b *programYAMLCompiler) readMapField(fieldName string, m yaml.MapSlice, seenOptionsAndSubcommands map[string]bool) error {
 	for _, item := range m {
 		name, ok := item.Key.(string)
 		if !ok {
 			return fmt.Errorf("%v is not a string", item.Key)
 		}
-		if key == "subs" {
-			if err := b.addSubs(name, item.Value, own); err != nil {
+		if fieldName == "subs" {
+			if err := b.addSubs(name, item.Value, seenOptionsAndSubcommands); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			continue
@@ -210,7 +210,7 @@ func (b *programYAMLCompiler) readMapField(key string, m yaml.MapSlice, own map[
 		if !ok && item.Value != nil {
 			return fmt.Errorf("%s: %v is not a string", name, item.Value)
 		}
-		if key == "examples" {
+		if fieldName == "examples" {
 			if b.isProgramNotSubcommand {
 				b.examples = append(b.examples, Example{name, text})
 			}
@@ -220,9 +220,9 @@ func (b *programYAMLCompiler) readMapField(key string, m yaml.MapSlice, own map[
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		switch key {
+		switch fieldName {
 		case "options":
-			err = b.addOptions(strings.Fields(name), a, own)
+			err = b.addOptions(strings.Fields(name), a, seenOptionsAndSubcommands)
 		case "texts":
 			b.argTextPatterns[name] = a
 		default:

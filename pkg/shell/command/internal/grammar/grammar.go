@@ -62,7 +62,7 @@ func LoadPrograms(folder fs.FS) ([]Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := loader{entriesByName: map[string]yaml.MapSlice{}}
+	l := commandYAMLLoader{entriesByName: map[string]yaml.MapSlice{}}
 	for _, name := range names {
 		if err := l.readFile(folder, name); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -91,12 +91,12 @@ type yamlEntryLocation struct {
 	file, name string
 }
 
-type loader struct {
+type commandYAMLLoader struct {
 	entries       []yamlEntryLocation
 	entriesByName map[string]yaml.MapSlice // entries by the program's name
 }
 
-func (l *loader) readFile(folder fs.FS, name string) error {
+func (l *commandYAMLLoader) readFile(folder fs.FS, name string) error {
 	data, err := fs.ReadFile(folder, name)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (l *loader) readFile(folder fs.FS, name string) error {
 	return nil
 }
 
-func (l *loader) compileProgramYAML(e yamlEntryLocation) ([]Program, error) {
+func (l *commandYAMLLoader) compileProgramYAML(e yamlEntryLocation) ([]Program, error) {
 	b := programYAMLCompiler{loader: l, isProgramNotSubcommand: true}
 	g, err := b.compileEntry(l.entriesByName[e.name])
 	if err != nil {
@@ -156,7 +156,7 @@ func (l *loader) compileProgramYAML(e yamlEntryLocation) ([]Program, error) {
 }
 
 // findCommandYAML returns the raw entry of a program, or of a subcommand of it.
-func (l *loader) findCommandYAML(programAndSubcommands string) (yaml.MapSlice, error) {
+func (l *commandYAMLLoader) findCommandYAML(programAndSubcommands string) (yaml.MapSlice, error) {
 	names := strings.Fields(programAndSubcommands)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("like: the name is missing")

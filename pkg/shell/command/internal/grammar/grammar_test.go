@@ -145,7 +145,7 @@ A-b.c:
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := WriteGo(programs)
+	source, err := CommandTablesGoSource(programs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestWriteGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := WriteGo(programs)
+	source, err := CommandTablesGoSource(programs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestWriteGoIsStable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := WriteGo(programs)
+		source, err := CommandTablesGoSource(programs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := slices.Concat(slices.Collect(maps.Keys(argStyleConstantByYAMLWord)), slices.Collect(maps.Keys(programClassConstantByYAMLWord)), slices.Collect(maps.Keys(effectConstantByYAMLWord)),
-		slices.Collect(maps.Keys(streamConstantByYAMLWord)), slices.Collect(maps.Keys(actionFlagConstantByYAMLWord)), slices.Collect(maps.Keys(roleConstantByYAMLWord)), slices.Collect(maps.Keys(lossConstantByYAMLWord)), remoteChangeVerbs,
+		slices.Collect(maps.Keys(streamConstantByYAMLWord)), slices.Collect(maps.Keys(actionFlagConstantByYAMLWord)), slices.Collect(maps.Keys(roleConstantByYAMLWord)), slices.Collect(maps.Keys(fileLossConstantByYAMLWord)), remoteChangeVerbs,
 		strings.Fields("also like style does why language service input files flags values optional options keys texts subs groups operands examples"))
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {
@@ -295,7 +295,7 @@ func TestWriteGoShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := WriteGo(programs)
+	source, err := CommandTablesGoSource(programs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,21 +15,21 @@ import (
 // Equal actions share a variable, and so do equal operand roles and equal subcommands, so that a
 // change of one entry changes only the lines of that entry.
 type syntaxTableWriter struct {
-	actionLiteralByName       map[string]string // name → composite literal
-	operandRolesLiteralByName map[string]string
-	sharedSyntaxLiteralByName map[string]string // variable name → composite literal of a syntax; only literals that fit on one line
-	syntaxVariables           []generatedGoVariable
-	variableNames             map[*Grammar]string
-	nameByLiteral             map[string]string // composite literal → name
+	actionLiteralByName         map[string]string // name → composite literal
+	operandRolesLiteralByName   map[string]string
+	sharedSyntaxLiteralByName   map[string]string // variable name → composite literal of a syntax; only literals that fit on one line
+	syntaxVariables             []generatedGoVariable
+	variableNames               map[*Grammar]string
+	syntaxVariableNameByLiteral map[string]string // composite literal → name
 }
 
 // A generatedGoVariable is the name of a variable in the generated Go file and its value, a
 // composite literal.
 type generatedGoVariable struct{ name, value string }
 
-// WriteGo returns the Go source of the command package's tables.
-func WriteGo(programs []Program) ([]byte, error) {
-	w := syntaxTableWriter{actionLiteralByName: map[string]string{}, operandRolesLiteralByName: map[string]string{}, sharedSyntaxLiteralByName: map[string]string{}, variableNames: map[*Grammar]string{}, nameByLiteral: map[string]string{}}
+// CommandTablesGoSource returns the Go source of the command package's tables.
+func CommandTablesGoSource(programs []Program) ([]byte, error) {
+	w := syntaxTableWriter{actionLiteralByName: map[string]string{}, operandRolesLiteralByName: map[string]string{}, sharedSyntaxLiteralByName: map[string]string{}, variableNames: map[*Grammar]string{}, syntaxVariableNameByLiteral: map[string]string{}}
 	for _, p := range programs {
 		if p.IsMainName {
 			w.writeProgram(p)
@@ -138,13 +138,13 @@ func (w *syntaxTableWriter) writeSubcommand(name string, g *Grammar) {
 		name += "_"
 	}
 	value := w.syntaxLiteral(name, g)
-	switch known := w.nameByLiteral[value]; {
+	switch known := w.syntaxVariableNameByLiteral[value]; {
 	case known != "":
 		name = known
 	case !strings.Contains(value, "\n"):
 		name = sharedVariableName(w.sharedSyntaxLiteralByName, "syntax", value)
 	default:
-		w.nameByLiteral[value] = name
+		w.syntaxVariableNameByLiteral[value] = name
 		w.syntaxVariables = append(w.syntaxVariables, generatedGoVariable{name, value})
 	}
 	w.variableNames[g] = name
@@ -242,7 +242,7 @@ func (w *syntaxTableWriter) actionPointerGoExpr(a OptionOrCommandAction) string 
 	}
 	f.add("roleChanges", sliceLiteral("argRoleOverrideByOption", turns))
 	f.add("workingFolderRole", a.WorkingFolderRole)
-	f.add("noOperandsRole", a.NoOperandsRole)
+	f.add("noOperandsRole", a.WorkingFolderRoleWithoutOperands)
 	f.add("actionFlags", strings.Join(slices.Compact(slices.Clone(a.ActionFlagConstants)), " | "))
 	if a.Verb != "" {
 		f.add("remoteChangeVerb", fmt.Sprintf("%q", a.Verb))
@@ -250,7 +250,7 @@ func (w *syntaxTableWriter) actionPointerGoExpr(a OptionOrCommandAction) string 
 	if a.Harm != "" {
 		f.add("harm", fmt.Sprintf("%q", a.Harm))
 	}
-	f.add("dataLossesBesideOperandEffects", strings.Join(a.LossConstants, " | "))
+	f.add("dataLossesBesideOperandEffects", strings.Join(a.FileLossConstants, " | "))
 	return "&" + sharedVariableName(w.actionLiteralByName, "action", f.String())
 }
 

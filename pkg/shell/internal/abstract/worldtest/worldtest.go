@@ -75,11 +75,11 @@ func (w *RecordingContext) AbortAnalysis(why string) {
 
 func (w *RecordingContext) IsAnalysisAborted() bool { return w.isAnalysisAborted }
 
-func (w *RecordingContext) Report(e effect.Effect) {
+func (w *RecordingContext) RecordEffect(e effect.Effect) {
 	w.recordCall("%s %s: %s", strings.TrimSpace(string(e.KindForPolicies())+" "+e.RemoteOperationVerb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
 }
 
-func (w *RecordingContext) ReportUnknownEffect(cause effect.EffectCause, why string, _ effect.CommandTextSpan) {
+func (w *RecordingContext) RecordUnknownEffect(cause effect.EffectCause, why string, _ effect.CommandTextSpan) {
 	w.recordCall("dynamic (%s): %s", cause, why)
 }
 
@@ -173,7 +173,7 @@ func (w *RecordingContext) DeliverOutput(io abstract.Streams, out abstract.Value
 	return abstract.Value{}
 }
 
-func (w *RecordingContext) DeferEffects(f func()) (release func()) {
+func (w *RecordingContext) RunAndDeferEffects(f func()) (release func()) {
 	mark := len(w.RecordedCalls)
 	f()
 	held := append([]string(nil), w.RecordedCalls[mark:]...)

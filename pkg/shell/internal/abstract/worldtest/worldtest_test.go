@@ -19,8 +19,8 @@ func TestLines(t *testing.T) {
 	tainted.Taint = abstract.TaintNetwork | abstract.TaintClipboardOrScreen
 	unknown := abstract.UnsetVariableValue("X", 0)
 	at := effect.CommandTextSpan{}
-	world.Report(effect.Effect{Kind: effect.SendData, Program: "curl", Host: "x.test", Reason: "why"})
-	world.ReportUnknownEffect(effect.CauseStandardInput, "why", at)
+	world.RecordEffect(effect.Effect{Kind: effect.SendData, Program: "curl", Host: "x.test", Reason: "why"})
+	world.RecordUnknownEffect(effect.CauseStandardInput, "why", at)
 	world.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, unknown, true)
 	world.RecordURLContact(effect.HTTPRequest, tainted)
 	world.RecordHostContact(effect.Connect, tainted)
@@ -32,7 +32,7 @@ func TestLines(t *testing.T) {
 	var io abstract.Streams
 	world.RedirectOutput(&io, "2", abstract.Lit("f"), true)
 	world.DeliverOutput(io, tainted)
-	release := world.DeferEffects(func() { world.WalkCommand([]abstract.Value{abstract.Lit("later")}) })
+	release := world.RunAndDeferEffects(func() { world.WalkCommand([]abstract.Value{abstract.Lit("later")}) })
 	world.RecordExecuteEffect([]abstract.Value{abstract.Lit("ls")}, "ls", effect.ReadOnly)
 	world.WalkUnknownProgram([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
 	world.WalkWindowsCommand([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})

@@ -17,15 +17,15 @@ import (
 
 // A cmdletsFile is the content of cmdlets.yaml.
 type cmdletsFile struct {
-	ReadOnlyCmdlets       string            `yaml:"readers"`
-	CmdletNameVerbs       string            `yaml:"verbs"`
-	BuiltInAssemblyNames  string            `yaml:"assemblies"`
-	RemoteNounPrefixes    string            `yaml:"elsewhere"`
-	RemoteReadOnlyVerbs   string            `yaml:"reading"`
-	GrantingNounPatterns  string            `yaml:"granting"`
-	VerbsByRemoteChange   map[string]string `yaml:"meanings"`
-	ReadOnlyCmdletByAlias map[string]string `yaml:"short"`
-	Cmdlets               map[string]cmdletEntry
+	ReadOnlyCmdlets              string            `yaml:"readers"`
+	CmdletNameVerbs              string            `yaml:"verbs"`
+	BuiltInAssemblyNames         string            `yaml:"assemblies"`
+	RemoteNounPrefixes           string            `yaml:"elsewhere"`
+	RemoteReadOnlyVerbs          string            `yaml:"reading"`
+	GrantingNounPatterns         string            `yaml:"granting"`
+	CmdletVerbsByRemoteOperation map[string]string `yaml:"meanings"`
+	ReadOnlyCmdletByAlias        map[string]string `yaml:"short"`
+	Cmdlets                      map[string]cmdletEntry
 }
 
 // A cmdletEntry is one cmdlet.
@@ -144,8 +144,8 @@ func compileCmdletsYAML(data []byte) ([]byte, error) {
 	writeSetMembershipFunc(&out, "readsElsewhere", "commands of such a module with this verb change nothing.", f.RemoteReadOnlyVerbs)
 	fmt.Fprintf(&out, "\n// granting matches nouns of modules for remote services whose commands grant permissions.\nconst granting = %q\n", strings.Join(strings.Fields(f.GrantingNounPatterns), "|"))
 	out.WriteString("\n// meaningOf returns what a verb does in a module for a remote service.\nfunc meaningOf(verb string) string {\nswitch verb {\n")
-	for _, meaning := range slices.Sorted(maps.Keys(f.VerbsByRemoteChange)) {
-		fmt.Fprintf(&out, "case %s:\nreturn %q\n", sortedGoStringLiterals(f.VerbsByRemoteChange[meaning]), meaning)
+	for _, meaning := range slices.Sorted(maps.Keys(f.CmdletVerbsByRemoteOperation)) {
+		fmt.Fprintf(&out, "case %s:\nreturn %q\n", sortedGoStringLiterals(f.CmdletVerbsByRemoteOperation[meaning]), meaning)
 	}
 	out.WriteString("}\nreturn \"\"\n}\n\n// aliased returns the reader of an alias.\nfunc aliased(alias string) string {\nswitch alias {\n")
 	for _, alias := range slices.Sorted(maps.Keys(f.ReadOnlyCmdletByAlias)) {
