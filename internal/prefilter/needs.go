@@ -58,7 +58,7 @@ func inClass(r rune, class uint8) bool { return r >= 0x80 || byteClasses[r]&clas
 // matches: at the start, at the end and anywhere.
 type minByteClassRunLengths struct {
 	runAtStart, runAtEnd, longest int
-	isOneRun                      bool // a match is nothing but one run
+	isOneRun                      bool // a whole match consists of one run of bytes of the class
 }
 
 func newSingleRun(n int) minByteClassRunLengths { return minByteClassRunLengths{n, n, n, true} }

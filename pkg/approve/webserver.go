@@ -113,7 +113,7 @@ type pageServer struct {
 // A subscriber is a browser that is notified of changes.
 type subscriber struct {
 	pageStateChanged chan struct{}
-	sentVersion      int // the last version sent
+	sentVersion      int // version of the page state that was sent to the browser last
 }
 
 // An answeredQuestion is an answered question and its answer.

@@ -52,7 +52,7 @@ type Manifest struct {
 	DigestByFileName map[string]string `json:"files"` // file name to "sha256:" and hex digits
 }
 
-// A Bundle is an opened bundle.
+// A Bundle is a policy bundle whose archive has been read: its manifest and the files that the manifest lists.
 type Bundle struct {
 	Manifest
 	ManifestDigest string // digest of the manifest: "sha256:" and hex; does not depend on how the archive is packed

@@ -12,7 +12,7 @@ import (
 type CorpusScore struct {
 	PolicyName          string `json:"policy"`
 	Model               string `json:"model"`
-	LastEnabledTierName string `json:"until"` // the last tier that judged
+	LastEnabledTierName string `json:"until"` // name of the last tier that was enabled, as in --until
 
 	JudgedRows        int `json:"judged"`    // rows
 	ExcludedRows      int `json:"left_out"`  // rows excluded by --split, --source or --ids
