@@ -10,27 +10,27 @@ var presets = [...]preset{
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:58746a1920364d842b2303974b5fba9c156fdfc12277bcdaee47ade03bbe1cbc"},
+		fingerprint:       "sha256:447dc44a1b367f991a262f755453efc7119733196bba0560c49cf425fe050c37"},
 	{name: "strict",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:485b33e24755b39a3580bfea9734915386396428faf529548a877872102df55a"},
+		fingerprint:       "sha256:37973f029f23a779137b0724b0328a40bf7433d7b7bd3785c975fee97a138e8e"},
 	{name: "permissive",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
 		allowRuleIndexes:  []uint16{56, 57, 58, 73},
-		fingerprint:       "sha256:388ee6a751953bf734d5d9fccb37e1e69c004e65864cb77741a9e5e6d45b29a2"},
+		fingerprint:       "sha256:5198e4e504a8eb209a153fa47114296ab221f7cb104e176282fd0e8e55c214e4"},
 	{name: "offline",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:2818933b50f81a1db8c91efe32dbb5ef5c67baf46b2731a5695d34a13161e68f"},
+		fingerprint:       "sha256:a87f3bece008beb2cf74c641b27e571ab497f3366035d02128252d477a193af2"},
 	{name: "assisted",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:2818933b50f81a1db8c91efe32dbb5ef5c67baf46b2731a5695d34a13161e68f assisted"},
+		fingerprint:       "sha256:a87f3bece008beb2cf74c641b27e571ab497f3366035d02128252d477a193af2 assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -371,7 +371,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "credential_files",
-		Reason: "reads a credential file into the transcript; let the user run the command, or use a tool that is already signed in",
+		Reason: "reads a credential file: credential access; let the user run the command, or use a tool that is already signed in",
 		Criteria: rulefile.Criteria{
 			ActionTypesAndEffectKinds: []string{
 				"read_file",
