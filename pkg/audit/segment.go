@@ -70,7 +70,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 	return nil
 }
 
-// A VerificationReport is the result of [Verify] or [VerifyFile].
+// A SegmentReport is the result of [VerifySegment].
 type SegmentReport struct {
 	VerificationReport
 	Checkpoint Checkpoint `json:"checkpoint"` // its signature is valid

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// An open row is one that SAFE may allow.
+// An openRow is a row that the label SAFE of the model can allow.
 type openRow struct {
 	ID     string   `json:"id"`
 	Causes []string `json:"causes"` // "none": nothing but that it is not ordinary

@@ -34,7 +34,7 @@ func (l *yamlStringList) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Examples are commands, or actions as mappings, which become JSON.
+// ruleExamples are commands, or actions as mappings, which become JSON.
 type ruleExamples []string
 
 func (e *ruleExamples) UnmarshalYAML(unmarshal func(any) error) error {
