@@ -125,6 +125,7 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 			}
 			endPage()
 			endPage = s.serveApprovalPage(ctx, s.settings.Load())
+			fmt.Fprintln(s.w.Err, "shield: serve: settings reloaded")
 		case <-ctx.Done():
 			return
 		}

@@ -159,10 +159,11 @@ func (b *questionInbox) nextNumber() (int, error) {
 	return last, b.write(lastQuestionNumberFile, last)
 }
 
-// removeQuestion removes a question of this process from the inbox.
+// removeQuestion removes a question of this process from the inbox. It releases the lock first, so
+// that no one can answer a question of which a file is already gone.
 func (b *questionInbox) removeQuestion(id string, alive *flock.Lock) {
-	b.removeQuestionFiles(id)
 	alive.Close()
+	b.removeQuestionFiles(id)
 	os.Remove(b.path(id + ".lock"))
 }
 

@@ -171,7 +171,7 @@ func TestServiceClients(t *testing.T) {
 	through := r.ask(ctx, "git push --force origin main", 1)
 	before := r.approvals().Waiting
 	r.settings("{channels: [web], timeout: 60s}")
-	r.reload(func() bool { return r.approvals().PageLink != "" })
+	r.reload(func() bool { return strings.Contains(r.text(), "settings reloaded") && r.approvals().PageLink != "" })
 	if now := r.approvals().Waiting; len(now) != 1 || now[0].Number != before[0].Number {
 		t.Errorf("after the reload %+v waits, before %+v", now, before)
 	}

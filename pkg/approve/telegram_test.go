@@ -32,6 +32,7 @@ type fakeTelegram struct {
 	said     []string         // to those who pressed
 	wrong    []string         // requests that a bot must not send
 	read     int              // updates that a reader has confirmed
+	polls    int              // how often updates were asked for
 	reading  int
 	readings int // of which two were at a time
 }
@@ -99,6 +100,7 @@ func (f *fakeTelegram) updates(r *http.Request) any {
 	var in struct{ Offset int }
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	f.mu.Lock()
+	f.polls++
 	f.reading++
 	f.readings = max(f.readings, f.reading)
 	f.mu.Unlock()
@@ -143,6 +145,19 @@ func (f *fakeTelegram) message(t *testing.T, number, edits int) posted {
 		return true
 	})
 	return out
+}
+
+// polled waits until a reader asks for updates.
+func (f *fakeTelegram) polled(t *testing.T) {
+	t.Helper()
+	f.mu.Lock()
+	before := f.polls
+	f.mu.Unlock()
+	until(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.polls > before
+	})
 }
 
 // answers waits until all presses were read, and returns what was said, one a line.
@@ -296,6 +311,7 @@ func TestTelegramOnce(t *testing.T) {
 	elsewhere := &fake{name: "tty"}
 	elsewhere.say = func(ctx context.Context, r *Request) (Answer, error) {
 		f.message(t, 2, 0)
+		f.polled(t) // so the channel knows the number of its message
 		return Answer{RequestID: r.ID}, nil
 	}
 	if v := <-judged(t, asks(t, t.TempDir(), f.URL, elsewhere), push); v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "tty") {

@@ -244,6 +244,9 @@ func (p *opened) send(c *http.Client, path, body string, headers map[string]stri
 		req.Body, _ = req.GetBody()
 		resp, err = c.Do(req)
 	}
+	if errors.Is(err, syscall.ECONNREFUSED) && path == "/hello" { // no page, or not yet
+		return http.StatusServiceUnavailable, nil
+	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
