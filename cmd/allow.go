@@ -224,7 +224,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSe
 		kept.Project = r.WorkspaceRoots[0]
 	}
 	r.QuestionText = "Allow " + scopeDescriptions[scope]
-	covers := kept.Kind.String()
+	covers := approve.DescribeActionKind(&kept.Kind)
 	if kept.Kind.CoversOnlyOneAction() {
 		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
 	}
@@ -246,7 +246,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSe
 // storeAdvanceApproval records an advance approval in the audit log, and then stores it in the
 // session or in answers.yaml.
 func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.LoadedSettings, store *state.Store, refusals *approve.DecisionStore, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
-	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
+	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], approve.DescribeActionKind(&s.Kind)), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)
 	}
 	if scope == "session" {

@@ -346,7 +346,7 @@ func printAdvanceApprovals(w *Environment, list []approve.AdvanceApproval) error
 		case s.Project != "":
 			where = "in " + s.Project
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.EscapeControlAndInvisible(s.Name), term.EscapeControlAndInvisible(where), term.EscapeControlAndInvisible(s.By), term.EscapeControlAndInvisible(s.Kind.String()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.EscapeControlAndInvisible(s.Name), term.EscapeControlAndInvisible(where), term.EscapeControlAndInvisible(s.By), term.EscapeControlAndInvisible(approve.DescribeActionKind(&s.Kind)))
 	}
 	return t.Flush()
 }

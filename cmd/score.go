@@ -237,7 +237,8 @@ func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSe
 	}
 	nothing := func(string) string { return "" }
 	cfg.Home, cfg.WorkspaceRoots, cfg.WorkingDir, cfg.IgnoresPathCase = home, roots, roots[0], false
-	cfg.ExtraProtectedShieldPaths = []string{filepath.Dir(config.UserConfigPath(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
+	cfg.ExtraProtectedShieldPaths = []string{filepath.Dir(config.UserConfigPath(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing)}
+	cfg.ProtectedCacheDir = config.CacheDir(home, nothing)
 	cfg.ShieldProgramPath, cfg.Settings.Audit.Enabled = scoreShieldPath, false
 	if lastTier < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // evaluations are not counted, and no seal is needed

@@ -53,3 +53,20 @@ func TestAnswersAtOnce(t *testing.T) {
 		t.Errorf("a file that others can write counts: %d", len(list))
 	}
 }
+
+// TestDescribeActionKind: what an approval of a kind covers is said in words, not in the names of effects.
+func TestDescribeActionKind(t *testing.T) {
+	t.Parallel()
+	for want, k := range map[string][]string{
+		"run git push origin main --force; change a remote resource: git; send local data to origin (trusted)": {"change_remote git change", "run git push origin main --force", "send_data origin trusted"},
+		"use the tool crm; change a remote resource: crm delete (destroys the resource)":                       {"change_remote crm delete destroys", "tool crm"},
+		"write files in the workspace; delete files in /srv/data (with everything below, cannot be restored)":  {"write_file workspace", "delete_file /srv/data recursive lost"},
+		"send a request to api.example.com; send local data (personal data)":                                   {"http_request api.example.com", "send_data private"},
+		"read files in workspace/.github": {"read_file workspace/.github"},
+		"novel_effect x":                  {"novel_effect x"},
+	} {
+		if got := DescribeActionKind(&facts.ActionKind{ActionFactTexts: k}); got != want {
+			t.Errorf("%q is described as\n%s\nwant\n%s", k, got, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/kind/facts"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -312,4 +313,83 @@ func textInSpan(text string, at effect.CommandTextSpan) string {
 		return ""
 	}
 	return text[at.Start:at.End]
+}
+
+// DescribeActionKind says what actions of a kind do, for a person: their programs first.
+func DescribeActionKind(k *facts.ActionKind) string {
+	var programs, effects []string
+	for _, f := range k.ActionFactTexts {
+		name, rest, _ := strings.Cut(f, " ")
+		switch name {
+		case "run":
+			programs = append(programs, f)
+		case "tool":
+			programs = append(programs, "use the tool "+rest)
+		default:
+			effects = append(effects, describeEffectFact(effect.Kind(name), strings.Fields(rest)))
+		}
+	}
+	return strings.Join(append(programs, effects...), "; ")
+}
+
+// describeEffectFact describes an effect that actions of a kind have. The words are its object, such as a folder
+// or a host, and after it words of effectFactPhrases.
+func describeEffectFact(of effect.Kind, words []string) string {
+	var phrases []string
+	for len(words) > 0 && effectFactPhrases[words[len(words)-1]] != "" {
+		phrases = append(phrases, effectFactPhrases[words[len(words)-1]])
+		words = words[:len(words)-1]
+	}
+	verb, known := effectVerbs[of]
+	switch of {
+	case effect.ReadFile, effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions:
+		verb = folderVerbs[of]
+	case effect.ChangeRemoteSystem:
+		verb = objectlessVerbByEffectKind[of] + ":"
+		words = slices.DeleteFunc(words, func(w string) bool { return w == "change" })
+	}
+	if !known {
+		verb = cmp.Or(objectlessVerbByEffectKind[of], string(of))
+	}
+	object := strings.Join(words, " ")
+	switch {
+	case object == "":
+		verb = cmp.Or(objectlessVerbByEffectKind[of], strings.TrimSuffix(verb, " in"))
+	case object == "workspace":
+		verb += " the workspace"
+	default:
+		verb += " " + object
+	}
+	if slices.Reverse(phrases); len(phrases) > 0 {
+		verb += " (" + strings.Join(phrases, ", ") + ")"
+	}
+	return verb
+}
+
+// folderVerbs are the verbs of effects on files, of which a kind of action has only the folder.
+var folderVerbs = map[effect.Kind]string{
+	effect.ReadFile:          "read files in",
+	effect.WriteFile:         "write files in",
+	effect.DeleteFile:        "delete files in",
+	effect.DeleteDirectory:   "delete folders in",
+	effect.MoveFile:          "move files in",
+	effect.CreateDirectory:   "create folders in",
+	effect.ChangePermissions: "change permissions in",
+}
+
+// effectFactPhrases are phrases for the words behind the object of an effect of a kind.
+var effectFactPhrases = map[string]string{
+	"destroys":  "destroys the resource",
+	"recursive": "with everything below",
+	"pattern":   "all that match a pattern",
+	"lost":      "cannot be restored",
+	"trusted":   "trusted",
+
+	string(effect.LabelPersonalData):         "personal data",
+	string(effect.LabelFromNetwork):          "data from the network",
+	string(effect.LabelDecoderOutput):        "decoded data",
+	string(effect.LabelSiblingCommandOutput): "output of another command",
+	string(effect.LabelUntrusted):            "untrusted data",
+	string(effect.LabelDatabaseRows):         "rows of a database",
+	string(effect.LabelPublishableData):      "public data",
 }

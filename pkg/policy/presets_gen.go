@@ -10,27 +10,27 @@ var presets = [...]preset{
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:447dc44a1b367f991a262f755453efc7119733196bba0560c49cf425fe050c37"},
+		fingerprint:       "sha256:95d4a4d1c531df04d7792f14e72658760fd651e5bd0fe122ce4efc501fff175e"},
 	{name: "strict",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:37973f029f23a779137b0724b0328a40bf7433d7b7bd3785c975fee97a138e8e"},
+		fingerprint:       "sha256:69d38543645ddb07996f749d434286553435938926b79d620b176f09ef4a76a7"},
 	{name: "permissive",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
 		allowRuleIndexes:  []uint16{56, 57, 58, 73},
-		fingerprint:       "sha256:5198e4e504a8eb209a153fa47114296ab221f7cb104e176282fd0e8e55c214e4"},
+		fingerprint:       "sha256:41723c8a7c1ded186650d542ef589b0f9d9077161686c42dba1060851cb41ed8"},
 	{name: "offline",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:a87f3bece008beb2cf74c641b27e571ab497f3366035d02128252d477a193af2"},
+		fingerprint:       "sha256:90eae5262176a19052f2d3f0a82b2472c249e7730766bb95e0c98c24dd425ef1"},
 	{name: "assisted",
 		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allowRuleIndexes:  []uint16{56, 57, 58},
-		fingerprint:       "sha256:a87f3bece008beb2cf74c641b27e571ab497f3366035d02128252d477a193af2 assisted"},
+		fingerprint:       "sha256:90eae5262176a19052f2d3f0a82b2472c249e7730766bb95e0c98c24dd425ef1 assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -305,7 +305,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_cache",
-		Reason: "the agent may not change code in shield's cache folder; to refresh the cache, delete the folder, and shield fills it again",
+		Reason: "shield runs the code in its cache folder, so the agent may not change the folder; to refresh the cache, delete the folder, and shield fills it again",
 		Criteria: rulefile.Criteria{
 			ActionTypesAndEffectKinds: []string{
 				"write_file",

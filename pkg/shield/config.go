@@ -44,6 +44,7 @@ type Config struct {
 	ExtraProtectedShieldPaths []string // more files and folders of shield itself: agents can neither read nor change them
 	ShieldProgramPath         string   // shield's executable: agents cannot change it
 	CacheDir                  string   // the folder into which shield unpacks libraries: agents cannot change it
+	ProtectedCacheDir         string   // the cache folder that policies protect; "" means CacheDir
 	BundleDir                 string   // the folder of fetched signed policies: agents can neither read nor change it
 	ModelDir                  string   // the folder of installed models, absolute; "" if there is none
 

@@ -109,7 +109,7 @@ func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionC
 		return "", nil
 	}
 	s := p.newAdvanceApproval(c, k)
-	return k.String(), func(ctx context.Context, by string) error {
+	return approve.DescribeActionKind(&k), func(ctx context.Context, by string) error {
 		s.By = by
 		return p.personDecisionStore.AddAdvanceApproval(ctx, within, s)
 	}

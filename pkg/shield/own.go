@@ -1,6 +1,7 @@
 package shield
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func PolicyOptions(cfg Config, place *effect.PathContext) policy.Options {
 		"SHIELD":              canonical(secret...),
 		"SHIELD_PROGRAM":      canonical(trusted...),
 		"SHIELD_POLICY":       canonical(rules...),
-		"SHIELD_CACHE":        canonical(cfg.CacheDir),
+		"SHIELD_CACHE":        canonical(cfg.protectedCacheDir()),
 		"SHIELD_CACHE_PARENT": canonical(replaceable...),
 		"SHIELD_ABOVE":        canonical(append(above, aboveCache...)...),
 		"SHIELD_WAY":          canonical(ways...),
@@ -133,10 +134,13 @@ func (cfg *Config) parentFolders(files []string) (parents, linkedOrMissingParent
 	return parents, linkedOrMissingParents
 }
 
+// protectedCacheDir returns the cache folder that the agent must not change.
+func (cfg *Config) protectedCacheDir() string { return cmp.Or(cfg.ProtectedCacheDir, cfg.CacheDir) }
+
 // parentFoldersOfCacheFolder returns the parent folders of the cache folder, and of these the replaceable ones: those that agents
 // may delete, as they may clear a cache, and those that are links or missing.
 func (cfg *Config) parentFoldersOfCacheFolder(place *effect.PathContext) (allParents, agentReplaceable []string) {
-	allParents, agentReplaceable = cfg.parentFolders([]string{cfg.CacheDir})
+	allParents, agentReplaceable = cfg.parentFolders([]string{cfg.protectedCacheDir()})
 	for _, dir := range allParents {
 		below, err := filepath.Rel(cfg.Home, dir)
 		inHome := err == nil && filepath.IsLocal(below)

@@ -43,19 +43,6 @@ func (k *ActionKind) Key() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// String returns the facts as text for people, programs first.
-func (k *ActionKind) String() string {
-	var first, rest []string
-	for _, f := range k.ActionFactTexts {
-		if strings.HasPrefix(f, "run ") || strings.HasPrefix(f, "tool ") {
-			first = append(first, f)
-		} else {
-			rest = append(rest, f)
-		}
-	}
-	return strings.Join(append(first, rest...), "; ")
-}
-
 // CoversOnlyOneAction reports whether a kind covers only one action.
 func (k *ActionKind) CoversOnlyOneAction() bool {
 	return len(k.ActionFactTexts) > 0 && strings.HasPrefix(k.ActionFactTexts[0], "action ")
