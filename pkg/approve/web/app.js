@@ -209,7 +209,7 @@ function show(page) {
     card.dataset.ends = Date.now() + request.seconds * 1000;
     card.also = request.also || [];
     card.querySelector(".times").hidden = card.also.length === 0;
-    card.querySelector(".times").textContent = "This exact question is " + asked(card.also) + "; one answer is for all of them.";
+    card.querySelector(".times").textContent = "This exact question is " + asked(card.also) + "; one answer counts for all of them.";
   }
   const kept = document.getElementById("kept");
   kept.textContent = page.kept || "";
@@ -238,7 +238,7 @@ function tick() {
   for (const card of cards.values()) {
     const left = Math.max(0, Math.round((card.dataset.ends - Date.now()) / 1000));
     card.querySelector(".left").textContent =
-      Math.floor(left / 60) + ":" + String(left % 60).padStart(2, "0") + " left, then it is denied";
+      Math.floor(left / 60) + ":" + String(left % 60).padStart(2, "0") + " left, then the action is denied";
   }
 }
 
