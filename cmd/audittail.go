@@ -83,5 +83,5 @@ func (t *auditEntryPrinter) writeEntry(line []byte) error {
 	if style.Columns > 0 {
 		style.Columns = max(style.Columns-len(at)-2, 40)
 	}
-	return report.WriteVerdictLine(t.w.Out, report.JudgedAction{ActionText: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning}}, style)
+	return report.WriteVerdictLine(t.w.Out, report.JudgedAction{ActionText: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning, ErrorCode: e.Error}}, style)
 }

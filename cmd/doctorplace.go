@@ -68,7 +68,7 @@ func examineContainmentMechanisms(out *doctorFindings, set *config.LoadedSetting
 	for _, m := range contain.ProbeKernelFeatures() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason), " works"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason), " available"))
 		} else if m.Name == "namespaces" {
 			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason))
 		} else {

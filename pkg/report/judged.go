@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/brief"
@@ -65,13 +66,17 @@ func WriteVerdictLine(w io.Writer, row JudgedAction, s Style) error {
 	return d.Flush()
 }
 
+// findingPrefix is the begin of a reason that a rule gives: what went wrong with the review, if anything, and the
+// rule. People are shown the rest.
+var findingPrefix = regexp.MustCompile(`^(?:[^:;\[]*: )?(?:policy|heuristic)[a-z ]*\[[^\]]*\]: `)
+
 // shortReason returns the reason of a verdict without the rule's name at its beginning and the advice to the
-// agent at its end.
+// agent at its end. If a rule asked, but no one could be asked, the reason says so.
 func shortReason(v *verdict.Verdict) string {
-	reason := v.Reasoning
-	if _, text, named := strings.Cut(reason, "]: "); named && v.Rule != "" {
-		reason = text
+	finding := strings.TrimPrefix(v.Reasoning, findingPrefix.FindString(v.Reasoning))
+	reason, _, _ := strings.Cut(finding, "; ")
+	if finding != v.Reasoning && (v.ErrorCode == "unavailable" || v.ErrorCode == "nobody") {
+		return "no one could be asked: " + reason
 	}
-	reason, _, _ = strings.Cut(reason, "; ")
 	return reason
 }
