@@ -78,6 +78,7 @@ type StoppedAction struct {
 	Rule, Type, Caller                         string
 	Payload, Reasoning                         string
 	Session, AnswerChannel, DecidingPersonName string
+	Error                                      string // the error code of the verdict
 }
 
 // OtherRulesCallersSessionsName is the name for the rules, callers and sessions that are counted together.
@@ -168,7 +169,7 @@ func (e *Entry) decidingRule() string {
 func newStoppedAction(e *Entry) StoppedAction {
 	return StoppedAction{
 		Time: e.Time, Decision: e.Decision, Rule: e.decidingRule(), Type: e.actionTypeOrEntryKind(), Caller: e.Caller.ShieldSubcommand,
-		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, AnswerChannel: e.AnswerChannel, DecidingPersonName: e.AnsweredBy,
+		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, AnswerChannel: e.AnswerChannel, DecidingPersonName: e.AnsweredBy, Error: e.Error,
 	}
 }
 

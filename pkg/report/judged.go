@@ -39,7 +39,7 @@ func WriteJudgedActions(w io.Writer, rows []JudgedAction, s Style) error {
 			d.writeLine("", strings.Replace(head, as.word, d.colorize(as.color, as.word), 1)+line)
 			head = indent
 		}
-		d.writeFolded(indent, shortReason(row.Verdict))
+		d.writeFolded(indent, shortReason(row.Verdict.Reasoning, row.Verdict.ErrorCode))
 	}
 	return d.Flush()
 }
@@ -59,7 +59,7 @@ func WriteVerdictLine(w io.Writer, row JudgedAction, s Style) error {
 	}
 	what := d.cutLine(row.ActionText, wide)
 	line := d.colorize(as.color, as.word) + strings.Repeat(" ", 7-len(as.word)) + what
-	if reason := shortReason(row.Verdict); reason != "" {
+	if reason := shortReason(row.Verdict.Reasoning, row.Verdict.ErrorCode); reason != "" {
 		line += strings.Repeat(" ", wide-term.Width(what)+2) + d.cutLine(reason, room)
 	}
 	d.writeLine("", line)
@@ -72,10 +72,10 @@ var findingPrefix = regexp.MustCompile(`^(?:[^:;\[]*: )?(?:policy|heuristic)[a-z
 
 // shortReason returns the reason of a verdict without the rule's name at its beginning and the advice to the
 // agent at its end. If a rule asked, but no one could be asked, the reason says so.
-func shortReason(v *verdict.Verdict) string {
-	finding := strings.TrimPrefix(v.Reasoning, findingPrefix.FindString(v.Reasoning))
+func shortReason(reasoning, errorCode string) string {
+	finding := strings.TrimPrefix(reasoning, findingPrefix.FindString(reasoning))
 	reason, _, _ := strings.Cut(finding, "; ")
-	if finding != v.Reasoning && (v.ErrorCode == "unavailable" || v.ErrorCode == "nobody") {
+	if finding != reasoning && (errorCode == "unavailable" || errorCode == "nobody") {
 		return "no one could be asked: " + reason
 	}
 	return reason

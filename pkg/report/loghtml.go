@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/audit"
-	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // An AuditPage is the content of the HTML report of an audit log.
@@ -107,7 +106,7 @@ func stoppedActionTable(list []audit.StoppedAction) reportTable {
 	for i := range list {
 		s := &list[i]
 		t.rows = append(t.rows, []string{
-			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Caller, s.Payload, shortReason(&verdict.Verdict{Rule: s.Rule, Reasoning: s.Reasoning}),
+			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Caller, s.Payload, shortReason(s.Reasoning, s.Error),
 		})
 	}
 	return t
