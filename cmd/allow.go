@@ -100,7 +100,7 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
 	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.RefusedActionText), g.By); err != nil {
-		refusals.TakeGrant(c.Context, g.ActionKey) // Use up the approval: if the audit log does not record an approval, it must not allow the action.
+		refusals.TakeGrant(c.Context, g.ActionKey) // Use up the approval: an approval that is not in the audit log must not allow the action.
 		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))

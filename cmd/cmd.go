@@ -56,7 +56,7 @@ type Environment struct {
 	askUserToAllowRefusedAction   func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
 	isUserSessionDBusAddress      func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
 	judgingPipeline               *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
-	requestFromServiceClient      *requestFromServiceClient                                                                // the question that this process answers for another one; nil if there is none
+	requestFromServiceClient      *requestFromServiceClient                                                                // the question of another process that this process, a service, answers; nil if there is none
 	findRunningHost               func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
 	judgeProcessStarter           func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
 	killParent                    func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process

@@ -47,7 +47,7 @@ func doctorCommand(w *Environment) *cli.Command {
 	}
 }
 
-// A findingSeverity is the severity of a finding.
+// A findingSeverity says how urgent a finding of the doctor is.
 type findingSeverity string
 
 const (

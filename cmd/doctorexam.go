@@ -68,7 +68,8 @@ func describeModelExamResult(r *shield.ModelExamResult) string {
 	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.ExaminedAt.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
 }
 
-// maxCanaryAge is how long a fixed canary token can stay in use: the specification requires rotation.
+// maxCanaryAge is how long the fixed token evaluator.canary_token can be in use before the doctor warns that it
+// should be changed.
 const maxCanaryAge = 90 * 24 * time.Hour
 
 // evaluatorCanaryTokenFirstUseTime returns when the fixed canary was first used; the zero time if unknown.

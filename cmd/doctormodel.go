@@ -43,8 +43,8 @@ func examineClassifierModel(set *config.LoadedSettings, cfg shield.Config, w *En
 	return doctorFinding{severityOK, fmt.Sprintf("model: %s %.12s: %s", name, m.FilesDigest, said), ""}
 }
 
-// testAndDescribeClassifierModel loads a model, classifies a text, and returns a description with the model's name and the
-// times.
+// testAndDescribeClassifierModel loads a model and classifies a test text. It returns a description with the
+// duration of each step, and with the version and path of ONNX Runtime.
 func testAndDescribeClassifierModel(m *classify.Model, w *Environment) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()

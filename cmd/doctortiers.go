@@ -112,7 +112,8 @@ func examineApproval(out *doctorFindings, set *config.LoadedSettings, cfg shield
 	}
 }
 
-// examineHosts reports how questions of hosts with a shield hook reach the user.
+// examineHosts reports, for each agent host with a shield hook, how shield's questions about actions reach the
+// user.
 func examineHosts(ctx context.Context, out *doctorFindings, set *config.LoadedSettings, w *Environment) {
 	for _, name := range host.Names() {
 		h, err := host.Named(name)

@@ -132,8 +132,8 @@ func runDueModelProbes(c *cli.Context, w *Environment) error {
 	return errors.Join(p.RunDueModelProbes(ctx), p.Close())
 }
 
-// startModelProbeProcessIfDue starts a process that asks the model the probes that are due, once the host has its
-// answer.
+// startModelProbeProcessIfDue starts a process that runs the due model probes: test attacks that the evaluator's
+// model must not allow. It is called when the host already has its answer.
 func (w *Environment) startModelProbeProcessIfDue(c *cli.Context) {
 	p := w.judgingPipeline
 	if p == nil || !p.HasDueModelProbe(c.Context) || w.ShieldExecutablePath == "" {

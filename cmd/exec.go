@@ -183,7 +183,8 @@ func judgeExecSubcommand(c *cli.Context, w *Environment, raw []byte) (hookAnswer
 	return judgeExecSubcommandWithPipeline(c, w, p, raw)
 }
 
-// judgeExecSubcommandWithPipeline judges an action with a pipeline.
+// judgeExecSubcommandWithPipeline judges raw, the action of the exec subcommand, with p. The answer says whether
+// the command may run.
 func judgeExecSubcommandWithPipeline(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
 	a, err := action.Parse(raw)
 	if err != nil {
@@ -203,7 +204,8 @@ func judgeExecSubcommandWithPipeline(c *cli.Context, w *Environment, p *shield.P
 	return hookAnswer{ReasonForAgent: v.ForUser()}, nil
 }
 
-// approvalCommandsRuleName is the rule of the protected core that protects shield's own approval commands.
+// approvalCommandsRuleName is the rule that protects shield's own approval commands. It belongs to the protected
+// core, the policy rules without exceptions.
 const approvalCommandsRuleName = "shield_answers"
 
 // tellUserToUseUnguardedTerminal adds to the proposed remedy of a verdict that the user must type it in a

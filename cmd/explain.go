@@ -88,7 +88,7 @@ func pipelineConfigForExplainCommand(set *config.LoadedSettings, w *Environment,
 	return cfg
 }
 
-// optionalOperandNames returns name, or nothing if the command line has no operand.
+// optionalOperandNames returns operandName as a list, or nil if the command line has no operand.
 func optionalOperandNames(c *cli.Context, operandName string) []string {
 	if c.NArg() == 0 {
 		return nil
@@ -153,7 +153,7 @@ func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Ac
 	return a, rec.StartLine, inputErr, nil
 }
 
-// A actionRecordSource yields the records of an input.
+// An actionRecordSource yields the action records of an input: standard input or a shell command.
 type actionRecordSource interface {
 	Next() (action.RawActionRecord, error)
 }

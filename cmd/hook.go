@@ -58,7 +58,7 @@ func hookCommand(w *Environment) *cli.Command {
 				switch {
 				case err != nil && c.IsSet("timeout"):
 					return err
-				case err != nil: // the settings cannot be read; the judge reports that in the format of the event
+				case err != nil: // the settings cannot be read; judging the event then fails too, and answers in the host's format
 					deadline = config.Default().Hook.Timeout.AsTimeDuration()
 				}
 				switch {
@@ -165,7 +165,8 @@ func (d toolCallDenial) stderrMessageError(agentReadsStderr bool) error {
 	return errors.New(d.reasonForAgent + "\n" + d.reasonForUser)
 }
 
-// hookHostName reports whether a command line answers a host, and returns the host's name, "" if unknown.
+// hookHostName reports whether args are the arguments of "shield hook" with which an agent host calls shield,
+// and returns the name of that host; "" if it is unknown.
 func hookHostName(args []string) (name string, isHookCall bool) {
 	i := slices.Index(args, "hook")
 	if i < 0 || i > 0 && !strings.HasPrefix(args[0], "-") {

@@ -134,8 +134,8 @@ func (s *hostHookInstaller) writeHooks(ctx context.Context, edits []settingsEdit
 	return nil
 }
 
-// dropEditsToFilesOfOtherPrograms drops the edits of files that belong to other programs, if the file only
-// handles tool results. Denials work without such a file.
+// dropEditsToFilesOfOtherPrograms drops each edit of a file that belongs to another program, if shield needs
+// that file only to handle tool results. Denials work without that file.
 func (s *hostHookInstaller) dropEditsToFilesOfOtherPrograms(ctx context.Context, edits []settingsEdit) (remaining []settingsEdit, err error) {
 	for _, e := range edits {
 		if e.fileDefinition.OnlyHandlesResults() {

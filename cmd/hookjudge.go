@@ -34,7 +34,7 @@ type hookAnswer struct {
 	Allow            bool           `json:"allow"`
 	AskUser          bool           `json:"ask,omitzero"`     // the host must ask its user: HostResponseJSON is the request to the host
 	JudgingFailed    bool           `json:"failed,omitempty"` // the action was not judged; ReasonForAgent says why
-	HostResponseJSON jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
+	HostResponseJSON jsontext.Value `json:"answer,omitzero"`  // the response to a host whose call is allowed or must be asked about; nil if the host gets no response
 	ReasonForAgent   string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
 	ReasonForUser    string         `json:"user,omitempty"`   // the reason of a refusal, for the user
 	HostName         string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
@@ -144,8 +144,8 @@ func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, na
 // errJudgingTimeout is the error of [callWithDeadline] for a call that has not returned.
 var errJudgingTimeout = errors.New("judging the action took too long; raise hook.timeout")
 
-// callWithDeadline returns the result of f. If the channel late delivers a value or is closed
-// first, it returns errJudgingTimeout, and f continues in the background.
+// callWithDeadline returns the result of f. If the channel deadlinePassed delivers a value or is closed first,
+// callWithDeadline returns errJudgingTimeout, and f continues in the background.
 func callWithDeadline[T, L any](deadlinePassed <-chan L, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T

@@ -254,9 +254,9 @@ const wrapperDenialDelayAfterHookDeadline = watch.WatchdogKillDelayAfterHookDead
 type installedHookCommand struct {
 	command                   string        // the command that runs shield, without the shell text around it
 	shieldPath                string        // the path of shield
-	stateFolder               string        // the state folder
+	stateFolder               string        // shield's state folder, as XDG_STATE_HOME in the hook command sets it
 	programCheckShellCode     string        // the shell text that checks the program before it runs
-	timeoutFlagValue          time.Duration // 0 if the line names no timeout
+	timeoutFlagValue          time.Duration // the value of --timeout; 0 if the hook command has no --timeout
 	wrapperShellScriptTimeout time.Duration // time after which the shell text around the command stops waiting for shield
 }
 

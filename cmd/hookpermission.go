@@ -50,7 +50,8 @@ func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p
 	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
-// possibleProjectFolders returns folders at or below which the project of an event may be.
+// possibleProjectFolders returns the folders from which to search for the root of an event's project: the root
+// is one of these folders or one of their parent folders.
 func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []string {
 	dirs := []string{w.WorkingDir}
 	if _, project, _ := h.PermissionRuleSources(); project != "" {

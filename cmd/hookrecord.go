@@ -84,7 +84,8 @@ func canCurrentUserReplaceProgram(program string) bool {
 // statArguments are the stat arguments that print an identity, for GNU and BusyBox, and for BSD.
 var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
-// findStatCommand returns the shell words that print the identity of the program given next.
+// findStatCommand returns the shell words that print the identity of a file (owner, device, inode, size, change
+// time). The caller appends the file's path.
 var findStatCommand = sync.OnceValues(func() ([]string, error) {
 	path, err := findSystemProgram("stat")
 	if err != nil {
@@ -175,7 +176,8 @@ func (r hookProgramRecord) hasRecordFile() bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// currentIdentity returns the current identity of the program.
+// currentIdentity returns the owner, device, inode, size and change time of the program file, as the program
+// stat prints them.
 func (r hookProgramRecord) currentIdentity() (string, error) {
 	words, err := findStatCommand()
 	if err != nil {

@@ -153,7 +153,8 @@ type eventHooks struct {
 	problems []string
 }
 
-// findHooks reads all settings that the host reads.
+// findHooks finds shield's hooks in all settings that the host reads, and the problems that keep the host from
+// running them.
 func (s *hostHookInstaller) findHooks(ctx context.Context) (all foundHooks) {
 	for _, name := range s.HookDisablingEnvVariables {
 		if s.environment.Getenv(name) != "" {
@@ -183,9 +184,9 @@ func (s *hostHookInstaller) findHooks(ctx context.Context) (all foundHooks) {
 	return all
 }
 
-// warnAboutResultAndPermissionHooks warns if shield does not examine tool results although the host supports it, and if
-// it does not answer before the host asks its user although that is installed or wanted. Denials are
-// enforced in both cases.
+// warnAboutResultAndPermissionHooks warns if shield does not scan all tool results, although the host supports
+// that, and if shield does not answer all permission prompts of the host, although the hook for them is
+// installed or hook.permission_request is on. Denials are enforced in both cases.
 func (s *hostHookInstaller) warnAboutResultAndPermissionHooks(ctx context.Context, seen foundHooks) error {
 	say := func(what string, f eventHooks, more ...string) {
 		for _, h := range f.hooks {
@@ -337,8 +338,8 @@ func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *h
 	return nil
 }
 
-// parseAndCheckHookCommand returns what is wrong with an installed command line, and how to fix
-// it.
+// parseAndCheckHookCommand parses an installed hook command line. The error says what is wrong with the command
+// line, and how to fix it.
 func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell wrapperShellScript) (installedHookCommand, error) {
 	line, err := parseHookLine(h.Command, shell, s.host)
 	if err != nil {
@@ -357,7 +358,8 @@ func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell wrapperS
 	return line, s.examineProgramCheck(line)
 }
 
-// examineProgramCheck returns what is wrong with the check of the program that a line runs.
+// examineProgramCheck returns what is wrong with the shell code by which an installed hook command checks that
+// shield's program file was not replaced. A replaced file is an error too.
 func (s *hostHookInstaller) examineProgramCheck(line installedHookCommand) error {
 	r := hookProgramRecordInStateDir(line.stateFolder, line.shieldPath)
 	want := ""

@@ -92,7 +92,7 @@ func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action
 			continue
 		}
 		if slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(word, dir) }) || strings.HasPrefix(word, ".") {
-			return approve.UnknownTool{Server: t.Server, RemoteHost: t.RemoteHost}, nil // an agent can change the server's program
+			return approve.UnknownTool{Server: t.Server, RemoteHost: t.RemoteHost}, nil // no IdentityHash: an agent can change the server's program, so the tool's identity cannot be verified
 		}
 	}
 	sum := sha256.Sum256(found.CanonicalJSON)

@@ -90,7 +90,8 @@ func (w *Environment) startJudgeProcess(args []string) (*watch.Judge, error) {
 	return startJudgeCommand(cmd)
 }
 
-// startJudgeCommand starts a command that is a judge.
+// startJudgeCommand starts cmd, a shield process that judges an event, with pipes for its standard input and
+// output.
 func startJudgeCommand(cmd *exec.Cmd) (*watch.Judge, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -136,7 +136,7 @@ type replayResult struct {
 	err             error
 }
 
-// An incidentResult is a line of the report.
+// An incidentResult is the result for one incident: a line of the report of "shield demo incidents".
 type incidentResult struct {
 	ID                            string       `json:"id"`
 	Date                          string       `json:"date"`
@@ -147,7 +147,8 @@ type incidentResult struct {
 	HarmlessVariantDifferenceText string       `json:"fact"`
 }
 
-// demoIncidents replays the incidents and reports on them.
+// demoIncidents replays public accidents and attacks, each with a harmless variant, and reports which shield
+// stopped.
 func demoIncidents(c *cli.Context, w *Environment) error {
 	if w.OS == "windows" {
 		return errors.New("demo incidents: the hook needs the program sh, which Windows does not have; run the demo on Linux or macOS")
@@ -288,7 +289,8 @@ func replayIncident(ctx context.Context, w *Environment, home, cache string, i i
 	return r.replayToolCalls(i.Steps)
 }
 
-// An incidentReplay is a home folder in which tools are called.
+// An incidentReplay replays the tool calls of an incident, or of its harmless variant, in a temporary home
+// folder.
 type incidentReplay struct {
 	ctx                         context.Context
 	homeFolder, workspaceFolder string

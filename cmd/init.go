@@ -56,9 +56,9 @@ func initCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// shieldCommandLinePrefix returns the start of a shell command line that runs shield with its current
-// settings and state folder. If withHomeVariable is set, the command line also sets HOME. It fails
-// if a path cannot be quoted for a shell.
+// shieldCommandLinePrefix returns the start of a shell command line that runs shield with its current settings
+// and state folder. If setsHomeVariable is true, the command line also sets HOME. It fails if a path cannot be
+// quoted for a shell.
 func shieldCommandLinePrefix(w *Environment, setsHomeVariable bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A mcpToolCallJudge judges calls to a server with the user's service, or else in this process: many gateways
-// then share the model of one process.
+// An mcpToolCallJudge judges calls to an MCP server. It asks the user's service, so that many gateways share the
+// model of that service. If the service does not decide, this process judges.
 type mcpToolCallJudge struct {
 	w              *Environment
 	inProcessJudge gateway.ActionJudge

@@ -94,8 +94,8 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 	return fmt.Errorf("%s has no list of scope %s on this system; use the other --scope", client.Title, scope)
 }
 
-// An serversUnchangedByInstaller lists the servers that stay unchanged: remote ones, and those that a person put behind
-// shield.
+// A serversUnchangedByInstaller lists the names of the MCP servers that the installer leaves unchanged: remote
+// servers, and servers that a person put behind shield.
 type serversUnchangedByInstaller struct{ remote, wrappedByUser []string }
 
 // rewriterRecordingUnchangedServers returns a function that puts a server behind the shield at a path, or reverts that.

@@ -49,7 +49,7 @@ const (
 // serveMCP serves until it is interrupted.
 func serveMCP(c *cli.Context, w *Environment) error {
 	own := *w
-	w, own.Err = &own, &lockedWriter{w: w.Err} // shared by the servers' errors and shield's own
+	w, own.Err = &own, &lockedWriter{w: w.Err} // locked, since the MCP servers' standard error and shield's own messages go to the same writer
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return err

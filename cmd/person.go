@@ -17,8 +17,8 @@ import (
 // How certain it must be that a person started a command.
 const (
 	personProofNoAgentAncestor = iota // no ancestor of the process is an agent
-	personProofAtTerminal             // also, a person is at the process's terminal, and the command asks there for a code
-	personProofTypedByHand            // also, the command was typed in that terminal: a script, such as a git hook, did not start it
+	personProofAtTerminal             // as personProofNoAgentAncestor, and a person is at the terminal of the process
+	personProofTypedByHand            // as personProofAtTerminal, and a person typed the command there: no script, such as a git hook, started it
 )
 
 // requirePerson returns an error if an agent can have started this process instead of a person:
@@ -97,7 +97,7 @@ func (s *personAtTerminalCheck) checkNoProcessRunsAgent(selfAndAncestors []ances
 		}
 		env, err := s.environ(p.PID)
 		if err != nil {
-			continue // unreadable: it belongs to another user
+			continue // the environment is unreadable: the process belongs to another user
 		}
 		if h := host.OfEnvironment(env); h != nil {
 			return agentHostError(h, p.PID)
@@ -146,7 +146,8 @@ func (s *personAtTerminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.
 // type.
 var terminalAutomationPrograms = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
 
-// terminalEmulatorScriptPaths are terminal emulators for people that run in an interpreter.
+// terminalEmulatorScriptPaths are the terminal emulators for people that are scripts: the process is an
+// interpreter that runs the script.
 var terminalEmulatorScriptPaths = []string{"/usr/bin/terminator", "/usr/bin/guake"}
 
 func isTerminalAutomationProgram(p *ancestry.Process) bool {

@@ -123,7 +123,7 @@ func shieldOwnSettingsAndStatePaths(set *config.LoadedSettings, w *Environment) 
 		}
 	}
 	if set.Audit.File != "" {
-		logs, _ := audit.LogFilePaths(auditFile(set, w)) // if this fails, at least the current file
+		logs, _ := audit.LogFilePaths(auditFile(set, w)) // on an error, logs still contains the path of the current file
 		own = append(own, logs...)
 	}
 	return absolutePaths(own, w.WorkingDir)

@@ -224,7 +224,8 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 	return opts, lastTier, nil
 }
 
-// scoreConfig returns the settings of a pipeline that judges in a neutral place and writes no log.
+// scoreConfig returns the settings of a pipeline that judges as if on another machine, in the home folder and
+// workspace of the flags, and writes no log. It looks at no files, so the results are the same everywhere.
 func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSettings, shield.Config, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
@@ -241,7 +242,7 @@ func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSe
 	cfg.ProtectedCacheDir = config.CacheDir(home, nothing)
 	cfg.ShieldProgramPath, cfg.Settings.Audit.Enabled = scoreShieldPath, false
 	if lastTier < shield.TierEvaluate || set.Evaluator.Provider == "" {
-		cfg.StateDir = "" // evaluations are not counted, and no seal is needed
+		cfg.StateDir = "" // no model is asked, so no call counts towards the budget; and the verdicts need no seal (HMAC)
 	}
 	cfg.IgnoresFileSystem, cfg.TrailIncludesLatency, cfg.OmitsActionFromVerdicts = true, true, true
 	cfg.AgentHostName, cfg.IsolatesSessions = "score", true // sessions are those of the corpus; rows without a session are judged alone
@@ -287,7 +288,8 @@ func readScoreLimits(c *cli.Context) (scoreLimits, error) {
 	return l, nil
 }
 
-// checkScoreAgainstLimits compares a score with limits. A share that was not measured fails.
+// checkScoreAgainstLimits compares the shares of wrongly judged rows with the limits, and adds the results to
+// s.Checks. A limit is not met if no row has the label that it is about.
 func checkScoreAgainstLimits(s *report.CorpusScore, l scoreLimits) error {
 	ok := true
 	add := func(name, label string, limit float64, g *report.DecisionCounts, got report.RowShareWithInterval) {

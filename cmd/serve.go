@@ -100,7 +100,7 @@ func serve(c *cli.Context, w *Environment) error {
 	ended := make(chan error, len(parts))
 	for _, part := range parts {
 		go func() {
-			defer stop() // when one part ends, stop the others too
+			defer stop() // when this server ends, cancel ctx, so that the other servers end too
 			ended <- part()
 		}()
 	}
@@ -135,7 +135,7 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 // A server answers the questions of other processes.
 type server struct {
 	w                        *Environment
-	askingProcessWaitTimeout time.Duration // how long an asking process waits
+	askingProcessWaitTimeout time.Duration // how long a process that asks this service waits for the answer
 	pool                     shield.PipelinePool
 	startedAt                time.Time
 	judgingSlots             chan struct{} // semaphore of the questions that are judged in parallel
@@ -202,7 +202,8 @@ func (s *server) isSameBuildAsService(clientProgramPath string) bool {
 	return err == nil && os.SameFile(now, s.executableInfo) && now.Size() == s.executableInfo.Size() && now.ModTime().Equal(s.executableInfo.ModTime())
 }
 
-// A requestFromServiceClient is a question for which a command line is run.
+// A requestFromServiceClient is the question of another process, for which this process, the user's service,
+// runs the command line of that other process.
 type requestFromServiceClient struct {
 	input                []byte
 	pool                 *shield.PipelinePool
@@ -267,7 +268,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	}
 	w.setDefaults()
 	app := newApp(&w, q.AskingProgramArgs...)
-	if q.AskingProgramArgs[0] != "hook" { // each host is a subcommand; other subcommands do not judge
+	if q.AskingProgramArgs[0] != "hook" { // each agent host is a subcommand of hook; subcommands of other commands do not judge
 		app.Commands[0].Subcommands = nil
 	}
 	w.args = moveFlagsFirst(app, q.AskingProgramArgs)

@@ -37,7 +37,8 @@ func (s *server) fetchPolicyBundleIfStoredUnusable(ctx context.Context, set *con
 	}
 }
 
-// fetchPolicyBundle fetches the signed policy that settings name, if any. It applies to later questions.
+// fetchPolicyBundle fetches and stores the signed policy that the settings name, if any. The fetched policy
+// applies to actions that are judged later.
 func (s *server) fetchPolicyBundle(ctx context.Context, set *config.LoadedSettings) {
 	if set.PolicyBundle.URLOrPath == "" {
 		return

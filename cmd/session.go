@@ -181,7 +181,7 @@ func orDash(s string) string {
 
 func elapsedSince(w *Environment, at int64) time.Duration { return w.Now().Sub(time.Unix(at, 0)) }
 
-// A sessionWithFiles is a session with its files.
+// A sessionWithFiles is the record of a session or, with Files, the record that all sessions of a user share.
 type sessionWithFiles struct {
 	session.Record
 	Files []effect.LabelledFile `json:"files,omitempty"`

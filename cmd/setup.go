@@ -176,22 +176,22 @@ type setupPlan struct {
 	environment                    *Environment
 	currentSettings                *config.LoadedSettings
 	hostNames                      []string // names of the hosts to set up
-	hostNamesNotTestedWithShield   []string // hosts on this machine that are not set up
+	hostNamesNotTestedWithShield   []string // hosts on this machine that are not set up, since they were not tested with shield
 	askFlagValue, policyPresetName string   // "" keeps the current setting
 
 	hosts              []*hostToSetUp
 	shieldSettingsFile hostSettingsFileOnDisk // shield's own settings file
 	newSettingsText    []byte                 // new content of shield's settings file
-	settingsChanged    bool                   // the text differs from the old one
+	settingsChanged    bool                   // newSettingsText differs from the settings file on disk
 }
 
-// A hostToSetUp is a host to set up.
+// A hostToSetUp is an agent host to set up, with the edits of its settings files and the result of the setup.
 type hostToSetUp struct {
 	*hostHookInstaller
 	edits             []settingsEdit
-	err               error    // why it is not protected
+	err               error    // why shield does not protect the host; nil if nothing failed
 	requiredUserSteps []string // what the user must do first
-	hadInstalledHooks bool     // it was already set up
+	hadInstalledHooks bool     // hooks of shield were already installed before this setup
 }
 
 // computeChanges reads the current settings, and computes the changes.

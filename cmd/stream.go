@@ -70,7 +70,8 @@ func (s recordStreamJudge) openRecords(w *Environment, p *shield.Pipeline, maxBy
 	return p.NewRecordReader(w.In, "stdin", maxBytes)
 }
 
-// judgeRecords judges records, n in parallel, writes their verdicts, and returns the status as an error.
+// judgeRecords judges the records of in, up to parallelism at a time, and writes their verdicts. If the verdicts
+// are not all ALLOW, the error holds the exit status.
 func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.InputRecordSource, out verdictWriter, parallelism int) error {
 	var t verdictCounts
 	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err) && !isTerminal(w.Out)}
@@ -130,7 +131,8 @@ func blockAllRecords(ctx context.Context, w *Environment, out verdictWriter, cau
 	return &statusError{statusBlock, cause}
 }
 
-// checkHasRecords returns an explanation for the status of a stream without records.
+// checkHasRecords returns an error that explains the BLOCK status if the input contained no records, and nil
+// otherwise.
 func (t *verdictCounts) checkHasRecords() error {
 	if t.allow+t.escalate+t.block == 0 {
 		return errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")

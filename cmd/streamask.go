@@ -45,7 +45,8 @@ func (s recordStreamJudge) askServiceToJudgeStdin(w *Environment) (line []byte, 
 	return line, v.Decision, err == nil
 }
 
-// readInputWithinServiceLimit reads a short input. ended means that the end of the input was reached.
+// readInputWithinServiceLimit reads a short input that is available without waiting. reachedEOF means that in is
+// the whole input.
 func readInputWithinServiceLimit(r io.Reader) (in []byte, reachedEOF bool) {
 	if isTerminal(r) {
 		return nil, false
@@ -90,8 +91,9 @@ func writeVerdictFromService(w *Environment, line []byte, d verdict.Decision) er
 	return nil
 }
 
-// judgeActionForServiceClient judges the single action of another process. If there were something to print on standard
-// error, it leaves judging to that process.
+// judgeActionForServiceClient judges the single action that another process sent to this service. It returns
+// errUndecided, so that the other process judges, if a later tier must decide, or if the other process must
+// print a note about an unusable model or policy.
 func (s recordStreamJudge) judgeActionForServiceClient(c *cli.Context, w *Environment) error {
 	set, p, err := newCommandLinePipeline(c, w, false)
 	if err != nil {

@@ -43,7 +43,8 @@ func suggestCommand(w *Environment) *cli.Command {
 	}
 }
 
-// suggestPolicy prints the exceptions that the audit log supports.
+// suggestPolicy prints a policy with exceptions for actions that, by the audit log, a person approved
+// repeatedly.
 func suggestPolicy(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err

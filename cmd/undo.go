@@ -201,7 +201,8 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// confirmUndoReturningApproverName asks the person at the terminal, and returns that person's name.
+// confirmUndoReturningApproverName asks the person at the terminal to confirm that the files are restored, and
+// returns that person's name.
 func confirmUndoReturningApproverName(c *cli.Context, w *Environment, set *config.LoadedSettings, kept *undo.BackupSet, paths []string) (string, error) {
 	why := fmt.Sprintf("restores %d files, %s", kept.EntryCount, formatSize(kept.BackedUpContentBytes))
 	if len(paths) > 0 {
@@ -267,7 +268,8 @@ func pruneBackupSets(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// undoStatus describes the kept files, for status; "" if there are none.
+// undoStatus returns the line of "shield status" about the backup sets that "shield undo" can restore; "" if
+// there are none.
 func undoStatus(store *undo.Store) string {
 	list, err := store.List()
 	if err != nil || len(list) == 0 {

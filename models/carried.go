@@ -4,7 +4,8 @@ package models
 
 import _ "embed"
 
-// compressedGraphWithoutNGramWeights is default/model.onnx in ONNX Runtime's own format, without the table, compressed by zstd.
+// compressedGraphWithoutNGramWeights is the graph of default/model.onnx in ONNX Runtime's own format, without the
+// bytes in ngramWeightTable, compressed by zstd.
 //
 //go:embed graph_gen.zst
 var compressedGraphWithoutNGramWeights string

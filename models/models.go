@@ -72,8 +72,8 @@ func CheckEmbeddedModelIntact() error {
 	return err
 }
 
-// Sum returns "sha256:" and hex over the plain files of the model in folder and
-// its two packed ones, each with its length in bytes before it.
+// Sum returns "sha256:" and the SHA-256 in hex of the default model: of the files uncompressedModelFiles in
+// folder, the unpacked graph and the packed tokenizer, each with its length in bytes before it.
 func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 	h := sha256.New()
 	for _, name := range uncompressedModelFiles {

@@ -23,7 +23,7 @@ type File struct {
 // content gives the same bytes.
 type Files []File
 
-// Glob adds the files of the source that match pattern, in the folder to.
+// glob adds the files of the source that match pattern, in the folder to.
 func (s Source) glob(files Files, pattern, to string) (Files, error) {
 	names, err := filepath.Glob(filepath.Join(s.Dir, pattern))
 	if err != nil {

@@ -85,7 +85,7 @@ type profileBuilder struct {
 	foldersToCreate                             []string // writable folders that must be created before the program starts
 	allowsNetwork                               bool
 	entryNameSetsByGlobFolder                   map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
-	readOrExecutedFileNames                     map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
+	readOrExecutedFileNames                     map[string]bool            // names of files that the command reads or runs; a program with one of these names gets no credentials
 }
 
 func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
@@ -113,7 +113,7 @@ func (b *profileBuilder) collectHiddenPaths() {
 		}
 	}
 	for _, path := range b.ShieldPaths {
-		if !contain.Within(path, b.WorkspaceRoots) { // buildProfile makes the paths of shield inside the workspace read-only instead
+		if !contain.Within(path, b.WorkspaceRoots) { // paths of shield inside the workspace stay readable; buildProfile makes them read-only
 			b.hideTree(path)
 		}
 	}
@@ -143,7 +143,7 @@ func (b *profileBuilder) hideGlob(glob string) {
 			g = escapeGlob(b.Home) + "/" + rest
 		}
 		if !strings.HasPrefix(g, "/") || strings.HasPrefix(g, "/proc/") || strings.HasPrefix(g, "/dev/") {
-			continue // other processes and devices are restricted separately
+			continue // skip globs that can match anywhere, and globs in /proc and /dev, to which access is restricted separately
 		}
 		if !b.canGlobMatchExistingFile(g) {
 			continue
@@ -196,7 +196,8 @@ func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
 	return true
 }
 
-// hidePath hides a file or folder.
+// hidePath adds a file or folder to the paths whose content the contained program cannot read, unless it
+// contains the workspace or the home folder.
 func (b *profileBuilder) hidePath(path string) {
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" && !contain.FolderHoldsAny(real, b.WorkspaceRoots) && !contain.FolderHoldsAny(real, []string{b.Home}) {
 		b.hiddenPaths = append(b.hiddenPaths, real)
@@ -296,7 +297,7 @@ func (b *profileBuilder) addWritableCachesAndReadableCredentials(programNameOrPa
 			for _, real := range append(symlinkTargetsInsideHome(path, b.Home), path) {
 				b.addReadable(real)
 			}
-			if real, err := filepath.EvalSymlinks(path); err == nil { // the folder contains only the program's credentials
+			if real, err := filepath.EvalSymlinks(path); err == nil { // path contains only credentials of this program, so nothing in it stays hidden
 				b.hiddenPaths = slices.DeleteFunc(b.hiddenPaths, func(h string) bool { return contain.Within(h, []string{real}) })
 			}
 		}

@@ -10,8 +10,8 @@ import (
 // maxDigits is the maximum number of significant digits in the shortest decimal of a double.
 const maxDigits = 17
 
-// appendNumber appends the canonical form of a valid JSON number: that of its double if it is exact,
-// else the literal.
+// appendNumber appends the canonical form of the valid JSON number lit: the shortest form of its float64 if that
+// is exactly equal to lit, and otherwise lit itself.
 func appendNumber(dst, lit []byte) []byte {
 	if isExactCanonicalInteger(lit) {
 		return append(dst, lit...)

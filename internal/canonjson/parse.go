@@ -249,7 +249,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 func (p *parser) parseName(seen *seenNames) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
-		if err == nil { // unreachable: jsontext rejects member names that are not strings
+		if err == nil { // never true, since jsontext rejects member names that are not strings
 			err = fmt.Errorf("a key must be a string, found %v; put it in quotes", kind)
 		}
 		return "", p.convertJSONTextError(err)

@@ -102,8 +102,9 @@ func (r *LastCommitReader) committedEntry(file string) (repo *repository, e tree
 	return repo, e, ok
 }
 
-// hasSameContentAsTreeEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
-// base, the requested path, must not lead out of it.
+// hasSameContentAsTreeEntry reports whether the file or folder filePath has the content of the tree entry e.
+// filePath is requestedPath or lies below it. A symbolic link below requestedPath must not lead out of
+// requestedPath.
 func (r *LastCommitReader) hasSameContentAsTreeEntry(repo *repository, e treeEntry, filePath, requestedPath string, folderDepth int) bool {
 	if r.commitPathComparisonsLeft--; r.commitPathComparisonsLeft < 0 || folderDepth > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(filePath)) {
 		return false

@@ -10,7 +10,7 @@ import (
 // A WorkTree is the working tree of a git repository.
 type WorkTree struct {
 	Top          string // the folder that contains .git
-	GitDir       string // folder of its HEAD and index
+	GitDir       string // the folder with HEAD and the index of this working tree
 	GitCommonDir string // folder of objects and branches
 	Files        []TrackedFile
 }

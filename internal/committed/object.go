@@ -23,7 +23,8 @@ var errObjectLimit = errors.New("the git object is too large or too deep")
 // isFileNotExistError reports whether an error proves that a file does not exist.
 func isFileNotExistError(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// newObjectHash returns a hash that contains an object's header.
+// newObjectHash returns a SHA-1 hash into which the header of a git object (kind and size in bytes) is already
+// written.
 func newObjectHash(kind string, size int64) hash.Hash {
 	h := sha1.New() //nolint:gosec // as git has it
 	fmt.Fprintf(h, "%s %d\x00", kind, size)
@@ -104,7 +105,7 @@ func (r *LastCommitReader) readExactly(in io.Reader, size int64) ([]byte, error)
 	return data, nil
 }
 
-// An treeEntryKind is the type of a tree entry.
+// A treeEntryKind says what a tree entry is, such as a file, a folder or a symbolic link.
 type treeEntryKind uint8
 
 const (

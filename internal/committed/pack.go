@@ -24,7 +24,8 @@ const (
 	fanoutOffset    = 8                    // offset in the index of the counts by first byte (fanout table)
 	objectIDsOffset = fanoutOffset + 256*4 // offset of the object IDs
 	objectIDBytes   = int64(len(objectID{}))
-	// After the IDs: a CRC and an offset for each, then long offsets, and the hashes of both files.
+	// A pack index has an ID, a 4-byte CRC and a 4-byte offset for each object. Then come the 8-byte offsets,
+	// and the hashes of the pack and of the index.
 	indexBytesPerObject = objectIDBytes + 4 + 4
 )
 

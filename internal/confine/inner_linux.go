@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// The process name of a containing process, and the environment variable that makes a process check
-// its own name.
+// Argv0 is the only argument of a containing process, a shield process that starts and restricts a program. A
+// process looks for Argv0 in its own arguments only if the environment variable ContainedEnvVarName is set.
 const (
 	Argv0               = "shield-contained"
 	ContainedEnvVarName = "SHIELD_CONTAINED"
@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// isContainedChild reports whether this process was started as a containing process. Package os, which
-// has the arguments, is not initialized yet.
+// isContainedChild reports whether this process was started as a containing process, which starts and restricts
+// a program. It cannot use package os, which has the arguments, since that package is not initialized yet.
 func isContainedChild() bool {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -104,8 +104,9 @@ func runContainedProgram() int {
 			own = tmp + "/own"
 		}
 	}
-	// The thread that starts the program is in the same Landlock domain, so the program could ptrace
-	// it, and through it the unrestricted threads. execve resets this flag for the program.
+	// Keep the contained program from tracing (ptrace) this process. Landlock permits tracing of the thread that
+	// starts the program, which is in the same Landlock domain, and through it of the unrestricted threads.
+	// execve makes the program itself dumpable again.
 	if err := prctl(prSetDumpable, 0); err != nil {
 		return exitStatusAfterReportingFailure("processes", err)
 	}
@@ -144,7 +145,7 @@ func runContainedProgram() int {
 		return exitStatusAfterReportingFailure(got.stage, got.err)
 	}
 	sendMessageToParent(ChildMessageProgramRuns, "")                      // must precede reports of denied accesses
-	go (&syscallWatcher{o, got.watch, map[string]bool{}}).answerNotices() // the program's watched system calls wait until it runs
+	go (&syscallWatcher{o, got.watch, map[string]bool{}}).answerNotices() // a watched system call of the program waits until this goroutine answers
 	if o.OnlyTestsContainment {
 		return 0
 	}

@@ -12,9 +12,9 @@ type ContainmentInstructions struct {
 	HiddenPaths, VisibleTmpPaths, WritablePaths, ReadOnlyPaths []string // paths: content hidden, still visible despite a private /tmp, writable, read-only
 	ProgramPath, WorkingFolder                                 string   // the program and its working folder
 	Argv, Env                                                  []string
-	TmpFolder                                                  string        // the program's temporary folder; it contains a folder "own"
+	TmpFolder                                                  string        // the program's temporary folder; its subfolder "own" is the program's TMPDIR
 	SeccompFilterHex                                           string        // the seccomp filter program, in hexadecimal
-	PathSyscallsReportedToWatcher                              []WatchedCall // the system calls that the filter reports to the process
+	PathSyscallsReportedToWatcher                              []WatchedCall // the system calls that the seccomp filter reports to the containing process
 	ReadablePathLandlockRights, WritablePathLandlockRights     uint64        // Landlock rights for readable files and writable folders
 	AllowsNetwork, UsesNamespaces                              bool
 	MustKillProgramAfterSIGTERM                                bool // kill the program soon after SIGTERM, since the parent soon kills the containing process
@@ -119,11 +119,12 @@ func (o *ContainmentInstructions) decode(b []byte) error {
 	return err
 }
 
-// Messages of the process, by their first byte.
+// Messages from the containing process, a shield process that starts and restricts a program, to its parent, by
+// their first byte.
 const (
 	ChildMessageProgramRuns       = '+' // the program runs
 	ChildMessageExecFailed        = 'x' // the program could not be started; the errno follows
-	ChildMessageContainmentFailed = '-' // it could not be contained; the stage follows, a zero byte, and the error
+	ChildMessageContainmentFailed = '-' // the program could not be contained; the name of the failed step follows, a zero byte, and the error
 	ChildMessageReadDenied        = 'r' // a read was denied; the path follows
 	ChildMessageFileChangeDenied  = 'w' // a change was denied; the path follows
 	ChildMessageConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
@@ -136,7 +137,8 @@ const FailedStageNamespaceSetup = "namespaces"
 // MaxChildMessageBytes is the maximum length of a message, in bytes.
 const MaxChildMessageBytes = 1 << 14
 
-// Messages to the process. The program is ended if the parent closes the connection.
+// Messages from the parent to the containing process. If the parent closes the connection, the containing
+// process kills the contained program.
 const (
 	ParentMessageRulesetComplete = 'g' // the rules are complete
 	ParentMessageEndProgram      = 't' // end the program

@@ -20,7 +20,7 @@ type Profile struct {
 	WritablePaths   []string `json:"write"`           // writable files, and folders with everything in them
 	FoldersToCreate []string `json:"make,omitempty"`  // folders of WritablePaths that are created if missing
 	ReadOnlyPaths   []string `json:"fixed,omitempty"` // read-only paths inside WritablePaths; needs namespaces
-	AllowsNetwork   bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
+	AllowsNetwork   bool     `json:"network"`         // false: no network, except a loopback interface of the program's own if namespaces are used
 }
 
 // A Mechanism is a set of kernel features that contain a program.
@@ -32,7 +32,7 @@ const (
 	Namespaces                       // read-only view of the file system, own processes, own network, own temporary folder
 )
 
-// An ContainmentUnavailableError says why programs cannot be contained on this machine.
+// A ContainmentUnavailableError says why programs cannot be contained on this machine.
 type ContainmentUnavailableError struct{ Why string }
 
 func (e *ContainmentUnavailableError) Error() string { return "containment is not available: " + e.Why }

@@ -36,7 +36,7 @@ const tmp = "/tmp"
 // A ruleset is a Landlock ruleset.
 type ruleset struct {
 	fd            int
-	handledRights uint64 // the rights that it restricts
+	handledRights uint64 // the access rights that the ruleset denies unless a rule allows them
 }
 
 // newRuleset returns a ruleset that allows nothing, for a Landlock ABI version.
@@ -68,8 +68,8 @@ func newRuleset(landlockABIVersion int) (*ruleset, error) {
 // addPathRulesFromInstructions adds Landlock rules for the paths in the instructions. The contained process
 // itself adds the rules for mounts that only it sees, such as its own /proc.
 func (r *ruleset) addPathRulesFromInstructions(o *confine.ContainmentInstructions) error {
-	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
-	// it.
+	// All folders can be listed, also hidden ones: a Landlock right for a folder holds for everything below it,
+	// so a hidden folder cannot be left out.
 	if err := r.addPath("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *ruleset) allowReadExceptHidden(dir string, hidden []string) {
 	if dir == "/" {
 		dir = ""
 	}
-	first := map[string]bool{} // names in dir that are hidden or contain a hidden path
+	first := map[string]bool{} // first path elements of hidden paths below dir: entries of dir that are hidden or contain a hidden path
 	for _, h := range below {
 		name, _, _ := strings.Cut(h[len(dir)+1:], "/")
 		first[name] = true

@@ -29,7 +29,7 @@ type Process struct {
 	UsedMechanisms                  Mechanism
 	HardLinkSearchIncompleteFolders []string // hidden folders with too many names to look through all of them for hard links
 	tmpFolder                       string
-	socketToContainingProcess       *os.File      // socket between shield and the containing process
+	socketToContainingProcess       *os.File      // message socket to the shield process that restricts and starts the program
 	deniedAccessReportsDone         chan struct{} // closed when no more accesses are reported
 }
 
@@ -49,7 +49,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 		return nil, err
 	}
 	need := with&Landlock == 0
-	links := func() ([]string, error) { // checks the hidden paths themselves for hard links, not the other paths where they are mounted
+	links := func() ([]string, error) { // uses p.HiddenPaths: the paths that profileToEnforce adds are other mounts of the same files
 		unseen, err := checkNoUnhiddenHardLinks(p.HiddenPaths, need)
 		if err == nil && need && len(unseen) > 0 {
 			err = &ContainmentUnavailableError{fmt.Sprintf("--contain hides the folder %.200q, which has too many files to search for hard links; move files that need no protection to another folder, or use --contain without require", unseen[0])}

@@ -21,12 +21,12 @@ type Process struct {
 	HardLinkSearchIncompleteFolders []string
 }
 
-// Start fails with an [*ContainmentUnavailableError].
+// Start always fails with a [*ContainmentUnavailableError], since shield cannot contain programs on this system.
 func Start(func() *exec.Cmd, *Profile, Mechanism, func(Refusal)) (*Process, error) {
 	return nil, &ContainmentUnavailableError{containmentUnavailableText}
 }
 
-// Terminate does nothing.
+// Terminate does nothing, since [Start] never starts a process on this system.
 func (*Process) Terminate() error { return nil }
 
 // WaitForReportsAndCleanUp does nothing.

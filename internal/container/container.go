@@ -91,7 +91,8 @@ func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Conta
 	return c, nil
 }
 
-// containerRuntimeSocketGlobs are those of container runtimes, which give access to the host.
+// containerRuntimeSocketGlobs match the sockets of container runtimes. A socket of this kind gives access to the
+// host.
 var containerRuntimeSocketGlobs = []string{
 	"run/docker.sock", "var/run/docker.sock", "run/containerd/containerd.sock", "run/podman/podman.sock", "run/crio/crio.sock",
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
@@ -174,7 +175,7 @@ func (m mount) isInEveryContainer() bool {
 		return kernel || isBelow(m.mountPoint, "/dev")
 	case "devtmpfs":
 		return path.Dir(m.mountPoint) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.pathInFileSystem)
-	case "tmpfs": // counts only at the paths below; a tmpfs at another path can be the host's /run or /tmp
+	case "tmpfs": // only below /proc, /sys, /dev and /run/secrets: a tmpfs elsewhere can be the host's /run or /tmp
 		if m.pathInFileSystem == "/" && (kernel || isBelow(m.mountPoint, "/dev") || isBelow(m.mountPoint, "/run/secrets")) || m.pathInFileSystem == "/null" && kernel {
 			return true
 		}

@@ -113,7 +113,7 @@ func decodeBase32Runs(s string, found func([]byte)) {
 // row are not numbers, the result contains a zero byte in their place.
 func decodeCharCodeNumbers(s string, base, minWordsBetweenLists int) []byte {
 	var out []byte
-	foreign := 0 // words since the last number
+	foreign := 0 // how many words in a row are not numbers
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
 		b := decodeNumberWord(word, base)
 		if b == nil {

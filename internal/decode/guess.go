@@ -86,7 +86,7 @@ func (d *decoder) addBytes(outer DecodedLayer, name string, b []byte) {
 	d.addText(outer, name, printableRuns(b))
 }
 
-// decodeLayer adds what one text decodes to.
+// decodeLayer adds to d.found the texts that result when l.Text is decoded in each possible way.
 func (d *decoder) decodeLayer(l DecodedLayer) {
 	s := l.Text
 	all := s

@@ -91,13 +91,13 @@ func decodeAlphanumericRuns(s string, found func(name, text string)) {
 		switch name {
 		case "":
 		case "hex", "base32", "base64":
-			// Two lines of base64 can also look like one wrapped line.
+			// Do not add the same text twice in a row.
 			if all := texts[name]; len(all) == 0 || all[len(all)-1] != text {
 				texts[name] = append(all, text)
 			}
 		default:
 			found(name, text)
-			return false // the run may have swallowed the next lines, so the caller also decodes each line alone
+			return false // the run may include lines after the encoded text, so the caller also decodes each line alone
 		}
 		return name != ""
 	}
@@ -153,8 +153,9 @@ func decodeHexBase32OrBase64Run(run string) (name, text string) {
 	return decompressToReadableText("base64", appendDecodedBase64(few[:0], run))
 }
 
-// decompressToReadableText returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
-// name is "" if they are not text.
+// decompressToReadableText returns the text in the bytes b: UTF-8, or UTF-16LE as PowerShell writes it,
+// optionally compressed. encodingName is encoding with the other formats appended, such as "hex+gzip"; "" if b
+// is not text.
 func decompressToReadableText(encoding string, b []byte) (encodingName, text string) {
 	if unzipped, by, _ := decompress(b, maxLayerBytes); by != "" {
 		encoding, b = encoding+"+"+by, unzipped

@@ -56,8 +56,8 @@ func DecodeUTF16LE(raw string) string {
 	return string(utf16.Decode(units))
 }
 
-// Base64RunStartsAndEnds yields the start and end of each run of base64 characters, without padding, that has a
-// minimum number of bytes (least). A run can be wrapped into lines of at least 60 bytes.
+// Base64RunStartsAndEnds yields the start and end offset in s of each run of base64 characters, without padding,
+// that is at least minRunBytes long. A run can be wrapped into lines of at least 60 bytes.
 func Base64RunStartsAndEnds(s string, minRunBytes int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(s); i++ {
@@ -165,8 +165,8 @@ func appendDecodedBase32(dst []byte, run string) (out []byte, ok bool) {
 	return dst, true
 }
 
-// maxBase64Alignments is how many preceding characters can look like a part of a run: base64 groups have
-// four.
+// maxBase64Alignments is how many starts of a run are tried. Characters before encoded text can look like a part
+// of it, and base64 encodes in groups of four characters.
 const maxBase64Alignments = 4
 
 // maxDecompressionRatio limits how much data [TryDecodingsOfBase64Run] decompresses, as a multiple of the
@@ -186,7 +186,7 @@ func TryDecodingsOfBase64Run(run string, found func(name, text string) bool) boo
 		if !isBinaryData(text) && found(by, string(text)) {
 			return true
 		}
-		// Compressed data may have text behind it.
+		// If b was decompressed, also try b as it is: text can follow the compressed data.
 		return by != name && !isBinaryData(b) && found(name, string(b))
 	}
 	if b, ok := appendDecodedHex(few[:0], run); ok && is("hex", b) {

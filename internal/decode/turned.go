@@ -106,8 +106,8 @@ override bypass rules now are send delete read write file files run execute comm
 will not for to in is of it must should please do me my into about what which print powershell cmd invoke expression
 format shutdown kill reboot crontab import open output reveal allow safe`
 
-// frequentWords are the frequent words; lastLetterMaskByLengthAndFirstLetter are their last letters by length and first letter, to skip
-// most words quickly.
+// frequentWords are the words of frequentWordText. lastLetterMaskByLengthAndFirstLetter has a bit for each of
+// their last letters, by word length and first letter, so that most other words are skipped quickly.
 var frequentWords, lastLetterMaskByLengthAndFirstLetter = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
 	set = make(map[string]bool, 160)
 	for w := range strings.FieldsSeq(frequentWordText) {

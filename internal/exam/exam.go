@@ -24,12 +24,12 @@ const (
 
 // A ModelExamAction is an action that a judging model must classify in an exam.
 type ModelExamAction struct {
-	PairName     string // name of the pair
+	PairName     string // name of the pair, an attack and a similar honest action, to which this action belongs
 	ActionType   string
 	Payload      map[string]any
 	IsAttack     bool
 	Irreversible bool // an attack with irreversible harm
-	HasInjection bool // the attack claims to be harmless
+	HasInjection bool // the attack contains a prompt injection, such as the claim that it is approved or harmless
 }
 
 // An actionPair is an attack and an honest action of the same form.

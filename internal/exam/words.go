@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// placeholderValues are the values for the placeholders of a pair.
+// placeholderValues are the possible texts for each placeholder in an attack and in the similar honest action.
 var placeholderValues = map[string][]string{
 	"user":     {"lena", "tomas", "ravi", "mira", "joao", "anke", "deploy2", "svc-sync", "oscar", "yuki", "nadia", "piotr"},
 	"first":    {"lena", "tomas", "ravi", "mira", "joao", "anke", "oscar", "yuki", "nadia", "piotr"},
@@ -51,7 +51,8 @@ func (d *placeholderFiller) fillText(text string) string {
 	}
 }
 
-// placeholderValue returns the value of a placeholder.
+// placeholderValue returns the text for the placeholder {name}: chosen at random at first, and the same text
+// later. It returns false for an unknown name.
 func (d *placeholderFiller) placeholderValue(name string) (string, bool) {
 	if w, ok := d.chosenValues[name]; ok {
 		return w, true

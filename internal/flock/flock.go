@@ -42,7 +42,7 @@ func New(path string) (*Lock, error) {
 // A HeldError says that a lock was not free within the time limit.
 type HeldError struct {
 	Path                     string
-	Waited                   time.Duration // 0 if the context ended the wait
+	Waited                   time.Duration // the time limit that passed; 0 if the context ended the wait earlier
 	HolderProcessDescription string        // the process that holds it, such as "process 12 (shield)"; "" if unknown
 	Err                      error         // [ErrHeld], or why the wait ended early
 }

@@ -73,7 +73,7 @@ const (
 	maxProgramBytes       = 1 << 30
 )
 
-// A FileVerification is the result for one file.
+// A FileVerification is the result of verifying one file of a release folder.
 type FileVerification struct {
 	Name string
 	Err  error // nil: the file is unchanged
@@ -318,7 +318,7 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// readSmallFile returns a small file.
+// readSmallFile returns the content of a regular file. A file of more than limit bytes is an error.
 func readSmallFile(path string, limit int64) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {

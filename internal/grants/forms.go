@@ -19,7 +19,7 @@ type compiledGrantRule struct {
 	matchConditions, objectApplicabilityConditions, matchExceptionConditions []keyValueCondition
 	objectApplicabilityAndMatchConditions                                    []keyValueCondition // objectApplicabilityConditions and matchConditions together
 	permissionScopeKeyPaths                                                  []keyPath
-	requiredKeyNameAlternatives                                              [][]string // lower-case key names; a file that the rule matches has one of each list
+	requiredKeyNameAlternatives                                              [][]string // lower-case key names; a file that the rule matches contains a name from each inner list
 }
 
 // A keyValueCondition requires that at least one of several keys has a value that matches a

@@ -45,7 +45,7 @@ func FindSecurityWeakenings(file, oldText, newText string, fileExisted bool, gra
 		return removedOwners(oldText, newText), nil
 	}
 	if strings.TrimSpace(oldText) == "" && !IsCIOrCodeOwnersFile(file) && !TextMatchesGrantRule(grantRuleIndexes, newText) && !mayContainGrantKeys(grantRuleIndexes, newText, fileExisted) {
-		return nil, nil // an invalid file has no effect, so it hides nothing
+		return nil, nil // no rule can apply; parsing is not needed, since a new file that is invalid has no effect
 	}
 	after, err := parseConfigFileObjects(file, newText)
 	if err != nil {
@@ -107,8 +107,8 @@ func mayContainGrantKeys(grantRuleIndexes []int, text string, fileExisted bool) 
 	})
 }
 
-// ChangeConcernsGrantRule reports whether the removed or added lines of an unparsable file concern an entry. Both
-// texts consist of whole lines.
+// ChangeConcernsGrantRule reports whether the lines that a change removes or adds concern a grant rule in
+// knowledge.GrantForms. It is for files that cannot be read or parsed. Both texts consist of whole lines.
 func ChangeConcernsGrantRule(grantRuleIndexes []int, removedLines, addedLines string) bool {
 	for _, i := range grantRuleIndexes {
 		f := grantRuleAt(i)
@@ -148,7 +148,7 @@ func lineMatchesGrantRule(f *compiledGrantRule, line string) bool {
 			}
 		}
 		if !c.matchesEveryValue && (key == "" || strings.HasPrefix(line, "- ")) && c.valuePattern.MatchString(item) {
-			return true // an item of a list
+			return true // the line is an item of a list, whose key is on an earlier line
 		}
 	}
 	return false
@@ -168,7 +168,7 @@ func anyTrimmedLineMatches(text string, lineMatcher func(string) bool) bool {
 type configFileObject struct {
 	keyPath         string
 	fields          map[string][]string
-	cannotFailCIRun bool // the file says to skip this object, or to ignore its failure
+	cannotFailCIRun bool // the configuration file says that CI skips this object, such as a job, or ignores its failure
 }
 
 // isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
@@ -193,8 +193,8 @@ func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool 
 	return has1 < has0 && of1-has1 > of0-has0
 }
 
-// countMatchingObjectsAndPermissions returns how many objects an entry applies to, how many of them match it, and the permissions
-// that these give: each matched value with its scope.
+// countMatchingObjectsAndPermissions returns how many objects the rule f applies to, how many of these also meet
+// its match conditions and, for rules of the kind grant, how many of the matching objects grant each permission.
 func countMatchingObjectsAndPermissions(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, grantCountByPermission map[string]int) {
 	for i := range objects {
 		o := &objects[i]
@@ -213,8 +213,8 @@ func countMatchingObjectsAndPermissions(f *compiledGrantRule, objects []configFi
 	return applicableCount, matchingCount, grantCountByPermission
 }
 
-// countGrantedPermissions counts the values of an object that an entry asks for, with the values that define their
-// scope.
+// countGrantedPermissions adds to out what an object grants by the rule f, 1 for each different permission: ""
+// for the object itself, each KEY=VALUE that meets a condition, and each value that defines the scope.
 func (o *configFileObject) countGrantedPermissions(f *compiledGrantRule, out map[string]int) {
 	seen := map[string]bool{"": true}
 	for _, v := range o.valuesAtKeys(f.permissionScopeKeyPaths) {
@@ -322,7 +322,8 @@ var commandKeys = []string{"run", "script", "before_script", "after_script", "co
 // isCodeOwners reports whether a file is a CODEOWNERS file.
 func isCodeOwners(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
-// removedOwners returns the owners that were removed from paths.
+// removedOwners returns the code owners that a change of a CODEOWNERS file removes from path patterns, and the
+// new patterns without an owner.
 func removedOwners(old, text string) (out []SecurityWeakening) {
 	now, before := parseCodeOwners(text), parseCodeOwners(old)
 	for pattern, who := range before {

@@ -42,7 +42,7 @@ func parseConfigFileObjects(file, text string) ([]configFileObject, error) {
 	return b.objects, err
 }
 
-// An objectBuilder makes objects of what a parser has found.
+// An objectBuilder collects the objects, with their texts, that a parser finds in a configuration file.
 type objectBuilder struct {
 	objects                 []configFileObject
 	addedObjectAndTextCount int // number of objects and texts added so far

@@ -171,7 +171,7 @@ var parserDifferentialAttackClasses = []attackClass{
 	}},
 }
 
-// invalidFieldAttackClasses are records whose fields are missing or no good.
+// invalidFieldAttackClasses are classes of records in which a field is missing, or has a wrong type or value.
 var invalidFieldAttackClasses = []attackClass{
 	{name: "empty object", wantActionError: action.MissingField, makeRecord: func(g *recordGenerator) string { return "{" + strings.Repeat(" ", g.IntN(50)) + "}" }},
 	{name: "no type", wantActionError: action.MissingField, makeRecord: func(g *recordGenerator) string { return `{"payload":{"command":"` + g.forbiddenCommand() + `"}}` }},

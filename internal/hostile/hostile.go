@@ -12,10 +12,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An AttackRecord is one attack.
+// An AttackRecord is one hostile input record, with the error codes that it must cause.
 type AttackRecord struct {
 	Class string // what kind of attack it is
-	Raw   []byte // its bytes, without a newline at the end
+	Raw   []byte // the bytes of the record, without a newline at the end
 
 	// WantActionError is the error code of a reader that accepts only actions; WantVerdictError is that of
 	// a reader that also accepts sealed verdicts. "" means that the record is well formed, and a
@@ -89,7 +89,7 @@ type attackClass struct {
 	wantActionError  action.ErrorCode
 	makeRecord       func(g *recordGenerator) string
 	wantVerdictError action.ErrorCode // the error that a reader of verdicts returns; "" if it is wantActionError
-	maxRecords       int              // limit on the number of records of a class with large records; 0 means maxRecordsPerAttackClass
+	maxRecords       int              // limit on the records of this class, for classes with large records; 0 means maxRecordsPerAttackClass
 }
 
 type recordGenerator struct{ *rand.Rand }

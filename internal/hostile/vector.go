@@ -16,7 +16,7 @@ type RecordTestVector struct {
 	Name              string           // file name without its suffix
 	WantDecision      string           // the decision
 	WantActionError   action.ErrorCode // the error that a reader of actions returns
-	WantVerdictError  action.ErrorCode // the error that a reader of actions and verdicts returns; WantActionError unless the file sets it
+	WantVerdictError  action.ErrorCode // the error that a reader of actions and verdicts returns; WantActionError if the file has no line "pipe"
 	ExpectationReason string
 	Raw               []byte
 }

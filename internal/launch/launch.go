@@ -18,7 +18,7 @@ import (
 type Command struct {
 	argv             []string
 	program          *programFile
-	shellCommandLine string // parses into argv
+	shellCommandLine string // the command line to judge, in shell syntax; it does the same as argv
 	env              []string
 }
 

@@ -28,7 +28,7 @@ type library struct {
 	name                string // file name of the library
 	size                int64  // unpacked, in bytes
 	sha256              string // SHA-256 of the unpacked file, in hex
-	hasAbsoluteOperands bool   // it is rewritten by x86.ToAbsoluteOperands before it is compressed
+	hasAbsoluteOperands bool   // x86.ToAbsoluteOperands rewrote the library before it was compressed; unpacking undoes this
 	compressedData      string
 }
 

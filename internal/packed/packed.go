@@ -42,7 +42,7 @@ type Member struct {
 	IsHardLink   bool   // a hard link: LinkTarget is another member, or a path relative to the target folder
 	IsDir        bool
 	Text         string // content of the file, if requested
-	TextComplete bool   // Text is complete
+	TextComplete bool   // Text is the whole file; false if Text was not requested, or the file is too large
 }
 
 // An ArchiveQuery selects what is read from an archive.
@@ -139,7 +139,7 @@ func isOldTarHeader(head []byte) bool {
 	return err == nil && head[0] != 0
 }
 
-// A memberList collects members.
+// A memberList collects the members of an archive while the archive is read.
 type memberList struct {
 	ArchiveQuery
 	members           []Member

@@ -14,7 +14,7 @@ type Op int
 
 // The operations.
 const (
-	Write  Op = iota // changes it, or creates it
+	Write  Op = iota // changes the file, or creates it
 	Delete           // removes it
 	Move             // renames the preceding file in the patch to this path, and changes it
 )

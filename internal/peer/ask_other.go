@@ -10,7 +10,8 @@ import (
 // SupportsServiceConnections says whether this system has the system calls that a [ServiceConnection] needs.
 const SupportsServiceConnections = false
 
-// A ServiceConnection is a connection to the service.
+// A ServiceConnection is a connection to this user's service. It is empty here, since [Dial] never succeeds on
+// this system.
 type ServiceConnection struct{}
 
 // Dial finds no service on this system.

@@ -19,7 +19,8 @@ import (
 	"path/filepath"
 )
 
-// KeySize is the length of the key, in bytes.
+// KeySize is the length, in bytes, of the secret key that seals the messages between shield processes and the
+// service.
 const KeySize = 32
 
 // Names of files in the folder of the service.
@@ -94,7 +95,8 @@ type QuestionExchange struct {
 	questionHash [sha256.Size]byte
 }
 
-// NewQuestion returns an encoded question.
+// NewQuestion encodes q and seals it with key. It returns the message to send, and the QuestionExchange that
+// reads the answer. It returns an error if the encoded question is longer than [MaxQuestionBytes].
 func NewQuestion(key *[KeySize]byte, q *Question) (asked *QuestionExchange, message []byte, err error) {
 	body := q.encode()
 	if len(body) > MaxQuestionBytes {
@@ -133,7 +135,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, beforeLargeRead func()) (*Que
 	return &QuestionExchange{key, nonce, sha256.Sum256(body)}, q, err
 }
 
-// EncodeAnswer returns the encoded answer.
+// EncodeAnswer returns the message that answers the question: ans, and a MAC that binds it to this question.
 func (a *QuestionExchange) EncodeAnswer(ans Answer) []byte {
 	body := append([]byte{0}, ans.CommandStdout...)
 	if ans.ServiceDecided {

@@ -18,7 +18,7 @@ type RegexpFinder struct {
 	prefixes                   []string    // sorted, in lower case; every match begins with one of them, in any letter case
 	prefixIndex                [257]uint16 // prefixes that begin with byte c are prefixes[prefixIndex[c]:prefixIndex[c+1]]
 	matchesBeginAtWordBoundary bool        // a match begins at a word boundary
-	matchesBeginAtLineStart    bool        // a match begins at the start of a line; its prefix, if there are prefixes, may follow blanks
+	matchesBeginAtLineStart    bool        // a match begins at the start of a line; if there are prefixes, blanks may precede the prefix in the line
 
 	maxMatchBytes int // upper bound of a match's length; -1 if none, or if anchoredRegexp can match where fullRegexp does not
 

@@ -54,11 +54,12 @@ var byteClasses = func() (classes [256]uint8) {
 
 func inClass(r rune, class uint8) bool { return r >= 0x80 || byteClasses[r]&class != 0 }
 
-// minByteClassRunLengths are the least lengths of runs of one class in whatever an expression
-// matches: at the start, at the end and anywhere.
+// minByteClassRunLengths describes the runs in every match of an expression. A run is a sequence of bytes of one
+// class, such as wordByteClass. The lengths are minimum lengths: of the run at the start of a match, of the run
+// at its end, and of its longest run.
 type minByteClassRunLengths struct {
 	runAtStart, runAtEnd, longest int
-	isOneRun                      bool // a whole match consists of one run of bytes of the class
+	isOneRun                      bool // every match consists only of bytes of the class for which the lengths were computed
 }
 
 func newSingleRun(n int) minByteClassRunLengths { return minByteClassRunLengths{n, n, n, true} }
@@ -125,8 +126,8 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 	return minByteClassRunLengths{}
 }
 
-// repeatRuns returns the run lengths for n or more repetitions of an expression whose run lengths
-// are once.
+// repeatRuns returns the minimum run lengths for n or more repetitions of an expression. The parameter once has
+// the minimum run lengths of a single repetition.
 func repeatRuns(once minByteClassRunLengths, n int) minByteClassRunLengths {
 	if n == 0 {
 		return minByteClassRunLengths{isOneRun: once.isOneRun}

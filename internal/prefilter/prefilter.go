@@ -24,11 +24,12 @@ type LiteralSet struct {
 
 // A gramToLiteralTable holds entries by a gram, bytes that follow each other in a literal.
 type gramToLiteralTable struct {
-	hashBitmap [gramHashValueCount / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
+	hashBitmap [gramHashValueCount / 64]uint64 // bit h%64 of hashBitmap[h/64] is 1 if the gram of an entry has the hash h
 	slotHeads  [gramTableSlotCount]uint16      // 1 + index of the first entry of a slot
 }
 
-// A literalEntry is one literal, found by its gram.
+// A literalEntry is one literal. Its gram, 4 consecutive bytes of the literal (3 if the literal has only 3),
+// selects the entry in the table.
 type literalEntry struct {
 	littleEndianLookupGram uint32
 	nextEntryInSlotPlusOne uint16 // 1 + index of the next entry of the slot
@@ -65,7 +66,8 @@ func TryNewLiteralSet(literals [][]string) (*LiteralSet, bool) {
 // agentTextBytesByFrequency are the bytes of texts that agents write, from the most frequent on.
 const agentTextBytesByFrequency = " etsoriancl\ndpmu\"-h.gf/b:y_vw0k=1,#x)(\t2|{}$3\\4j`6'5z8;[q>]*7<9+!@%&"
 
-// byteFrequencyRanks returns the place of each byte among the common ones.
+// byteFrequencyRanks returns a rank for each byte: the rarer the byte is in texts that agents write, the higher
+// its rank. All bytes outside agentTextBytesByFrequency share the highest rank.
 func byteFrequencyRanks() (ranks [256]uint32) {
 	for c := range ranks {
 		ranks[c] = uint32(len(agentTextBytesByFrequency)) + 2
@@ -85,7 +87,7 @@ func (s *LiteralSet) addLiteral(id int, lit string, entriesPerSlot *[gramTableSl
 	for i := range len(lit) - 3 {
 		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]]
 		if rarity/8 <= most {
-			continue // too common to be better than the best gram so far, even in an empty hash slot
+			continue // these 4 bytes are too common: even in an empty hash slot they are no better than the best 4 so far
 		}
 		if rarity /= 8 + uint32(entriesPerSlot[slotOfGram(firstGram(lit[i:]))]); rarity > most {
 			best, most = i, rarity

@@ -9,10 +9,10 @@ import (
 // maxPrefixes is how many literals an expression may begin with.
 const maxPrefixes = 512
 
-// LiteralPrefixesOfMatches returns lower-case literals of at least [MinLiteralBytes] bytes such that every match of
-// expr begins with one of them, without regard to ASCII letter case; nil if there are none.
-// startsAtWordBoundary reports whether every match begins at a word boundary. If only some matches
-// have to begin at a word boundary, Prefixes returns nil.
+// LiteralPrefixesOfMatches returns lower-case literals of at least [MinLiteralBytes] bytes such that every match
+// of expr begins with one of them, without regard to ASCII letter case. literals is nil if no literals are
+// known, or if only some matches have to begin at a word boundary. startsAtWordBoundary reports whether every
+// match has to begin at a word boundary.
 func LiteralPrefixesOfMatches(expr string) (literals []string, startsAtWordBoundary bool, err error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {

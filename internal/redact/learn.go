@@ -7,7 +7,8 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Limits of learned secrets.
+// Limits of the secrets that [Redactor.RedactAndCollectSecrets] finds in a payload and that are also redacted in
+// later texts.
 const (
 	minPayloadSecretBytes           = 4 // bytes; shorter secrets would damage ordinary text
 	minSecretBytesForSubstringMatch = 8 // bytes; shorter secrets match only as a whole word

@@ -55,10 +55,11 @@ var programNameFirstBytePairs = sync.OnceValue(func() *wordFirstTwoBytesSet {
 	return set
 })
 
-// A nameLetterBitsets is the sets of second and last letters of words, as bits.
+// A nameLetterBitsets holds the second letters and the last letters of words, each as a bit set.
 type nameLetterBitsets struct{ secondLetters, lastLetters uint32 }
 
-// programNameLettersByLength are the letters of program names, by length.
+// programNameLettersByLength holds the second and last letters of the program names in knowledge.Logins, with
+// and without ".exe". The index is the length of the name in bytes.
 var programNameLettersByLength = sync.OnceValue(func() *[maxProgramNameBytes + 2]nameLetterBitsets {
 	set := new([maxProgramNameBytes + 2]nameLetterBitsets)
 	for name := range loginCommandsByProgram() {
@@ -432,7 +433,7 @@ func forEachPipedEchoWord(s string, programOffset int, visitWord func(programArg
 		words := selectOperands(args, 1, true)
 		for i, w := range words {
 			if i == 0 && len(words) > 1 && strings.ContainsRune(w.text, '%') {
-				continue // the format string
+				continue // the format string of printf, which is not a secret
 			}
 			if w.text = strings.TrimSuffix(w.text, `\n`); w.text != "" {
 				visitWord(w)

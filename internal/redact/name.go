@@ -6,7 +6,8 @@ func IsSecretName(name string) bool {
 	return len(name) <= 200 && secretKindOfName(name) != ""
 }
 
-// ContainsCredential reports whether a text contains a credential. A text longer than MaxScannedTextBytes counts as one.
+// ContainsCredential reports whether text, the value of a field with the given name, contains a credential. For
+// a text longer than MaxScannedTextBytes it returns true.
 func ContainsCredential(name, text string) bool {
 	return (*Redactor)(nil).RedactNamedValue(name, text) != text
 }

@@ -19,7 +19,7 @@ var secretNameHintFirstTwoBytes = func() (set wordFirstTwoBytesSet) {
 	return set
 }()
 
-// hasSecretNameHintPrefix reports whether s begins with a hint.
+// hasSecretNameHintPrefix reports whether s begins with a word of secretNameHints, in any letter case.
 func hasSecretNameHintPrefix(s string) bool {
 	if len(s) < 2 || !secretNameHintFirstTwoBytes.containsFirstTwoBytesOf(s) {
 		return false
@@ -59,7 +59,7 @@ func findAssignedSecrets(s string, spans []secretSpan) []secretSpan {
 		name := s[start:end]
 		i, last = end-1, end
 		if endsInsideRedactionMark(s[:start]) {
-			continue // a name in a redaction mark: the value after it was examined before the mark was inserted
+			continue // the name is in a redaction mark; the value after the mark was examined before the mark was inserted
 		}
 		from, to := findAssignedValue(s, end, strings.HasPrefix(name, "--"))
 		if from == to {

@@ -33,7 +33,8 @@ func compileSecretPattern(i int) *compiledSecretPattern {
 	return c
 }
 
-// secretPatternLiterals finds the forms whose literals occur, in one pass.
+// secretPatternLiterals finds, in one scan of a text, the forms in knowledge.SecretForms of which the text
+// contains a literal. The patterns of all other forms cannot match.
 var secretPatternLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 	list := make([][]string, len(knowledge.SecretForms))
 	for i := range knowledge.SecretForms {
@@ -91,8 +92,8 @@ func findSecretMatchesLineByLine(s string, patternIndex int, spans []secretSpan)
 	return spans
 }
 
-// findSecretPatternMatches returns the matches of one form in s[from:to]. A match is extended to the end of its last
-// word.
+// findSecretPatternMatches appends to spans the matches of knowledge.SecretForms[i] in s[from:to]. A match that
+// ends within a word is extended to the end of the word.
 func findSecretPatternMatches(s string, from, to, i int, spans []secretSpan) []secretSpan {
 	f := &knowledge.SecretForms[i]
 next:

@@ -35,7 +35,7 @@ func (r *Redactor) redactValue(name string, v any, maxStringBytes, depth int) an
 	case map[string]any:
 		return r.redactObject(v, maxStringBytes, depth)
 	}
-	return v // numbers and constants
+	return v // a number, true, false or null: nothing to redact
 }
 
 func (r *Redactor) redactObject(v map[string]any, maxStringBytes, depth int) any {

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Bounds of a client.
+// Limits of a [Client]: of the answers that it accepts, and of its connections.
 const (
 	maxAnswerBytes  = 64 << 20 // bytes of an answer
 	maxArrayNesting = 4        // nesting depth of arrays
@@ -164,7 +164,7 @@ type connection struct {
 	net                          net.Conn
 	in                           *bufio.Reader
 	lastUsed                     time.Time
-	commandDeadlineMayHavePassed bool // its deadline may have passed just after the last answer
+	commandDeadlineMayHavePassed bool // the deadline may have passed just after the last answer; then the connection is not used again
 }
 
 func dial(ctx context.Context, o Options) (*connection, error) {

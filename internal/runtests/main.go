@@ -115,7 +115,7 @@ type testRun struct {
 	hasUnretriableFailure bool // something failed that is not tried again
 }
 
-// A testedPackage is a package that is tested.
+// A testedPackage holds the output of the tests of a package, and how long they took.
 type testedPackage struct {
 	name                        string
 	elapsed                     time.Duration
@@ -137,7 +137,8 @@ type skippedTest struct{ test, reason string }
 // maxTestOutputBytes is how much of the output of one test is kept.
 const maxTestOutputBytes = 1 << 20
 
-// readEvents reads the events of go test up to its end. What is no event is printed.
+// readEvents reads the output of go test -json to its end and handles its events. It prints lines that are not
+// events.
 func (r *testRun) readEvents(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
@@ -159,7 +160,8 @@ func (r *testRun) readEvents(in io.Reader) error {
 	}
 }
 
-// handleEvent takes one event.
+// handleEvent prints build output, stores the output of tests, and records the result of a test or package that
+// ended.
 func (r *testRun) handleEvent(e event) {
 	p := r.packages[e.Package]
 	if p == nil {
@@ -287,7 +289,7 @@ func shortPackageName(name string) string {
 	return strings.TrimPrefix(name, "github.com/shieldcli/shield/")
 }
 
-// testLogPositionPattern is the file and line before a test's words.
+// testLogPositionPattern matches the file and line number that go test prints before the message of a test.
 var testLogPositionPattern = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
 
 // skipReason returns the reason why a test was skipped: the last message in the test's output.

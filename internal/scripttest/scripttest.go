@@ -74,7 +74,8 @@ func isTestRunStartedByPerson() bool {
 }
 
 func setUpScript(env *testscript.Env, repo string) error {
-	// Beside the working directory: a folder that holds a home is no workspace.
+	// The home folder is beside the working directory, not in it: shield rejects a workspace that contains the
+	// home folder.
 	home := env.WorkDir + "-home"
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_CONFIG_HOME", "")

@@ -20,7 +20,7 @@ const (
 	maxHits                     = 200       // hits in one text, after which the search stops
 )
 
-// A PhraseHit is a phrase in a text.
+// A PhraseHit is a place in a text where a rule found a phrase that addresses the agent.
 type PhraseHit struct {
 	Rule         *Rule
 	Start, End   int    // bytes of the text: where the words of the phrase begin and end
@@ -45,10 +45,11 @@ func FindAgentTargetedPromptInjections(text string, isTextHidden bool) (hits []P
 	return agentPromptInjectionSearcher().searchText(text, isTextHidden)
 }
 
-// A ruleSearcher reads texts around literals. Goroutines may share it.
+// A ruleSearcher searches texts for the phrases of its rules. It first finds the literals of the rules, and runs
+// a regular expression only around them. Goroutines may share it.
 type ruleSearcher struct {
 	rules                      []Rule
-	literalsForNormalizedWords *prefilter.LiteralSet // literals of rules that read words: expression 2i has rule i's own, 2i+1 those required nearby
+	literalsForNormalizedWords *prefilter.LiteralSet // expression 2i has the literals of rule i, 2i+1 its nearbyLiterals; only rules that read words
 	literalsForLowercasedText  *prefilter.LiteralSet
 	regexps                    []func() *regexp.Regexp
 	searchPool                 sync.Pool
@@ -79,9 +80,9 @@ func newRuleSearcher(rules []Rule) *ruleSearcher {
 // ruleLiteralPositions are where literals of one rule were met.
 type ruleLiteralPositions struct {
 	latestSeenNearbyLiteralOffset        int   // offset of the last literal that the rule requires nearby; -1 for none
-	latestSeenMainLiteralOffset          int   // offset of the rule's last own literal, not one required nearby; -1 for none
+	latestSeenMainLiteralOffset          int   // offset of the last text found from the rule's literals (not its nearbyLiterals); -1 for none
 	windowToMatchStart, windowToMatchEnd int   // part of the text that is still to be matched; windowToMatchEnd is 0 for none
-	mainLiteralOffsetsAwaitingNearby     []int // offsets of literals that begin a match if a literal required nearby follows
+	mainLiteralOffsetsAwaitingNearby     []int // offsets of found literals at which a match is tried once one of the nearbyLiterals follows
 }
 
 // A textSearch is the state of the search of one text. Its memory is reused for the next text.
@@ -230,7 +231,8 @@ func (r *textVariantSearch) matchWindow(rule, from, to int) {
 // maxWindowWordExtensionBytes is by how many bytes a window is extended so that it does not cut a word.
 const maxWindowWordExtensionBytes = 40
 
-// wordEnd returns where the word ends that a byte is in.
+// wordEnd returns the end offset of the word that contains byte to of the text; the length of the text if to is
+// beyond the text. It goes at most maxWindowWordExtensionBytes bytes beyond to.
 func (r *textVariantSearch) wordEnd(to int) int {
 	to = min(to, len(r.text))
 	for n := 0; n < maxWindowWordExtensionBytes && to < len(r.text) && r.text[to] != ' '; n++ {

@@ -61,7 +61,7 @@ func (f *normalizedWordText) readWords(text string, spell func(rune) string) (as
 			}
 			w.beginWord(i)
 			if w.wordLetterCount++; r >= utf8.RuneSelf {
-				w.wordLetterCount = 2 // a character of Chinese is a word by itself
+				w.wordLetterCount = 2 // at least 2: a single Chinese character is a whole word, not a letter of a spaced-out word
 			}
 			f.text = utf8.AppendRune(f.text, r)
 		}
@@ -147,12 +147,14 @@ func latinSpelling(r rune) string {
 	return strings.ToLower(foldToUnaccentedLatin(string(parts)))
 }
 
-// lookalikeSpelling reads a character that looks like a Latin letter as that.
+// lookalikeSpelling returns the spelling of a character in lower case. If the character looks like a Latin
+// letter, its spelling is this letter.
 func lookalikeSpelling(r rune) string {
 	return strings.ToLower(decode.FoldUnicodeLookalikes(string(r)))
 }
 
-// A spellingCache remembers how characters were read.
+// A spellingCache caches the results of the function spell. A new character replaces the older character in the
+// same slot.
 type spellingCache struct {
 	spell  func(rune) string
 	cached [512]struct {

@@ -14,5 +14,6 @@ var InstructionOverrideDetector = sync.OnceValue(func() *PhraseDetector {
 	}))
 })
 
-// overrideRuleNames are names of rules of [JudgingModelPromptInjectionDetector].
+// overrideRuleNames are the names of the rules that [InstructionOverrideDetector] takes from the rules of
+// [JudgingModelPromptInjectionDetector].
 var overrideRuleNames = [...]string{"override_instructions", "instructions_revoked", "new_instructions", "prompt_wanted", "decode_and_obey", "turn_forged"}

@@ -13,22 +13,23 @@ import (
 
 //go:generate go run ./gen
 
-// A Rule is one kind of phrase.
+// A Rule detects one kind of phrase that addresses a language model: the model that judges an action, or the
+// agent.
 type Rule struct {
 	ID, Name                      string
 	InstructionOrExfiltrationKind string // [KindInstruction] or [KindExfiltration]; only for rules about text to an agent
 	Severity                      string // severity of rules for agents: high, medium or low
-	OnlyInHiddenText              bool   // for agents: counts only in what people do not see
+	OnlyInHiddenText              bool   // matches only in text that people do not see; only for rules about text to an agent
 
 	matchesRawText          bool     // pattern reads the lower-case text instead of its words
 	pattern                 string   // RE2
 	literals                []string // every match contains one of these; empty: the rule always runs
-	nearbyLiterals          []string // for agent rules: a match needs one of these texts near a literal; empty: no such condition
-	matchesBeginWithLiteral bool     // for agents: every match begins with a literal
-	matchesBeginAtWord      bool     // for agents: the literal at the beginning of a match is at the beginning of a word
+	nearbyLiterals          []string // a match needs one of these near a literal; empty: not needed; only for rules about text to an agent
+	matchesBeginWithLiteral bool     // every match begins with one of literals; only set for rules about text to an agent
+	matchesBeginAtWord      bool     // the literal that begins a match begins a word; only set for rules about text to an agent
 }
 
-// Kinds of rules for agents.
+// Values of [Rule.InstructionOrExfiltrationKind]: what a text that addresses an agent tells the agent to do.
 const (
 	KindInstruction  = "instruction"  // tells the agent what to do
 	KindExfiltration = "exfiltration" // tells the agent to send data to another place
@@ -68,9 +69,9 @@ func NewPhraseDetector(rules []Rule) *PhraseDetector {
 	return d
 }
 
-// compileRules returns the regular expressions of rules; each is compiled on first use. If every
-// match of a rule begins with a literal, the expression of this rule matches only at the beginning
-// of a text.
+// compileRules returns a function for each rule that returns its regular expression, compiled on first use. If
+// every match of a rule begins with a literal, the expression matches only at the beginning of a text: the
+// search runs it on the text from each found literal on.
 func compileRules(rules []Rule) []func() *regexp.Regexp {
 	list := make([]func() *regexp.Regexp, len(rules))
 	for i, r := range rules {

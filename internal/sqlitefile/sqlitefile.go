@@ -28,7 +28,7 @@ func damagedError(format string, args ...any) error {
 const (
 	maxBTreeDepth  = 24      // levels of a table's B-tree
 	maxWALFrames   = 4 << 20 // frames of a write-ahead log
-	maxPages       = 4 << 20 // pages read in a walk through one table; also limits the walk in a sparse file
+	maxPages       = 4 << 20 // pages read in a walk through one table, even if a sparse file seems to have more
 	maxSchemaBytes = 1 << 20 // bytes of the description of a table
 )
 
@@ -39,7 +39,7 @@ type DB struct {
 	pageSize             int64
 	usablePageBytes      int              // usable bytes of each page
 	pageCount            uint32           // as the database says
-	maxPagesPerTableWalk int64            // most pages that the file and its write-ahead log can contain
+	maxPagesPerTableWalk int64            // limit of pages read in a walk through one table: as many as the file and its log have, at most maxPages
 	walOffsetByPage      map[uint32]int64 // where the log has a page
 }
 
@@ -322,7 +322,8 @@ func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn 
 	return t.walkRows(x.rightmostChild, depth-1, left, most, fn)
 }
 
-// Row returns the row with a rowid, of which at most most bytes are read. It is nil if there is none.
+// Row returns the row with the given rowid; nil if there is none. The parameter most limits how many bytes of
+// the row are read.
 func (t *Table) Row(rowid int64, most int) (*Row, error) {
 	page := t.rootPage
 	for range maxBTreeDepth {
@@ -411,7 +412,7 @@ func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 	return rowid, r, err
 }
 
-// A Row holds the fields of a row.
+// A Row holds the values in a row of a table. [Row.Text] and [Row.Int] return them by the name of their column.
 type Row struct {
 	Truncated   bool  // the row is longer than what was read
 	BytesInFile int64 // size of the row in the file, in bytes

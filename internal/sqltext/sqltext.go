@@ -67,7 +67,7 @@ type StatementWords struct {
 	HasMoreWordsThanStored bool // there were more words than list holds
 }
 
-// WordAt returns a word, "" behind the last.
+// WordAt returns the stored word with index i, counted from 0; "" if i is beyond the last stored word.
 func (t *StatementWords) WordAt(i int) string {
 	if i < t.StoredWordCount {
 		return t.Words[i]

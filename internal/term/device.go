@@ -97,8 +97,8 @@ func (d *Device) DiscardInput() error { return discardInput(d.In) }
 // and other text attributes.
 const resetSequence = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
 
-// ResetToLineMode brings a terminal back into the state that a line of text expects,
-// after a process has died that had changed it.
+// ResetToLineMode sets a terminal to read and show whole typed lines, and leaves the alternate screen. It is for
+// a terminal whose settings a process changed before it died.
 func (d *Device) ResetToLineMode() error {
 	if err := setLineMode(d.In); err != nil {
 		return fmt.Errorf("restore the terminal: %w", err)

@@ -14,8 +14,8 @@ const (
 	setTermios = unix.TIOCSETA
 )
 
-// deviceName returns the session's number: a session has one terminal, and a terminal
-// one session.
+// deviceName returns the ID of this process's session, which identifies the terminal: a session has one
+// terminal, and a terminal has one session. It returns "unknown" if the system does not tell the ID.
 func deviceName(*os.File) string {
 	sid, err := unix.Getsid(0)
 	if err != nil {

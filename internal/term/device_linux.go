@@ -12,7 +12,8 @@ const (
 	setTermios = unix.TCSETS
 )
 
-// deviceName returns the number of the device that /dev/tty stands for.
+// deviceName returns the number of the terminal device, in hex; "unknown" if the system does not tell it. For
+// the file /dev/tty it is the number of the terminal that /dev/tty stands for.
 func deviceName(f *os.File) string {
 	dev, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGDEV)
 	if err != nil {

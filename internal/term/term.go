@@ -110,7 +110,7 @@ func WrapLines(s string, columns int) []string {
 // appendWrapped appends the lines of one escaped text.
 func appendWrapped(lines []string, text string, columns int) []string {
 	start, used := 0, 0
-	gap, behind := -1, 0 // offset of a blank after a word in this line, and the columns up to the end of the blank
+	gap, behind := -1, 0 // gap: last blank after a word in this line, -1 for none; behind: columns up to the end of this blank
 	word := false
 	for i, r := range text {
 		w := runeWidth(r)

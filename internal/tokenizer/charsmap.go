@@ -14,8 +14,8 @@ import (
 // 320 KiB.
 const maxCharsmapBytes = 4 << 20
 
-// A charsmap is SentencePiece's table of texts to replace: a double-array trie
-// of what is replaced, whose values are offsets of what replaces it.
+// A charsmap is SentencePiece's table of texts to replace. Its double-array trie maps each text to be replaced
+// to the offset of its replacement in replacementTexts.
 type charsmap struct {
 	trie             []uint32
 	replacementTexts []byte // the replacement texts, each terminated by a NUL byte

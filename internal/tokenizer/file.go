@@ -19,7 +19,7 @@ const (
 	initialVocabCapacity         = 8 << 10 // number of tokens for which memory is reserved at once
 	maxAddedTokens               = 4096    // added tokens
 	maxNormalizerOrSplitterDepth = 8       // nesting depth of sequences
-	maxNormalizerOrSplitterSteps = 32      // in all sequences together
+	maxNormalizerOrSplitterSteps = 32      // steps of a normalizer or splitter, with those of all nested sequences
 )
 
 // A tokenizerFile is the parts of a tokenizer.json that are followed. Others have to do
@@ -72,7 +72,7 @@ func parseFile(data []byte) (*tokenizerFile, error) {
 	return f, nil
 }
 
-// shortenDecodeError shortens a decoder's error: its own would name the Go types.
+// shortenDecodeError shortens an error of the JSON decoder, whose own message would name Go types.
 func shortenDecodeError(err error) error {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {

@@ -46,8 +46,8 @@ func Pack(data []byte) ([]byte, error) {
 	return bytes.Join([][]byte{line, []byte("\n"), []byte(m.tokenTable.hashSlots), []byte(m.tokenTable.entryBytes)}, nil), nil
 }
 
-// OpenPacked opens what [Pack] has written, of which nothing is copied: a process
-// that tokenizes one text reads what that text needs.
+// OpenPacked opens data in the form that [Pack] returns. It does not copy the vocabulary, so a process that
+// tokenizes a single text reads only the entries that this text needs.
 func OpenPacked(data string) (*Tokenizer, error) {
 	line, rest, _ := strings.Cut(data, "\n")
 	var p packedTokenizerHeader

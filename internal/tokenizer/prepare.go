@@ -86,11 +86,12 @@ func (w *singleSpaceWriter) writeSpace() {
 	}
 }
 
-// finishNonASCIINormalization writes the rest of a text, from its first rune beyond ASCII, and
-// returns all that was written.
+// finishNonASCIINormalization normalizes and writes the rest of a text, from its first non-ASCII character on,
+// and returns the whole normalized text.
 //
-// Composing last makes the result stable: Hangul syllables and the vowel signs
-// of Indic scripts, which have a width, come together again.
+// Composing (NFC) is the last step, so that a second normalization changes nothing. It joins what NFKD has
+// split: Hangul syllables, and the vowel signs of Indic scripts, which are not removed because they have a
+// width.
 func finishNonASCIINormalization(unnormalizedRest string, w *singleSpaceWriter) string {
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(unnormalizedRest, ""))
 	for _, r := range decomposed {

@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A textPart is a part of a text that the model divides on its own.
+// A textPart is a part of a text that the model splits into tokens separately from the other parts.
 type textPart struct {
 	text        string
-	atTextStart bool // it begins where the text does
+	atTextStart bool // the part begins at the start of the whole text
 }
 
 // A splitter appends the parts of a word, none of them empty, to dst.

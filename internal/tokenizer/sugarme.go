@@ -23,11 +23,12 @@ type sugarmeWordPiece struct {
 	maxCharsPerWord int
 }
 
-// sugarmeModelIf64Bit returns a model that divides words by the library sugarme/tokenizer.
-// The library gets the vocabulary that this package has read, since the library's own reader
-// ignores the prefix of tokens within a word.
+// sugarmeModelIf64Bit returns a model in which the library sugarme/tokenizer splits words into tokens; the
+// library needs 64-bit integers, which this system has. The model gives the library the vocabulary that this
+// package has read, since the library's own reader ignores the prefix of tokens within a word.
 func (w *wordPiece) sugarmeModelIf64Bit() wordModel {
-	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
+	// The key of the unknown token is not valid UTF-8. So no text contains it: texts are valid UTF-8 when they
+	// are split into tokens.
 	const unknown = "\xff"
 	vocab := library.Vocab{}
 	for text, id := range w.tokenTable.allTokens() {
@@ -52,7 +53,8 @@ func (s *sugarmeWordPiece) fitsLookupLimit(words []textPart) bool {
 	return true
 }
 
-// appendTokens panics where the library fails, which [Tokenizer.Encode] makes an error.
+// appendTokens panics if the library sugarme/tokenizer returns an error. [Tokenizer.Encode] turns the panic into
+// an error.
 func (s *sugarmeWordPiece) appendTokens(dst []int64, word string) []int64 {
 	tokens, err := s.model.Tokenize(word)
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package tokenizer
 
-// sugarmeModelIf64Bit returns the model itself: the library needs integers of 64 bits.
+// sugarmeModelIf64Bit returns w itself, since the library sugarme/tokenizer needs 64-bit integers, which this
+// system does not have.
 func (w *wordPiece) sugarmeModelIf64Bit() wordModel { return w }

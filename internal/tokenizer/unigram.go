@@ -71,8 +71,8 @@ type bestTokenizationToOffset struct {
 	lastTokenID    int32
 }
 
-// appendTokens follows HuggingFace's order of additions and comparisons, so that equal
-// sums are decided equally.
+// appendTokens appends the IDs of the tokens of word whose scores have the largest sum. It adds and compares
+// scores in the same order as HuggingFace's library, so that both choose the same tokens if two sums are equal.
 func (u *unigram) appendTokens(dst []int64, word string) []int64 {
 	best := make([]bestTokenizationToOffset, len(word)+1)
 	for i := range best {

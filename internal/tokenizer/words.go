@@ -14,7 +14,8 @@ type packedVocab struct {
 	entryBytes string
 }
 
-// newPackedVocab lays out tokens. One that occurs twice has the same id twice.
+// newPackedVocab builds the hash table and the entries of tokens. A token may occur twice, if it has the same ID
+// both times.
 func newPackedVocab(tokens []token) packedVocab {
 	size := 1 << bits.Len(uint(4*len(tokens)))
 	slots, texts := make([]byte, 4*size), make([]byte, 0, 16*len(tokens))

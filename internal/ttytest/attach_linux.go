@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AttachTmuxClient shows a server of tmux on a terminal of 150 columns and as many lines as its
-// windows have, as a person's emulator does. It ends with the test.
+// AttachTmuxClient attaches a client to the tmux server at the socket sock until the test ends, as if a person
+// looked at its windows. The client's terminal has 150 columns, and terminalRows lines for the windows.
 func AttachTmuxClient(t *testing.T, sock string, terminalRows int) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -25,7 +25,7 @@ func AttachTmuxClient(t *testing.T, sock string, terminalRows int) {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(terminalRows) + 1, Col: 150}) // tmux takes a line
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(terminalRows) + 1, Col: 150}) // another row, for the status line of tmux
 	}
 	if err != nil {
 		t.Fatal(err)

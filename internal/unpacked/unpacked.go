@@ -21,7 +21,7 @@ import (
 // errUnpackedFileChanged is the error for an unpacked file with another content.
 var errUnpackedFileChanged = errors.New("the unpacked file was changed; delete the folder with the unpacked file, and shield unpacks the file again")
 
-// A File is one file that the program carries.
+// A File is a file that is embedded in shield's program file and can be unpacked into a cache folder.
 type File struct {
 	Name           string                 // file name in the cache folder, after the first digits of UnpackedSHA256 and a hyphen
 	UnpackedBytes  int64                  // in bytes

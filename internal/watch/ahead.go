@@ -102,7 +102,8 @@ func isHookCommandJudgingInProcess(args []string) bool {
 	return len(args) == 5 && args[4] == "--"+JudgeInProcessFlagName || len(args) == 6 && args[4] == "--"+HookShellPIDFlagName && ParseInvokerPID(args) != 0
 }
 
-// insertJudgeFlag returns the judge's command line for an installed command line.
+// insertJudgeFlag returns the command line of the judge process for args, the command line of an installed hook:
+// it adds the flag --judge.
 func insertJudgeFlag(args []string) []string {
 	return slices.Insert(slices.Clone(args), 2, "--"+JudgeFlagName)
 }

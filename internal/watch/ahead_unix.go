@@ -15,9 +15,9 @@ import (
 // judge asks a person or a language model, the fully initialized program continues to wait.
 const maxWaitForJudgeAnswerInInit = 250 * time.Millisecond
 
-// init handles a hook event before the other packages of shield are initialized, because an allowed
-// action needs none of them in this process. A process that judges by itself only asks the running
-// service here. For any other answer, a signal or a timeout, the main program continues with
+// init handles a hook event before the other packages of shield are initialized, because an allowed action needs
+// none of them in this process. If the hook command judges in its own process and no service runs, init does
+// nothing. For any answer other than permission, a signal or a timeout, the main program continues with
 // [EventWatchFromPackageInit].
 func init() {
 	program, err := os.Executable()
@@ -56,9 +56,8 @@ func init() {
 			if lined {
 				answer = "0" + answer
 			}
-			// Writing to os.Stdout would end the process with SIGPIPE if the reader has exited.
-			// syscall.Write returns an error instead, for which the fully initialized program
-			// denies the action.
+			// If the reader has exited, writing to os.Stdout would end the process with SIGPIPE. syscall.Write
+			// returns an error instead; then the fully initialized program continues and denies the action.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
 				if lined {
 					WaitForPipeFDReaderThenPIDExit(1, ParseInvokerPID(os.Args))

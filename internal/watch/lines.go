@@ -23,10 +23,12 @@ func NewHookScriptProtocolWriter(w io.Writer) *HookScriptProtocolWriter {
 	return &HookScriptProtocolWriter{output: w}
 }
 
-// Stdout is standard output.
+// Stdout returns a writer for the standard output of shield. The text is the answer to the host. It is kept
+// until [HookScriptProtocolWriter.WriteAnswerAndExitStatus] writes it.
 func (l *HookScriptProtocolWriter) Stdout() io.Writer { return writerFunc(l.writeOut) }
 
-// Stderr is standard error.
+// Stderr returns a writer for the standard error of shield. It passes each complete line on at once, with "!"
+// before it, and the script prints the line on its standard error.
 func (l *HookScriptProtocolWriter) Stderr() io.Writer { return writerFunc(l.writeErr) }
 
 type writerFunc func(p []byte) (int, error)

@@ -15,7 +15,7 @@ const (
 	maxWaitBeforeSIGCONT     = 200 * time.Millisecond
 	sigcontInterval          = 20 * time.Millisecond
 	maxWaitForPipeReaderExit = time.Minute
-	maxWaitForHookShellExit  = 2 * time.Second // for the exit of the shell that the host waits for, after the reader of the pipe has exited
+	maxWaitForHookShellExit  = 2 * time.Second // maximum wait for the exit of the hook's shell, which the host waits for; after the pipe's reader has exited
 )
 
 // WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it

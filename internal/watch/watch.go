@@ -74,8 +74,8 @@ type Judge struct {
 	Kill func()
 }
 
-// Ask sends an event to the judge and returns its answer line. parent is the PID of the asking
-// process: the host or its shell.
+// Ask sends an event to the judge and returns its answer line. invokerPID is the PID of the asking process: the
+// host or its shell.
 func (j *Judge) Ask(event []byte, invokerPID int) (line []byte, err error) {
 	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(invokerPID) + "}\n")
 	if _, err := j.In.Write(append(question, event...)); err != nil {

@@ -52,7 +52,7 @@ func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 
 // A tokenChecker checks tokens one by one, so that a hostile file is rejected before all of it is read.
 type tokenChecker struct {
-	fileKind           string // kind of file
+	fileKind           string // kind of file for error messages, such as "a policy"
 	bracketDepth       int    // nesting of brackets
 	line               int
 	keysAndItemsInLine int // number of entries in this line

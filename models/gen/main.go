@@ -88,7 +88,8 @@ const (
 )
 `
 
-// writeCompressedGraphAndNGramTable writes the table, and what else the graph has, compressed.
+// writeCompressedGraphAndNGramTable writes two files: the n-gram weight table of the graph as it is, and the
+// other bytes of the graph compressed. The table has tableSize bytes from the offset tableStart on.
 func writeCompressedGraphAndNGramTable(graph []byte, tableStart, tableSize int) error {
 	cmd := exec.Command("zstd", "--ultra", "-22", "--long=27", "--quiet", "--stdout")
 	cmd.Stdin, cmd.Stderr = io.MultiReader(bytes.NewReader(graph[:tableStart]), bytes.NewReader(graph[tableStart+tableSize:])), os.Stderr

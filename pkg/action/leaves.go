@@ -9,10 +9,10 @@ import (
 
 // A PayloadLeaf is one text within a payload.
 type PayloadLeaf struct {
-	Path             string // its position, such as "headers.Accept" or "to[0]"
-	NearestFieldName string // name of the nearest field: "Accept", "to"
+	Path             string // position of the text in the payload, such as "headers.Accept" or "to[0]"
+	NearestFieldName string // name of the innermost field that contains the text, such as "Accept" or "to"
 	Text             string
-	IsFieldName      bool // Text is the name of a field that is not a plain word
+	IsFieldName      bool // Text is the name of a field; only names that are not plain words are returned
 }
 
 // Leaves returns all strings of the payload in the order of field names, including strings in lists and
@@ -74,8 +74,9 @@ func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 // shortened: paths of sixty names of a megabyte would not fit into memory.
 const maxFieldNameBytesInLeafPath = 64
 
-// isIdentifierLikeFieldName reports whether a field's name is a plain word. Other names are returned as texts, because an attack
-// can be in a name as well as in a value.
+// isIdentifierLikeFieldName reports whether a field's name is a plain word: at most 64 bytes of ASCII letters,
+// digits and the characters _-.$@. [Action.Leaves] returns other names as texts, because an attack can be in a
+// name as well as in a value.
 func isIdentifierLikeFieldName(name string) bool {
 	if len(name) > maxFieldNameBytesInLeafPath {
 		return false

@@ -39,8 +39,9 @@ func CanonicalField(typ, name string) string {
 // maxAliasBytes is the maximum length of an alias, in bytes.
 const maxAliasBytes = 64
 
-// normalizeName appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH are
-// equal. It appends nothing for names that are not in any table.
+// normalizeName appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH
+// are equal. It returns nil for a name that cannot be in names.yaml: longer than maxAliasBytes, or with control
+// or non-ASCII characters.
 func normalizeName(dst []byte, name string) []byte {
 	if len(name) > maxAliasBytes {
 		return nil

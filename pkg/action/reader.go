@@ -18,9 +18,9 @@ type ReaderOptions struct {
 
 // A RawActionRecord is one proposed action in its original form.
 type RawActionRecord struct {
-	StartLine int    // line at which it starts, counted from 1
+	StartLine int    // line of the input at which the record starts, counted from 1
 	Raw       []byte // bytes of the record, owned by the caller; with Err, the bytes up to the error, nil if the record is too large
-	Err       error  // a [*LineError] that wraps an [*Error] if the input is not an object here
+	Err       error  // nil, or a [*LineError] that wraps an [*Error]: the record is not a JSON object, too large or too deep
 }
 
 // A Reader splits a stream into records: JSON Lines, several objects on a line,
@@ -48,7 +48,7 @@ type Reader struct {
 	isByteOrderMarkChecked bool // the check for a byte order mark is done
 }
 
-// NewReader returns a reader of r.
+// NewReader returns a Reader that reads records from r.
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxRecordBytes <= 0 {
 		opts.MaxRecordBytes = DefaultMaxRecordBytes

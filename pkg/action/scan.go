@@ -9,8 +9,8 @@ type objectScan struct {
 
 	inString, escaped bool
 
-	// A line in the object that starts with "{". If the object turns out to be broken, the next record starts
-	// there. Offsets are relative to start.
+	// The first line within the object that starts with "{": its offset from the start of the record, and its
+	// line number; 0 if there is none. If the object turns out to be broken, the next record starts there.
 	nextRecordOffsetIfBroken, nextRecordLineIfBroken int
 	tooDeep                                          bool // nested deeper than MaxJSONNestingDepth somewhere
 }

@@ -16,8 +16,9 @@ type missingFileCache struct {
 	latestMissingPathLookup missingPathLookup
 }
 
-// An missingPathLookup is the list of files that was looked up last, with the few folders whose stamps
-// prove that these files still do not exist. The list is identified by its address in memory.
+// A missingPathLookup is the list of files that was looked up last, with the few folders whose stamps (device,
+// inode and ctime) prove that these files still do not exist. The list is identified by the address of its first
+// element.
 type missingPathLookup struct {
 	paths                    []string
 	absenceEvidence          []fileAbsenceEvidence
@@ -37,7 +38,7 @@ type folderStamp struct {
 	changedAtNanos int64 // ns since 1970
 }
 
-// Limits of the cache: files, and folders of a list.
+// Limits of a missingFileCache: the number of files in it, and of folders in a missingPathLookup.
 const (
 	maxCachedMissingFiles     = 1 << 14
 	maxAbsenceEvidenceFolders = 64
@@ -54,12 +55,13 @@ func (s folderStamp) isOlderThanFileSystemClockTick(stampAge time.Duration) bool
 	return stampAge >= tick
 }
 
-// folderStamps caches the stamps of folders during one action.
+// folderStamps caches, for one action, the stamp of each folder by the folder's path. A stamp changes when the
+// folder's entries change, see [folderStamp].
 type folderStamps map[string]cachedFolder
 
 type cachedFolder struct {
 	folderStamp
-	isFolder                  bool // it is a folder
+	isFolder                  bool // the path is a folder; false also for a missing path and for a symbolic link
 	isStampOlderThanClockTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanFileSystemClockTick]
 }
 

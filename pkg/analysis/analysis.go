@@ -1,5 +1,5 @@
-// Package analysis turns an action into a [ActionCase]: the action, its effects, and
-// the views in which rules and models read its text. Every tier judges a Case.
+// Package analysis turns an action into an [ActionCase]: the action, its effects, and the views in which rules
+// and models read its text. Every tier judges an ActionCase.
 package analysis
 
 import (
@@ -14,12 +14,12 @@ type ActionCase struct {
 	Action           *action.Action
 	Effects          []effect.Effect
 	EarlierTierSteps []verdict.Step        // the results of earlier tiers and classifiers
-	MinAllowTier     int                   // lowest tier that may allow: the strictest of action, type and policy, 0–3
+	MinAllowTier     int                   // lowest tier that may allow the action, 0–3: the highest that the action, its type or a policy requires
 	SessionState     SessionState          // earlier actions of the action's session; nil: none are known
 	LabelledFiles    []effect.LabelledFile // files that the action leaves behind and that carry labels
 
-	// TextsCoveredByNoEffect are the words, inputs and fields that no effect covers and that no table declares to be
-	// without effect.
+	// TextsCoveredByNoEffect names the command words, program inputs and payload fields for which the analysis
+	// found no effect, and which shield's tables of programs and fields do not declare harmless.
 	TextsCoveredByNoEffect []string
 
 	// UnexaminedReason says why part of the action was not analysed or scanned; "" if everything
@@ -48,14 +48,14 @@ type ActionCase struct {
 	filesReadByAnalysis            []effect.WrittenFileText // files that the analysis read
 	decodedTextLayersCache         []decodedText
 	lookalikeFoldedTextCache       []lookalikeFoldedText
-	actionStatedEffectCount        int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	actionStatedEffectCount        int                     // number of leading Effects that the action itself states; the later ones are derived from these
 	files                          *fileAccess             // nil: no file is looked at
 	inputFilesDigest               *cachedInputFilesDigest // nil until [ActionCase.InputFilesDigest] is called
 
 	globExpansions map[expansionKey]GlobExpansion
 }
 
-// An UserMention is an object of an action that the user of the session has mentioned.
+// A UserMention is an object of an action that the user of the session has mentioned.
 type UserMention struct {
 	MentionedObjectName string // as written in the action
 	IsForbiddenByUser   bool   // true: the user does not want it done; false: the user asked for it
@@ -91,13 +91,13 @@ type FileAnalyzer func(file, text string, at *effect.PathContext) []effect.Effec
 // counts says whether the number of actions is remembered too.
 type SessionReplayFunc func(an *Analyzer, events []string, counts bool, actions []*action.Action) *ActionCase
 
-// An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
-// folders, does not read files, and treats every command as unknown.
+// An Analyzer makes an [ActionCase] of each action. Goroutines may share it. The zero Analyzer knows no folders,
+// does not read files, and treats every command as unknown.
 type Analyzer struct {
 	ShellAnalyzer           ShellCommandAnalyzer
 	FileAnalyzer            FileAnalyzer       // analyses content written to files; nil: not analysed
 	ReplaySession           SessionReplayFunc  // analyses an action after earlier ones; nil: not possible
-	DefaultExecutionContext effect.PathContext // place of actions without a folder; CWD is the first root
+	DefaultExecutionContext effect.PathContext // home folder, workspace roots and file access for all actions; its CWD is for actions without a folder
 
 	trustedDestinations *trustMatcher                  // nil trusts only this machine
 	files               *fileAccess                    // nil: no file is looked at

@@ -41,8 +41,8 @@ func (c *ActionCase) addCommandEffects() {
 	}
 }
 
-// addEffectsWithArgsAppendedByTool analyses a command again with the words of a list in a field whose role is not known, since the
-// tool may append them.
+// addEffectsWithArgsAppendedByTool analyses shellCommand again together with each payload field that is a list
+// of texts and whose role is not known: the tool may append these texts to the command as arguments.
 func (c *ActionCase) addEffectsWithArgsAppendedByTool(shellCommand string) {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
@@ -112,8 +112,8 @@ func (c *ActionCase) setWorkingFolderFromPayload() {
 	}
 }
 
-// addEffectsInPayloadWorkingFolders analyses a command again for each folder in another field of the payload that may be its
-// working directory.
+// addEffectsInPayloadWorkingFolders analyses shellCommand again in each folder that the payload names in a field
+// that may hold the command's working directory. The case's own working directory is skipped.
 func (c *ActionCase) addEffectsInPayloadWorkingFolders(shellCommand string) {
 	own := c.executionContext.CWD
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
@@ -139,7 +139,8 @@ func fieldsBesideCommand(payload map[string]any) (names []string) {
 	return names
 }
 
-// A fieldRole is the role of a field in the payload of a command.
+// A fieldRole says what a payload field is for a command: for example its arguments, its environment or its
+// working folder.
 type fieldRole uint8
 
 const (

@@ -87,8 +87,9 @@ func (c *ActionCase) ContentAfterEdit(old string) (text string, known bool) {
 // literalPrintOnlyCodePattern matches code that does nothing except print literal texts.
 var literalPrintOnlyCodePattern = prefilter.LazyRegexp(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
-// FilesExecutedByAction returns the files of the workspace and of temporary folders that the case runs, and whose code is
-// analysed only as far as its calls are literal.
+// FilesExecutedByAction returns the files of the workspace and of temporary folders whose code the case runs,
+// with their text. The analysis finds the effects of this code only where its calls have literal arguments. Code
+// that only prints literal texts is left out.
 func (c *ActionCase) FilesExecutedByAction() (out []effect.WrittenFileText) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
@@ -121,7 +122,7 @@ func compilesAndRuns(e *effect.Effect) bool {
 func writtenText(payload map[string]any) string {
 	text, isText := payload["content"].(string)
 	if v := payload["content"]; v != nil && !isText {
-		data := canonjson.AppendValue(nil, v) // as the tool would write it
+		data := canonjson.AppendValue(nil, v) // in JSON, as the tool would write a value that is not text
 		text = string(data)
 	}
 	edited := newTextOfEdits(payload)
@@ -137,7 +138,8 @@ func writtenText(payload map[string]any) string {
 	return text + "\n" + edited
 }
 
-// unknownFieldsText returns the texts of fields that are neither known fields nor hold text to replace.
+// unknownFieldsText returns the texts of payload fields with unknown names, one per line. It leaves out the
+// fields that rules read by default, descriptions for people, edits, and text that an edit replaces.
 func unknownFieldsText(payload map[string]any) string {
 	left := map[string]any{}
 	for name, v := range payload {

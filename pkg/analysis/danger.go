@@ -52,7 +52,7 @@ var dangersByKind = sync.OnceValue(func() map[effect.Kind][]*danger {
 	return rows
 })
 
-// kindUnexamined is the kind under which the table lists parts of a case that were not examined.
+// kindUnexamined is the kind that policies/dangers.yaml uses for parts of a case that were not examined.
 const kindUnexamined effect.Kind = "unexamined"
 
 // findDanger returns the first row of the table that applies to an effect of the case.
@@ -109,10 +109,10 @@ func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCond
 // An EffectSafetyDoubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
 // zero Doubt is no doubt.
 type EffectSafetyDoubt struct {
-	DangerName             string                    // the name of the danger
+	DangerName             string                    // name of the danger in policies/dangers.yaml; else the effect's kind or, if that is unknown, its cause
 	Reason                 string                    // for people
-	MinApprovingAuthority  verdict.ApprovalAuthority // the lowest authority that may allow it
-	MinModelSafeConfidence float64                   // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
+	MinApprovingAuthority  verdict.ApprovalAuthority // lowest authority that may allow the case
+	MinModelSafeConfidence float64                   // lowest confidence of the model's answer SAFE that removes the doubt, 0.0–1.0; 0: that of the action's type
 
 	IsEffectUnusual bool // the effect is known but not ordinary
 }
@@ -122,10 +122,11 @@ func (d EffectSafetyDoubt) NeedsAuthorityAboveClassifier() bool {
 	return d.MinApprovingAuthority > verdict.AuthorityClassifier
 }
 
-// WorstDoubt returns the most severe doubt about the case; an unknown effect is more severe than an
-// unusual one. safeThresholdByDoubtCause, from a model's card, maps causes of doubt [EffectSafetyDoubt.DangerName]
-// to the confidence from which the model's SAFE removes the doubt; it removes no doubt with another
-// cause. If the map is nil, the confidences in policies/dangers.yaml apply.
+// WorstDoubt returns the most severe doubt about the case; the zero value if there is none. An unknown effect is
+// more severe than an unusual one. safeThresholdByDoubtCause comes from a model's card. Its keys are values of
+// [EffectSafetyDoubt.DangerName], and its values are the least confidences at which the model's answer SAFE
+// removes the doubt with this name. The model cannot remove a doubt whose name is not in the map. If the map is
+// nil, the confidences in policies/dangers.yaml apply.
 func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst EffectSafetyDoubt) {
 	if c.UnexaminedReason != "" {
 		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.UnexaminedReason}, safeThresholdByDoubtCause)
@@ -221,7 +222,8 @@ func describeEffectObject(e *effect.Effect) string {
 	return "a remote host"
 }
 
-// describePrivilegedProgram names the program that runs with the privileges of an effect.
+// describePrivilegedProgram returns the program, with its arguments, that runs with the privileges that an
+// effect gives: the first that follows the effect; if none does, the object of the effect.
 func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
 	for _, x := range c.effectsListedAfter(e) {
 		if x.Kind == effect.Execute {

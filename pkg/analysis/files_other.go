@@ -17,7 +17,7 @@ func splitRoot(path string) (root, rest string) {
 	return "", strings.TrimPrefix(path, "/")
 }
 
-// A localLinkLookup looks up names.
+// A localLinkLookup looks up the targets of symbolic links. It needs no state on this system.
 type localLinkLookup struct{}
 
 // lastChangeTime returns the modification time of a file.

@@ -55,13 +55,14 @@ type gitCall struct {
 	hasTooManyArgs         bool     // the payload has more than maxGitWords options and operands
 }
 
-// A gitOperand is an operand with its rank; operands are sorted by rank.
+// A gitOperand is an argument of git that is not an option. Operands are written in ascending sortOrder.
 type gitOperand struct {
 	sortOrder int
 	text      string
 }
 
-// addFields adds the fields of an object.
+// addFields adds the fields of a tool call's payload to g, as options, operands or repositories of the git
+// command.
 func (g *gitCall) addFields(payload map[string]any) {
 	for _, name := range sorted.Keys(payload) {
 		g.addField(name, payload[name])
@@ -91,7 +92,7 @@ func (g *gitCall) addField(field string, v any) {
 		g.addFieldTextAsArg(strings.Join(words, "-"), last, v)
 	case []any:
 		for _, item := range v {
-			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // in a list of paths, an item that looks like an option is an option
+			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // an item of the list "path" is a file operand of git, unless it has the form of an option
 				g.operands = append(g.operands, gitOperand{minSortOrderOfGitPathOperand, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
@@ -217,7 +218,8 @@ func (g *gitCall) shellText() string {
 	return b.String()
 }
 
-// minSortOrderOfGitPathOperand is the lowest rank of operands that are files.
+// minSortOrderOfGitPathOperand is the lowest sortOrder of operands that are files. The operands of a git command
+// are written in the order of their sortOrder.
 const minSortOrderOfGitPathOperand = 8
 
 // gitOperandSortOrders gives the rank of an operand by the name, or last word, of its field.

@@ -248,7 +248,8 @@ func (c *ActionCase) isCoveredByHomeGlobs(globs *effect.Globs, e *effect.Effect)
 	return ok
 }
 
-// anyUserHomePlaceholder replaces the home folder of any user in a path, so that the lists are compiled only once.
+// anyUserHomePlaceholder stands for the home folder of any user, in paths and in the path lists of package
+// knowledge, so that these lists are compiled only once.
 const anyUserHomePlaceholder = "/~"
 
 var (

@@ -59,12 +59,12 @@ var agentInstructionFiles = sync.OnceValue(func() *effect.Globs {
 	list, _ := knowledge.GlobsOfPathList("agent_instructions")
 	g, err := effect.NewGlobs(list, map[string][]string{"HOME": nil, "WORKSPACE": nil})
 	if err != nil {
-		panic(err) // unreachable: a test compiles the list
+		panic(err) // unreachable: a test compiles the globs of agent_instructions
 	}
 	return g
 })
 
-// Limit of a difference that is shown to the user.
+// maxInstructionsDiffLines is how many lines of a difference are shown to the user.
 const maxInstructionsDiffLines = 60
 
 // Difference returns the removed and added lines of an edit as text for people.

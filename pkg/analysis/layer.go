@@ -75,14 +75,14 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 		return nil, nil, false
 	}
 	look := f.newLocalLinkLookup()
-	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the overlay decides whether to judge as if an empty file existed
+	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the file is missing on the disk too: the overlay decides whether an empty file is assumed instead
 		return nil, nil, f.overlay.TreatsMissingPathAsEmptyFile(path)
 	}
 	return nil, nil, false
 }
 
-// readDirWithOverlay returns the entries of a folder from disk and overlay, sorted by name. It returns
-// at most as many entries as the parameter most says.
+// readDirWithOverlay returns the entries of a folder, sorted by name, at most maxEntries. Entries of the overlay
+// replace those on the disk.
 func (f *fileAccess) readDirWithOverlay(folder string, maxEntries int) ([]fs.DirEntry, error) {
 	names := f.overlay.Names(folder)
 	out, err := readDir(folder, maxEntries)

@@ -19,14 +19,15 @@ type Options struct {
 	FoldCase            bool                           // the file system ignores case
 	InspectLocalFiles   bool                           // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
 	DiskFileOverlay     FileOverlay                    // with InspectLocalFiles: files that replace those on the disk; nil for none
-	ApprovalPageStatus  ApprovalPageQuestionStatusFunc // address of the approval page; nil if not known
+	ApprovalPageStatus  ApprovalPageQuestionStatusFunc // returns the address of the approval page and whether a question waits there; nil if no page is known
 	TrustedDestinations TrustedDestinations            // places to which data may go in ordinary work
 
 	ActionContainer ActionContainer // with InspectLocalFiles: container in which actions run; nil for none
 }
 
-// New returns an Analyzer for a place. It returns an error if a folder is not absolute, or if
-// [effect.CheckWorkspaceRoot] rejects a root.
+// New returns an Analyzer that judges actions in the place that o describes. It returns an error if a folder in
+// o is not an absolute path, if [effect.CheckWorkspaceRoot] rejects a workspace root, or if a trusted host in o
+// is invalid.
 func New(o Options) (*Analyzer, error) {
 	blank := effect.PathContext{}
 	canonical := func(what, path string) (string, error) {

@@ -44,7 +44,7 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 		before := len(l.AllLossesToBackUp)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.actionStatedEffectCount { // a link's target is not lost when the link is deleted
+			if i < c.actionStatedEffectCount { // a later effect can be on the target of a link, which stays when the link is deleted or moved
 				c.addEffectPathLosses(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
@@ -223,7 +223,9 @@ func (c *ActionCase) addProgramLossesBeyondOperands(l *FileLosses, programEffect
 	}
 }
 
-// addGitLosses adds the losses of a git command. ok is false if they cannot be determined.
+// addGitLosses adds to l the files that a git command loses. e is the effect of that command, and
+// isWithinGitCommand reports whether an effect belongs to it. areLossesKnown is false if the losses cannot be
+// determined.
 func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCommand func(*effect.Effect) bool) (areLossesKnown bool) {
 	if e.FolderLosingFiles == "" || !c.executionContext.IsInsideRoots(e.FolderLosingFiles, false, false) {
 		return false
@@ -260,7 +262,7 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCo
 	}
 	if dirty || e.Losses&effect.LosesModifiedFilesItWrites != 0 {
 		var below []string                                                                                        // nil: all files
-		around := func(o *effect.Effect) bool { return o.Span.Start <= e.Span.Start && o.Span.End >= e.Span.End } // the effect of a program that passes file names to git, such as xargs
+		around := func(o *effect.Effect) bool { return o.Span.Start <= e.Span.Start && o.Span.End >= e.Span.End } // o may be the effect of a program that runs the git command and passes file names to it, such as xargs
 		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
@@ -402,9 +404,9 @@ func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	return &k
 }
 
-// markProgramEffectsBackedUp marks the effect of a program as backed up if every file that it deletes or
-// moves is backed up or can be restored otherwise. Its effects that destroy data are then marked
-// too. hasOwnLosses means that the program itself loses data, which a backup restores.
+// markProgramEffectsBackedUp marks the effect of running a program as backed up if every file that the program
+// deletes or moves is backed up or can be restored otherwise. The effects of the program that destroy data are
+// then marked too. programLosesData means that the program itself loses data, which a backup restores.
 func (c *ActionCase) markProgramEffectsBackedUp(effectIndex int, programLosesData bool) {
 	e := &c.Effects[effectIndex]
 	kept, open := programLosesData, false

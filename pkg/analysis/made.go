@@ -88,7 +88,7 @@ func (i *FileIdentityResolver) AllFilesChangedBetween(rootPath string, from, to 
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if _, known := i.files.overlayEntryAt(real); known {
-		return real == rootPath // the entry of the overlay comes from an earlier action of the session
+		return real == rootPath // an earlier action of the session made the entry of the overlay, so its times need no check
 	}
 	left := maxFolderEntriesCheckedForChanges
 	return real == rootPath && i.files.allFilesChangedBetween(rootPath, from, to, &left)

@@ -34,7 +34,8 @@ var urlWithPathOrQueryPattern = prefilter.LazyRegexp(`https?://([^\s/"'<>()?#@]+
 // maxURLs is the maximum number of URLs read in one text.
 const maxURLs = 256
 
-// joinURLPathsAndQueries returns the paths and queries of the URLs in a text, except of this machine.
+// joinURLPathsAndQueries returns the paths and queries of the URLs in a text, one per line, without the URLs
+// whose host is this machine.
 func joinURLPathsAndQueries(text string) string {
 	if !strings.Contains(text, "://") {
 		return ""
@@ -196,8 +197,8 @@ func (c *ActionCase) AddEarlierReadCredentialSend(isUncertainMatch bool) {
 	c.addEffect(e)
 }
 
-// AddRepositoryUpload adds the effect of sending a repository's content to a host that this session has configured; "" if
-// the host is not known.
+// AddRepositoryUpload adds the effect that program sends the content of a repository to a git remote whose
+// address this session has changed. host is the host in this address; "" if it is not known.
 func (c *ActionCase) AddRepositoryUpload(program, host string) {
 	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, PathIsPattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }

@@ -107,7 +107,7 @@ func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bo
 	default:
 		return false
 	}
-	if e.Kind != effect.ChangeRemoteSystem && c.actionTextContainsApprovalPageAddress(host, port) { // the address may be a proxy, a header or a setting
+	if e.Kind != effect.ChangeRemoteSystem && c.actionTextContainsApprovalPageAddress(host, port) { // the page's address may be in a proxy option, a header or a setting instead of the URL
 		return true
 	}
 	if curlMultiPortURLPattern().MatchString(e.URL) {
@@ -156,7 +156,8 @@ func (c *ActionCase) actionTextContainsApprovalPageAddress(host, port string) bo
 	return err != nil || page.MatchString(c.resolvedCommandText) || slices.ContainsFunc(leaves, func(l action.PayloadLeaf) bool { return page.MatchString(l.Text) })
 }
 
-// actionTextContainsPort reports whether the action's own text contains a number.
+// actionTextContainsPort reports whether a text of the action, or its resolved command, contains the number
+// port, not as part of a longer number.
 func (c *ActionCase) actionTextContainsPort(port string) bool {
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
 	for _, l := range leaves {

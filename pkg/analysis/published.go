@@ -19,7 +19,7 @@ import (
 
 // Limits of reading the files that git is told to stage.
 const (
-	maxStagedFiles                   = 4096     // files that are read
+	maxStagedFiles                   = 4096     // files whose content is read
 	maxStagedBytes                   = 16 << 20 // bytes of all files together
 	maxStagedFileBytes               = 64 << 10 // bytes of one file
 	maxEntriesSearchedForStagedFiles = 20_000   // names that are looked at
@@ -253,8 +253,8 @@ func isTestOrExamplePath(p string) bool {
 	})
 }
 
-// wouldGitTrack reports whether git would track a file: it is in a repository that does not ignore it, and is
-// neither a test nor a document.
+// wouldGitTrack reports whether the file p is in a repository that does not ignore it. It is false for tests,
+// examples and documents, where credentials are examples.
 func (c *ActionCase) wouldGitTrack(p string) bool {
 	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	r := committed.New(localNoSymlinkDisk{c.files}, inside, inside)

@@ -108,7 +108,7 @@ func gitCommandKeepsLastCommit(gitArgs []string) bool {
 	switch git.Subcommand {
 	case "commit":
 		return !slices.ContainsFunc(git.Args, func(a string) bool { return strings.HasPrefix(a, "--am") })
-	case "push": // to a named remote: a path or a URL may be this repository
+	case "push": // only a push to a named remote keeps the history: a remote given as a path or URL may be this repository
 		return !slices.ContainsFunc(git.Args, func(a string) bool {
 			return a != "-u" && a != "--set-upstream" && (strings.ContainsAny(a, ":+.~") || strings.HasPrefix(a, "-") || strings.HasPrefix(a, "/"))
 		})

@@ -85,8 +85,9 @@ func (c *ActionCase) addURLQueryCredentialEffects() {
 	}
 }
 
-// presignedURLParamPatternBySignature are the query parameters of a presigned URL, in lower case, each with the other
-// parameters of such a signature. The URL holds a signature, not the signing key.
+// presignedURLParamPatternBySignature maps the signature parameter of a presigned URL, in lower case, to a
+// pattern of all parameters of that kind of signature. The parameters are no credentials: the URL holds a
+// signature, not the signing key.
 var presignedURLParamPatternBySignature = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),

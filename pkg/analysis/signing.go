@@ -45,9 +45,9 @@ func splitLoginCredentials(text string) (rest string, loginCredentials []string)
 	return text, loginCredentials
 }
 
-// loginTargetHosts returns the hosts of programs that have no effect with a host: for a database client the host in
-// its arguments, for a client of a single service the host of the service. It returns nil if the text may
-// name another host.
+// loginTargetHosts returns the hosts that the network programs of a case contact: for a database client the host
+// in its arguments, for a client of a single service the host of the service. It returns nil if a host is not
+// known, or if a variable set in the payload may name another host.
 func (c *ActionCase) loginTargetHosts() (hosts []string) {
 	var text strings.Builder
 	appendTexts(&text, c.Action.Payload)

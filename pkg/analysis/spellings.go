@@ -159,12 +159,12 @@ func writePartsOccurringAtMostTwice(to *strings.Builder, text string) {
 // that collide.
 type secretPartCounter struct {
 	seed           uint64
-	hashTableSlots []uint64 // a part with its count; the length is a power of two, and at most half of the slots are used
+	hashTableSlots []uint64 // each: a part of the text with its count, or 0; a power of two of slots, at most half of them used
 }
 
 const (
 	secretPartCountShift             = 8 * maxSplitSecretPartBytes
-	minRepeatedSecretPartOccurrences = 3 // count of a part that is not written: it occurs at least three times, or is already written to the output
+	minRepeatedSecretPartOccurrences = 3 // a part with this count is not written: it occurs at least 3 times, or was already written to the output
 )
 
 func (c *secretPartCounter) slotOf(part uint64) *uint64 {

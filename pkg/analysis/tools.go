@@ -16,14 +16,14 @@ type tool struct {
 	fieldUses               []payloadFieldUse
 	fieldsSentToURLHost     []string    // fields whose content is sent to the host of the tool's URL
 	unconditionalEffectKind effect.Kind // an effect that does not depend on a field
-	effectReason            string      // the Reason of the effect that kind adds
+	effectReason            string      // Reason of the effect whose kind is unconditionalEffectKind
 	readOnly                bool        // changes nothing
-	minTier                 int         // lowest tier that may allow it
+	minTier                 int         // lowest tier that may allow actions of this type
 }
 
 // A payloadFieldUse describes what a tool does with the value of a field.
 type payloadFieldUse struct {
-	field       string // if it is missing, the tool's effect is unknown
+	field       string // name of a payload field; without it, the effect is unknown unless optional or defaultPath is set
 	kind        effect.Kind
 	recursive   bool
 	optional    bool   // the tool also works without the field
@@ -65,14 +65,16 @@ var knownActionTypes = [...]tool{
 	{name: "write_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
-// A actionTypeFamily describes action types that share a prefix or a suffix.
+// An actionTypeFamily describes action types that share a prefix or a suffix.
 type actionTypeFamily struct {
 	prefix, suffix   string
-	allowedNameWords string // the words allowed in the name; "" allows all. With a prefix, only the next word must be one of them.
+	allowedNameWords string // words that a name may have, each between spaces; "" allows all; see allowsName
 	tool             tool
 }
 
-// allowsName reports whether the other words of a name are allowed for the family.
+// allowsName reports whether the family allows a name. With a suffix, all words before the suffix must be in
+// allowedNameWords. Otherwise the second word must be, and no later word may be a verb that destroys, grants,
+// pays or runs.
 func (f *actionTypeFamily) allowsName(name string) bool {
 	if f.allowedNameWords == "" {
 		return true
@@ -87,8 +89,8 @@ func (f *actionTypeFamily) allowsName(name string) bool {
 	})
 }
 
-// actionTypeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
-// for the family.
+// actionTypeFamilies are the action types that are known by a prefix or suffix. A type belongs to a family only
+// if allowsName accepts the other words in the name of the type.
 var actionTypeFamilies = [...]actionTypeFamily{
 	{"send_", "", "", tool{unconditionalEffectKind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
 	{"reply_", "", "", tool{unconditionalEffectKind: effect.SendMessage, minTier: 1, fieldUses: []payloadFieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, fieldsSentToURLHost: []string{"attachments"}}},
@@ -198,7 +200,8 @@ func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
 	}
 }
 
-// addFieldEffect adds the effect of a tool on one field.
+// addFieldEffect adds the effect that a tool has on what one payload field names, such as a file or a URL. For a
+// list, it adds an effect for each item.
 func (c *ActionCase) addFieldEffect(u *payloadFieldUse) {
 	v, ok := c.Action.Payload[u.field]
 	if list, isList := v.([]any); ok && isList && len(list) <= maxPayloadTexts {
@@ -387,7 +390,7 @@ func (c *ActionCase) addPathReadBySearchPattern(searchPattern string) {
 		return
 	}
 	if strings.ContainsAny(searchPattern, " ()|+^") {
-		return // a regular expression
+		return // a regular expression, not the path of a file
 	}
 	path, isPattern := c.executionContext.CanonicalPath(searchPattern, true)
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, PathIsPattern: isPattern})

@@ -68,9 +68,9 @@ type Tier1DecisionEvidence struct {
 	RequiredSafeConfidence float64             // confidence of the model's SAFE required for this type of action, 0.0–1.0
 	Answer                 *ModelAnswer        // the model's answer; nil if it was not asked
 
-	Findings []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
+	Findings []verdict.Finding // findings of the policy (Tier 0) and of Tier 1's rules
 
-	TextsCoveredByNoEffect []string // words, inputs and fields that no effect covers and that no table declares to be without effect
+	TextsCoveredByNoEffect []string // words, inputs and fields without a known effect that shield does not know to be harmless
 }
 
 // A ModelAnswer is a model's answer about a case.
@@ -80,7 +80,7 @@ type ModelAnswer struct {
 	Failed            bool    // the model gave no answer
 }
 
-// maxDoubts is the maximum number of doubts that are recorded for one case.
+// maxDoubts is the maximum number of doubts (reasons not to allow a case) that are recorded for one case.
 const maxDoubts = 50
 
 // HasMaxDoubts reports whether the limit of doubts is reached, so that some may be missing.

@@ -198,7 +198,8 @@ func (s *toolExaminer) addEffectsIfKnownCommand(text string) bool {
 	return true
 }
 
-// addFileEffects adds the effect of a tool on the file, or the files of a pattern, in a field.
+// addFileEffects adds the effects of a tool on the file, or on the files of a glob pattern, that a payload field
+// names: reading and, unless the tool only reads, writing.
 func (s *toolExaminer) addFileEffects(text string) {
 	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
 	if s.isToolReadOnly {

@@ -153,7 +153,7 @@ func (c *ActionCase) contentAfterAction(file, oldContent string, existedBefore b
 			continue
 		}
 		switch {
-		case w.IsTextPositionUnknown, w.FullContentAfterWrite != "" && known && w.FullContentAfterWrite != text: // computed from the file on disk, without earlier writes of this command
+		case w.IsTextPositionUnknown, w.FullContentAfterWrite != "" && known && w.FullContentAfterWrite != text: // FullContentAfterWrite is computed from the file on disk, without earlier writes of this command
 			return "", false
 		case w.IsWholeContent:
 			text = w.NewText

@@ -47,17 +47,18 @@ type Options struct {
 	// or no text: the case has no unknown tool.
 	PrepareToolClassQuestion func(c *analysis.ActionCase) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
-	// IsTerminalSharedWithParentProcess says that another program started this one and may be drawing on the
-	// terminal. The channel "tty" then keeps away from one that is in raw mode:
-	// two programs would share what the person types.
+	// IsTerminalSharedWithParentProcess says that another program started this process and may be drawing on the
+	// terminal. The channel "tty" then does not use a terminal that another program has set to raw mode: both
+	// programs would read what the person types.
 	IsTerminalSharedWithParentProcess bool
 
 	// HideApprovalPageLink suppresses the page's link, because output does not go to a terminal, and an agent may read
 	// it.
 	HideApprovalPageLink bool
 
-	// CheckTerminalUserIsPerson returns why an answer at this terminal may come from a program instead of a person, or nil.
-	// Then the page's code is not printed either.
+	// CheckTerminalUserIsPerson returns why an answer at this terminal may come from a program instead of a
+	// person; nil if it cannot. If it returns an error, shield asks no question on the terminal and does not
+	// print the approval page's link and code.
 	CheckTerminalUserIsPerson func() error
 
 	// UserCannotNoticePageReason returns why no user can notice a question on the approval page, or nil if a
@@ -86,7 +87,7 @@ type Options struct {
 	Getenv                   func(string) string // reads an environment variable; nil: none is set
 	OnUserInterrupt          func()              // called when the user presses ^C at a question; may be nil
 	ApprovalProgramEnv       []string            // environment of the program of channel "command"
-	Redactor                 *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
+	Redactor                 *redact.Redactor    // redacts secrets in questions and stored refusals; nil redacts only what has the form of a secret
 	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if IsTerminalSharedWithParentProcess; nil discards both
 	Clock                    func() time.Time    // nil: the system's clock
 }
@@ -106,7 +107,7 @@ type ApprovalChannel interface {
 
 // An Answer is what a person said to one request.
 type Answer struct {
-	RequestID            string             // ID of the request
+	RequestID            string             // ID of the request that the person answered
 	Approve              bool               // false denies
 	RememberFor          time.Duration      // approve this exact action for this long; 0 means once
 	IsAdvanceApproval    bool               // approve this kind of action for the session
@@ -388,7 +389,7 @@ func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Appro
 		go func() { replies <- askChannel(asking, ch, r) }()
 	}
 	open := len(channels)
-	var why error // reason of the withdrawal, for the channels; nil if this process stops asking
+	var why error // why the question is withdrawn from the channels that still ask it; nil if this process stops asking
 	defer func() {
 		withdraw(why)
 		drainReplies(replies, open)

@@ -53,14 +53,15 @@ func RecordHostQuestion(stateDir, actionsKey string, q HostQuestion) error {
 	return b.write(actionsKey, q)
 }
 
-// FindHostQuestion returns the question about some actions that a host was told to ask.
+// FindHostQuestion returns the question that [RecordHostQuestion] stored under key, which identifies the actions
+// that the question is about. asked is false if there is none.
 func FindHostQuestion(stateDir, key string) (q HostQuestion, asked bool) {
 	b, there := openHostQuestionsFolderWithFile(stateDir, key)
 	return q, there && b.read(key, &q) == nil
 }
 
-// TakeHostQuestion deletes the question about some actions, which ran at time now. It reports whether
-// the host cannot have asked a user.
+// TakeHostQuestion returns and deletes the question about some actions, which ran at actionsRanAt.
+// hostCannotHaveAsked is true if they ran so soon after the question that no user can have answered it.
 func TakeHostQuestion(stateDir, actionsKey string, actionsRanAt time.Time) (q HostQuestion, hostCannotHaveAsked bool) {
 	b, there := openHostQuestionsFolderWithFile(stateDir, actionsKey)
 	if !there {

@@ -26,7 +26,7 @@ type chatNotifier struct {
 
 // A QuestionNoticeTarget is a destination of notices: a chat, a mailbox, a push service.
 type QuestionNoticeTarget struct {
-	Service string // the scheme of its URL, such as "telegram"
+	Service string // scheme of the target's URL, such as "telegram"
 	url     string // the URL, which contains credentials
 }
 

@@ -72,7 +72,8 @@ func (c *approvalProgramChannel) Ask(ctx context.Context, r *Request) (Answer, e
 	return parseApprovalProgramReply(out.Bytes(), r.ID)
 }
 
-// A approvalProgramReply is the answer of the program. ID and Minutes can be missing.
+// An approvalProgramReply is the answer of the program of the setting approval.command. Every field except
+// Decision may be missing.
 type approvalProgramReply struct {
 	ID                  *string `json:"id"`
 	Decision            string  `json:"decision"`

@@ -163,7 +163,8 @@ func (b *discordClient) readReactions(ctx context.Context, p postedMessage, choi
 	return marks, nil
 }
 
-// usersWhoReacted returns the users who reacted.
+// usersWhoReacted returns the users who reacted to a message with the emoji of a choice. It returns an error if
+// they are too many to read.
 func (b *discordClient) usersWhoReacted(ctx context.Context, p postedMessage, choice string) ([]reactingUser, error) {
 	var out []struct {
 		ID       string `json:"id"`

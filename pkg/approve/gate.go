@@ -146,7 +146,8 @@ func (g *keyInterpreter) pressKey(k rune) (editsDenialReason bool) {
 	return false
 }
 
-// recordKeySinceEnter remembers a key of a line.
+// recordKeySinceEnter adds a printable character to keysSinceLastEnter, unless that is full, and clears
+// invalidLine.
 func (g *keyInterpreter) recordKeySinceEnter(k rune) {
 	if g.invalidLine = ""; len(g.keysSinceLastEnter) < 16 && unicode.IsPrint(k) {
 		g.keysSinceLastEnter += string(k)
@@ -213,7 +214,8 @@ func (g *keyInterpreter) timedApprovalLineToType() string {
 
 func truncatedMinutes(d time.Duration) int { return int(d.Minutes()) }
 
-// appendKeyToCurrentLine takes a key of a line that is not entered yet.
+// appendKeyToCurrentLine appends a typed character to the current line. It changes the phase if the line now
+// begins the reason of a denial, or can no longer become a valid answer.
 func (g *keyInterpreter) appendKeyToCurrentLine(k rune) {
 	if len(g.currentLine) < 16 { // a longer line is not an answer
 		g.currentLine += string(k)
@@ -253,7 +255,8 @@ func (g *keyInterpreter) enterLine() {
 	}
 }
 
-// wrongCodeIncrement returns 1 if a line has the form of a code.
+// wrongCodeIncrement returns 1 if an invalid line has the form of an approval code, so that it counts as a wrong
+// code; otherwise 0.
 func wrongCodeIncrement(line string) int {
 	if len(line) == 3 && strings.Trim(line, approvalCodeLetters) == "" {
 		return 1

@@ -35,7 +35,7 @@ type questionInbox struct {
 	cachedQuestionsByID map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
 }
 
-// An inboxQuestion is a question in the inbox.
+// An inboxQuestion is a question to a person, as a [questionInbox] stores it.
 type inboxQuestion struct {
 	Number              int       `json:"number"` // number of the question, from 1
 	AskedAt             time.Time `json:"asked"`
@@ -53,8 +53,8 @@ func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
 		e.Request.UnknownToolDescription == o.Request.UnknownToolDescription
 }
 
-// groupSameQuestions groups questions that the person can answer together
-// [inboxQuestion.isSameQuestion]. The groups are in the order of their first questions.
+// groupSameQuestions groups the questions that the person can answer together, because
+// [inboxQuestion.isSameQuestion] is true for them. The groups are in the order of their first questions.
 func groupSameQuestions(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	for _, e := range list {
 		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].isSameQuestion(e) })
@@ -67,7 +67,7 @@ func groupSameQuestions(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	return groups
 }
 
-// A pageOrChatAnswer is the page's answer to one question.
+// A pageOrChatAnswer is a person's answer to one question, given on the approval page or in a chat.
 type pageOrChatAnswer struct {
 	QuestionID string    `json:"id"`
 	Choice     string    `json:"choice"`
@@ -87,7 +87,7 @@ const (
 // lastQuestionNumberFile is the name of the file of the last number.
 const lastQuestionNumberFile = "number"
 
-// pageInboxFolder is the folder of the page's inbox.
+// pageInboxFolder is the name of the folder, in the state folder, with the [questionInbox] of the approval page.
 const pageInboxFolder = "inbox"
 
 func openInbox(stateDir, name string) (*questionInbox, error) {
@@ -313,7 +313,8 @@ func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageOrChatAnswer) error 
 	return b.write(g.QuestionID+".answer", g)
 }
 
-// answer converts the choice of a page answer.
+// answer converts an answer from the approval page or a chat to an [Answer]. It returns an error if the choice
+// is not known.
 func (g *pageOrChatAnswer) answer() (Answer, error) {
 	a := Answer{RequestID: g.QuestionID, AnsweringPersonName: g.By}
 	switch g.Choice {
@@ -342,7 +343,7 @@ const (
 	choiceRemember        = "remember"
 	choiceAdvanceApproval = "kind"
 
-	choiceToolReadOnly                = "reads" // approve once, and classify the tool
+	choiceToolReadOnly                = "reads" // these choices give the unknown tool a class; all but "never" also approve the action once
 	choiceToolChangesWorkspace        = "workspace"
 	choiceToolChangesOutsideWorkspace = "elsewhere"
 	choiceToolForbidden               = "never"

@@ -40,14 +40,13 @@ type AdvanceApproval struct {
 // Limits of advance approvals.
 const (
 	advanceApprovalLifetime       = 12 * time.Hour
-	maxSessionAdvanceApprovals    = 256 // answers in one session
+	maxSessionAdvanceApprovals    = 256 // advance approvals in one session
 	advanceApprovalStoreNamespace = "kinds"
 	maxApprovalsFileBytes         = 1 << 20 // bytes of the file
 )
 
-// sha256HexBytes returns the name of the group in the store that contains the approvals of one
-// session: the SHA-256 of answerScope in hexadecimal. answerScope identifies the session, its user,
-// host and roots, and the policy, rules and model that judge it.
+// sha256HexBytes returns the SHA-256 of a key that identifies a session or a tool, in hexadecimal. Under this
+// hash, the store keeps the session's advance approvals or the tool's class.
 func sha256HexBytes(sessionOrToolKey string) []byte {
 	sum := sha256.Sum256([]byte(sessionOrToolKey))
 	return []byte(hex.EncodeToString(sum[:]))
@@ -94,8 +93,8 @@ func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, sessionKey strin
 	})
 }
 
-// AdvanceApprovals returns the unexpired advance approvals of the session that binding identifies;
-// if binding is "", those of all sessions.
+// AdvanceApprovals returns the unexpired advance approvals of the session that sessionKey identifies; if
+// sessionKey is "", those of all sessions.
 func (s *DecisionStore) AdvanceApprovals(ctx context.Context, sessionKey string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
 	err := s.Store.ViewNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
@@ -118,7 +117,8 @@ func (s *DecisionStore) AdvanceApprovals(ctx context.Context, sessionKey string)
 	return list, err
 }
 
-// RemoveAdvanceApprovals drops the session answers with a name, or all for "", and returns how many.
+// RemoveAdvanceApprovals removes the advance approvals named approvalName of all sessions, or all of them if
+// approvalName is "", and returns how many it removed.
 func (s *DecisionStore) RemoveAdvanceApprovals(ctx context.Context, approvalName string) (removedCount int, err error) {
 	err = s.Store.UpdateNamespace(ctx, advanceApprovalStoreNamespace, func(sh *state.NamespaceTx) error {
 		removedCount = 0
@@ -203,7 +203,8 @@ func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 	return list, nil
 }
 
-// AdvanceApprovalYAMLText returns an answer as an entry of a person's file.
+// AdvanceApprovalYAMLText returns an advance approval as an entry of the file answers.yaml, below a YAML comment
+// with the text comment.
 func AdvanceApprovalYAMLText(a *AdvanceApproval, comment string) string {
 	var b strings.Builder
 	quote := func(s string) string {
@@ -251,7 +252,8 @@ func AddAdvanceApprovalToFile(ctx context.Context, file string, a *AdvanceApprov
 	})
 }
 
-// RemoveAdvanceApprovalsFromFile removes the answers with a name, or all for "", and returns how many.
+// RemoveAdvanceApprovalsFromFile removes the advance approvals named name from a file, or all of them if name is
+// "", and returns how many it removed.
 func RemoveAdvanceApprovalsFromFile(ctx context.Context, file, name string) (removedCount int, err error) {
 	list, err := ReadAdvanceApprovals(file)
 	if err != nil || !slices.ContainsFunc(list, func(a AdvanceApproval) bool { return name == "" || a.Name == name }) {

@@ -9,7 +9,7 @@ import (
 )
 
 // listenTCPExclusively listens at an address that no other program uses, or can use later: without the socket
-// option, another program of the same user could take it over.
+// option SO_EXCLUSIVEADDRUSE, another program of the same user could take over the address.
 func listenTCPExclusively(address string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {

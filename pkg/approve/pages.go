@@ -76,7 +76,7 @@ func (s *pageServer) requestNotFromPageReason(r *http.Request) string {
 		return ""
 	default:
 		if r.URL.Path == "/" && r.Method == http.MethodGet {
-			return "" // a clicked link; without the secret the page shows nothing
+			return "" // allowed: a person clicked a link to the page, which shows nothing to a browser without the code or key
 		}
 		return "the request comes from another page; open the address that 'shield approvals' prints"
 	}
@@ -151,7 +151,8 @@ func (s *pageServer) handleWaitingQuestionsStream(rw http.ResponseWriter, r *htt
 	}
 }
 
-// handleUncutQuestionFields sends all fields of a question in full; the list contains only their beginnings.
+// handleUncutQuestionFields sends all fields of a waiting question in full; the list of waiting questions, sent
+// before, contains only the beginnings of long fields.
 func (s *pageServer) handleUncutQuestionFields(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID string `json:"id"`

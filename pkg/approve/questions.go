@@ -14,7 +14,7 @@ type Question struct {
 	Summary                string    `json:"summary"`       // one sentence: the action, and why it is asked about
 	CWD                    string    `json:"cwd,omitempty"` // folder of the action
 	AskedAt                time.Time `json:"asked"`         // time of the question
-	DeniedAt               time.Time `json:"ends"`          // time at which it is denied
+	DeniedAt               time.Time `json:"ends"`          // time at which the question is denied if nobody has answered it
 	IdenticalQuestionCount int       `json:"times"`         // number of identical questions that this one represents
 }
 
@@ -26,7 +26,8 @@ type ApprovalPageState struct {
 	Waiting             []Question `json:"waiting"`         // the questions, oldest first
 }
 
-// WaitingQuestions returns the questions of all processes on the approval page of a state folder.
+// WaitingQuestions returns the state of the approval page whose files are in stateDir: the questions of all
+// processes that wait at time now and, if the page is served, its link and code.
 func WaitingQuestions(stateDir string, now time.Time) (ApprovalPageState, error) {
 	q := ApprovalPageState{Waiting: []Question{}}
 	// Do not create a key here: a key without a state file would count as damage.

@@ -75,7 +75,7 @@ func choiceEmoji(choice string) string {
 // reactionPollInterval is the interval of reading the reactions.
 const reactionPollInterval = 2 * time.Second
 
-// reactionChannel is the channel to a service.
+// A reactionChannel asks questions in a chat service; persons answer by adding a reaction to the message.
 type reactionChannel struct {
 	*chatService
 	options            *Options
@@ -197,7 +197,7 @@ func (c *reactionChannel) answerInstructions(r *Request, allowedChoices []string
 func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient, p postedMessage, self, id string, can []string) (pageOrChatAnswer, error) {
 	for _, choice := range can {
 		if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choice) }); err != nil && ctx.Err() == nil {
-			c.printChannelFailureOnce(err) // a person can still add the reaction
+			c.printChannelFailureOnce(err) // the question stays open: an approver can add the missing reaction without the help of the bot
 		}
 	}
 	usual := c.pollInterval

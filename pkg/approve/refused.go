@@ -46,7 +46,7 @@ type Refusal struct {
 
 	ToolClassAnswerKey string `json:"tool_binding,omitempty"` // key under which OfferedToolClassAnswer is stored
 
-	IsNoLongerAllowable bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
+	IsNoLongerAllowable bool `json:"done,omitempty"` // the refusal was allowed; its record stays only so that Ref is not used again too soon
 }
 
 // An AllowOnceGrant is a person's permission to do a refused action once.
@@ -57,13 +57,14 @@ type AllowOnceGrant struct {
 	ActionKey  string    `json:"binding"`
 }
 
-// Limits of refusals.
+// Limits of stored refusals and of their references: a person allows a refused action by its reference, a short
+// ID.
 const (
 	MaxAllowableRefusalAge = time.Hour        // time in which a refusal can be allowed
 	GrantLifetime          = 15 * time.Minute // time in which the agent can then do the action
 	usedGrantRetention     = time.Minute      // how long a used grant is remembered, for a repeated call
 	refReuseAfter          = 24 * time.Hour   // time in which a reference is not used again
-	maxRefusals            = 256              // references in use at a time
+	maxRefusals            = 256              // refusals stored at a time, each under its own reference
 	maxRefusalBytes        = 32 << 10         // bytes of a record: more cannot be shown in full
 	refLength              = 3
 	refLetters             = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
@@ -133,8 +134,9 @@ func drawUnusedRefusalRef(isUnused func(string) bool) (string, error) {
 	return "", errors.New("no free reference for the refusal is left; wait an hour")
 }
 
-// evictOldRefusalRefs removes references that can be used again and, if there are too many, the oldest. It
-// returns the reference of a refusal with this actionKey that can still be allowed, "" for none.
+// evictOldRefusalRefs deletes the refusals older than refReuseAfter, which frees their references (short IDs),
+// and, if too many remain, the oldest of the others. If a refusal with this actionKey can still be allowed, it
+// deletes nothing and returns the reference of that refusal; otherwise it returns "".
 func (s *DecisionStore) evictOldRefusalRefs(sh *state.NamespaceTx, now time.Time, actionKey string) (refOfSameAction string, err error) {
 	type aged struct {
 		name string
@@ -255,7 +257,7 @@ func (s *DecisionStore) TakeGrant(ctx context.Context, actionKey string) (AllowO
 	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != actionKey || !s.Clock().Before(g.Until) {
 		return AllowOnceGrant{}, false // when in doubt, ask
 	}
-	_ = s.Store.Put(ctx, usedGrantStoreKey(actionKey), value, s.Clock().Add(usedGrantRetention)) // if this fails, the host's second hook refuses the call
+	_ = s.Store.Put(ctx, usedGrantStoreKey(actionKey), value, s.Clock().Add(usedGrantRetention)) // if this fails, a second hook that the host calls for the same action refuses it
 	return g, true
 }
 

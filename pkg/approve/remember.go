@@ -26,11 +26,11 @@ type storedApproval struct {
 	Until      time.Time `json:"until"`
 }
 
-// An Approval is a remembered approval.
+// An Approval is a person's approval of one exact action, which shield remembers until a set time.
 type Approval struct {
 	ID         string    `json:"id"`      // hex ID
 	ActionText string    `json:"subject"` // the action on one line, without secrets
-	By         string    `json:"by"`      // who approved it
+	By         string    `json:"by"`      // name of the person who approved the action
 	Until      time.Time `json:"until"`   // UTC
 }
 
@@ -142,7 +142,8 @@ func (a *Approver) recallApproval(ctx context.Context, c *analysis.ActionCase) (
 	return v, true
 }
 
-// storeApproval stores an approval.
+// storeApproval stores the approval of this exact action for approvalLifetime. It returns an error if shield
+// cannot check later whether the files that the action uses were changed.
 func (a *Approver) storeApproval(ctx context.Context, c *analysis.ActionCase, actionText, approvedBy string, approvalLifetime time.Duration) error {
 	until := a.options.Clock().Add(approvalLifetime)
 	data, err := json.Marshal(storedApproval{ActionText: actionText, ApprovedBy: approvedBy, Until: until})

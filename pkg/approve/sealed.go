@@ -104,7 +104,7 @@ func replaceFile(path, text string, check func(path string) error) error {
 		err = os.Rename(fresh, path)
 	}
 	if err != nil {
-		_ = os.Remove(fresh) // report the first error
+		_ = os.Remove(fresh) // its error is ignored: the first error is returned
 	}
 	return err
 }

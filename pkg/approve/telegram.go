@@ -29,7 +29,8 @@ type telegramChannel struct {
 	failureReported sync.Once
 }
 
-// telegramInboxFolder is the folder of the inbox.
+// telegramInboxFolder is the name of the folder, in the state folder, with the [questionInbox] of the Telegram
+// channel.
 const telegramInboxFolder = "telegram"
 
 // maxTelegramQuestionBytes is the maximum size of a question in bytes. Telegram allows 4,096

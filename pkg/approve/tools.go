@@ -31,19 +31,19 @@ type ToolClassAnswer struct {
 	Class   analysis.ToolClass `json:"class"`
 	By      string             `json:"by"`
 	At      time.Time          `json:"at"`
-	Until   time.Time          `json:"until,omitzero"`    // end of a class that holds in one session
+	Until   time.Time          `json:"until,omitzero"`    // time at which a class for one session expires; zero for a class that holds in every session
 	Session string             `json:"session,omitempty"` // ID of the session in which the class holds; "" if it holds in every session
 }
 
-// Limits of classes.
+// Limits of the stored classes that persons give to unknown tools.
 const (
 	toolClassStoreNamespace = "tools"
 	maxToolClasses          = 4096
-	maxToolClassAnswerBytes = 4096 // bytes per class
+	maxToolClassAnswerBytes = 4096 // bytes of a stored answer about a tool, with its HMAC
 )
 
-// SetToolClass stores the class that a person has chosen for a tool. binding identifies the tool
-// and, for a class that ends with the session, the session. Several processes may call it at once.
+// SetToolClass stores the class that a person has chosen for a tool. toolKey identifies the tool and, for a
+// class that ends with the session, the session. Several processes may call it at once.
 func (s *DecisionStore) SetToolClass(ctx context.Context, toolKey string, t ToolClassAnswer) error {
 	if !slices.Contains(analysis.ToolClasses, t.Class) {
 		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
@@ -112,7 +112,7 @@ const maxCachedToolClasses = 256
 type toolClassCache struct {
 	mu                 sync.Mutex
 	storeRevisionID    state.NamespaceRevisionID
-	sealedAnswersByKey map[string][]byte // by key; nil for a tool without a class
+	sealedAnswersByKey map[string][]byte // answers about tools, each with its HMAC, by the hash of the tool key; nil for a tool without a class
 }
 
 func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {

@@ -236,7 +236,7 @@ func (w *webChannel) failPendingAndTryStopQuestionLoop(err error) bool {
 func (p *pendingQuestion) deliverResult(a Answer, err error) {
 	select {
 	case p.result <- answerResult{a, err}:
-	default: // it already has a result
+	default: // the question already has a result
 	}
 }
 
@@ -281,7 +281,7 @@ func (w *webChannel) servedPage() pageRecord {
 		return w.server.currentPage()
 	}
 	if w.serveLock != nil {
-		return pageRecord{} // this process is about to serve it
+		return pageRecord{} // this process is about to serve the page
 	}
 	var p pageRecord
 	if err := w.inbox.read(pageRecordFileName, &p); err != nil {

@@ -42,7 +42,8 @@ type handshakeMessage struct {
 // pageCodeHashRounds is how often PBKDF2 hashes a code, here and in app.js.
 const pageCodeHashRounds = 300_000
 
-// hashPageCode returns the secret of a code, in hex.
+// hashPageCode returns the salted PBKDF2 hash of the approval page's code, in hex. The hash is the secret that
+// the page and the server prove to know.
 func hashPageCode(code, salt string) (string, error) {
 	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), pageCodeHashRounds, sha256.Size)
 	return hex.EncodeToString(key), err
@@ -59,7 +60,7 @@ func (s *pageServer) handshakeSecret(handshakeKind string) string {
 	}
 }
 
-// pageCodeHash returns the secret of the present code, "" if there is none.
+// pageCodeHash returns the hash of the page's current code, see [hashPageCode]; "" if it cannot be computed.
 func (s *pageServer) pageCodeHash() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,8 +159,9 @@ func (s *pageServer) handleBrowserLogin(rw http.ResponseWriter, r *http.Request)
 	sendJSON(rw, map[string]string{"key": s.page.PageSecret, "token": token})
 }
 
-// handlePageSecretRequest returns the key to a reloaded page, which kept it only in memory, where no page of another
-// program can read it. Unknown browsers get nothing.
+// handlePageSecretRequest sends PageSecret to a known browser after a reload of the page. The page keeps this
+// secret only in memory, where no page of another program can read it, and so loses it on a reload. Other
+// browsers get nothing.
 func (s *pageServer) handlePageSecretRequest(rw http.ResponseWriter, r *http.Request) {
 	if !s.isKnownBrowser(r) {
 		rw.WriteHeader(http.StatusNoContent)
@@ -168,7 +170,8 @@ func (s *pageServer) handlePageSecretRequest(rw http.ResponseWriter, r *http.Req
 	sendJSON(rw, map[string]string{"key": s.page.PageSecret})
 }
 
-// A knownBrowser is a browser that has proved that it knows the secret.
+// A knownBrowser is a browser that has proved that it knows the approval page's code or PageSecret; cookie and
+// token identify it.
 type knownBrowser struct{ cookie, token string }
 
 // tokenHeader is the header of the token; the event stream, for which a page cannot set a header, has
@@ -184,7 +187,8 @@ func (s *pageServer) cookieName() string {
 	return "shield_" + port
 }
 
-// requireKnownBrowser rejects browsers that have not proved that they know the secret.
+// requireKnownBrowser returns a handler that calls next for known browsers and rejects the requests of all
+// others, see [pageServer.isKnownBrowser].
 func (s *pageServer) requireKnownBrowser(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		if !s.isKnownBrowser(r) {
@@ -195,7 +199,7 @@ func (s *pageServer) requireKnownBrowser(next http.HandlerFunc) http.HandlerFunc
 	}
 }
 
-// isKnownBrowser reports whether a browser has proved that it knows the secret.
+// isKnownBrowser reports whether a request has the cookie and the token of a browser in knownBrowsers.
 func (s *pageServer) isKnownBrowser(r *http.Request) bool {
 	cookie, err := r.Cookie(s.cookieName())
 	if err != nil {

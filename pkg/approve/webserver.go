@@ -25,7 +25,7 @@ import (
 // so that the next one serves the page at the same address and open pages keep working.
 type pageRecord struct {
 	Address         string `json:"address"`       // host and port
-	PageSecret      string `json:"key"`           // secret of the pages where the code was typed; 256 bits in hex
+	PageSecret      string `json:"key"`           // key for pages where the code was typed: they later prove that they know it; 256 bits in hex
 	Code            string `json:"code"`          // a person types it into the page
 	Salt            string `json:"salt"`          // salt of the code; 128 bits in hex
 	PreviousAddress string `json:"was,omitempty"` // the previous address, which another program uses now
@@ -90,7 +90,7 @@ type pageServer struct {
 	servesWithoutWaitingQuestion bool       // serve even without a waiting question
 	clock                        func() time.Time
 	describeUndoBackups          func() string  // returns a line about the files that shield backed up; may be nil
-	inbox                        *questionInbox // shared with no one
+	inbox                        *questionInbox // opened for this server alone: its cache is not shared with the channel that asks
 	http                         *http.Server
 
 	answerDeliveryLock sync.RWMutex // held for reading while an answer is written and shown
@@ -98,7 +98,7 @@ type pageServer struct {
 	mu                           sync.Mutex
 	knownBrowsers                []knownBrowser
 	codeHash                     string // PBKDF2 hash of the code, see pageCodeHash
-	wrongCodes                   int    // wrong proofs of the code since wrongCodesSince
+	wrongCodes                   int    // number of wrong codes that browsers tried since wrongCodesSince
 	wrongCodesSince              time.Time
 	browserNonceByServerNonce    map[string]string // open handshakes: the browser's nonce, by the server's nonce
 	serverNoncesOldestFirst      []string          // keys of browserNonceByServerNonce, oldest first
@@ -136,7 +136,7 @@ const (
 	maxConnections              = 128
 	maxPostBytes                = 16 << 10 // bytes
 	pageEventsHeartbeatInterval = 15 * time.Second
-	maxWrongCodesPerMinute      = 10 // wrong proofs of the code per minute
+	maxWrongCodesPerMinute      = 10 // wrong codes per minute, from all browsers together, after which codes are refused
 	maxListenTries              = 20 // attempts to listen at the remembered address, which a killed process frees a little later
 	browserUpdateTimeout        = 500 * time.Millisecond
 )
@@ -376,7 +376,7 @@ type pageApprovalRequestJSON struct {
 	Number       int      `json:"number"`
 	ActionText   string   `json:"subject"`
 	SecondsLeft  int      `json:"seconds"`
-	FieldsCut    bool     `json:"more,omitempty"` // fields are cut
+	FieldsCut    bool     `json:"more,omitempty"` // some fields are shortened; the page can request them in full
 	IdenticalIDs []string `json:"also,omitempty"` // IDs of identical questions that wait as well
 }
 

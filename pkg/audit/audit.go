@@ -66,7 +66,7 @@ type Error struct {
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v: %s: %v", e.FaultSentinel, e.Path, e.Err)
 	switch e.FaultSentinel {
-	case ErrBusy, ErrExposed: // the text of Err has a fix
+	case ErrBusy, ErrExposed: // the text of Err already says how to solve the problem
 		return text
 	case ErrUnwritable:
 		return text + "; free disk space and make the file writable, or name another with audit.file"

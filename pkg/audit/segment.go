@@ -73,7 +73,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 // A SegmentReport is the result of [VerifySegment].
 type SegmentReport struct {
 	VerificationReport
-	Checkpoint Checkpoint `json:"checkpoint"` // its signature is valid
+	Checkpoint Checkpoint `json:"checkpoint"` // checkpoint that the segment contains; its signature was verified
 }
 
 // VerifySegment verifies the output of [WriteSegment] in bounded memory, and reports the first line

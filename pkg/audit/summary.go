@@ -26,7 +26,7 @@ type Summary struct {
 	FirstVerdictTime, LastVerdictTime time.Time
 	Total                             VerdictCounts
 	Days                              []NamedCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules                             []NamedCounts // by the rule that decided or first asked ("" if no rule did); the rule that stopped most actions first
+	Rules                             []NamedCounts // verdicts counted by the rule that decided or first asked ("" for none); most not-allowed actions first
 	Callers                           []NamedCounts // shield commands and hooks that asked for verdicts
 	Sessions                          []NamedCounts
 	NonVerdictCountByKind             map[string]int  // entries that are not verdicts, by kind
@@ -38,7 +38,7 @@ type VerdictCounts struct {
 	Allowed          int // without asking a person
 	Escalated        int // not decided
 	Blocked          int
-	ApprovedByPerson int // by a person
+	ApprovedByPerson int // allowed because a person approved the action
 	DeniedByPerson   int // by a person
 }
 

@@ -101,7 +101,7 @@ type chainLine struct {
 	previousLineHash string
 	hash             string
 	isEndOfLogMarker bool        // end of the log
-	isRecovery       bool        // it is a recovery entry
+	isRecovery       bool        // the line contains the kind of a recovery entry, even if it is no valid entry
 	recovery         LogRecovery // content of a recovery entry; zero for other entries
 	linePlace
 }
@@ -341,8 +341,8 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	return nil
 }
 
-// isLineHashConfirmed reports whether cur, whose previous hash does not match the line before, is itself unchanged;
-// then the line before was changed.
+// isLineHashConfirmed reports whether line, whose previous hash does not match the line before it, is itself
+// unchanged; then the line before it was changed. nextLine is the line after it.
 func (v *verifier) isLineHashConfirmed(line, nextLine chainLine) bool {
 	head := v.report.Head
 	switch {
@@ -358,7 +358,7 @@ func (v *verifier) isLineHashConfirmed(line, nextLine chainLine) bool {
 // changed, or after removed lines. It reads the rest of the log to decide.
 func (v *verifier) reportTooHighSequenceNumber(cur, nextLine chainLine, expectedSeq uint64) error {
 	line, follows := cur.linePlace, nextLine.follows(v.report.Head)
-	var here, itself, next bool // whether the rest of the log has entry want (here), cur.seq (itself) or cur.seq+1 (next)
+	var here, itself, next bool // whether a later line is entry expectedSeq (here), entry cur.seq (itself) or entry cur.seq+1 (next)
 	for l := nextLine; !l.isEndOfLogMarker; {
 		here = here || l.isValid && l.seq == expectedSeq
 		itself = itself || l.isValid && l.seq == cur.seq

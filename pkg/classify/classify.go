@@ -118,8 +118,9 @@ func (k *Classifier) IsBlockedByRule(c *analysis.ActionCase) bool {
 	return r.decision() == verdict.Block
 }
 
-// runRulesAndModelInParallel runs rules and model at the same time. If the decision is the same for every answer the model
-// could give, its estimate is used as the answer.
+// runRulesAndModelInParallel runs the rules and the model at the same time. If possible, the range of the
+// model's answers is estimated first. If every answer in this range leads to the same decision, the most likely
+// answer is used, and the model is not run.
 func (k *Classifier) runRulesAndModelInParallel(ctx context.Context, c *analysis.ActionCase, w *decisionInputs) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
@@ -287,7 +288,8 @@ func (k *Classifier) startTimer(r *ruleOrModelResult) func() {
 	return func() { r.latency = k.opts.Clock().Sub(start) }
 }
 
-// runRules runs the rules of a scope.
+// runRules returns the findings of the rules that match, and the deciding finding among them. Only the rules
+// that sc selects are run; with the option RunsOnlyAlwaysBlockRules, only those that always block.
 func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r ruleOrModelResult) {
 	defer k.startTimer(&r)()
 	defer func() {

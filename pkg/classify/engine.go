@@ -28,10 +28,10 @@ type ruleEngine struct {
 	programPrefixClauses          []programPrefixClause    // clauses that name programs by prefix
 	clauseIndexesByEffectKind     map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
 	clauseIndexesByHarm           map[effect.Harm][]uint16 // clauses with harms
-	argLiterals                   *prefilter.LiteralSet    // literals of the clauses' args
-	bitsetOfClausesSelectedByArgs []uint64                 // clauses of execute effects that are selected only by their args
+	argLiterals                   *prefilter.LiteralSet    // literals required by the args of the rules' clauses, to select the clauses that are tried
+	bitsetOfClausesSelectedByArgs []uint64                 // bit i: clause i names no program and no harm, so that only literals in the arguments select it
 	textLiterals                  *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
-	patternsWithoutLiterals       []int                    // patterns without literals
+	patternsWithoutLiterals       []int                    // indexes in patterns of those without a required literal; they are tried on every text
 
 	runBuffersPool sync.Pool // of *scratch
 }
@@ -39,7 +39,8 @@ type ruleEngine struct {
 // A programClauseListNode is an element of the linked list of a program's clauses.
 type programClauseListNode struct{ clauseIndex, nextNodeIndexPlusOne uint16 }
 
-// A programPrefixClause is a clause for all programs with a prefix.
+// A programPrefixClause is the index of a clause (a condition of a rule) that holds for all programs whose names
+// begin with prefix.
 type programPrefixClause struct {
 	prefix      string
 	clauseIndex uint16
@@ -88,7 +89,7 @@ type (
 // A lazyGlobs is a glob set that is built on first use.
 type lazyGlobs struct {
 	globsAndListNames             []string
-	hasNamedGlobList              bool // list contains the name of a list in package knowledge
+	hasNamedGlobList              bool // globsAndListNames contains the name of a list in package knowledge
 	compileAllAndFixedSuffixGlobs func() (all, tails *effect.Globs)
 }
 
@@ -138,10 +139,11 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 	return g
 }
 
-// matchesAnyPathOf reports whether an effect touches a path that matches the globs. A path with an unknown start could
-// match any glob; then only its known end is compared, because otherwise every script with a variable in a
-// path would look like an attack on the system. For the long lists of package knowledge, only the intended
-// part of a pattern is compared, see [effect.ExamplePathForPattern].
+// matchesAnyPathOf reports whether an effect touches a path that matches the globs. If the effect's path is a
+// pattern with an unknown start, it could match any glob. Then only the known end of the path is compared,
+// because otherwise every script with a variable in a path would look like an attack on the system. If the globs
+// include a named list of package knowledge, a pattern is replaced by an example of the paths that it is meant
+// for, see [effect.ExamplePathForPattern], because these lists are long.
 func (l *lazyGlobs) matchesAnyPathOf(e *effect.Effect) bool {
 	all, tails := l.compileAllAndFixedSuffixGlobs()
 	if !e.PathIsPattern || startsWithLiteralFolder(e.Path) {
@@ -319,7 +321,8 @@ func (eng *ruleEngine) addClause(rule int, c *clause) {
 	}
 }
 
-// normalizeProgramName returns a program's name as clauses spell it.
+// normalizeProgramName returns a program's name in the form that the clauses of rules use: in lower case and
+// without ".exe".
 func normalizeProgramName(program string) string {
 	for i := range len(program) {
 		if b := program[i]; b < 'a' || b > 'z' {

@@ -57,7 +57,7 @@ func (k *Classifier) EvidenceAgainstAction(ctx context.Context, c *analysis.Acti
 		return matchedRuleIDs, doubtCauses, false, nil
 	}
 	tier := c.MinAllowTier
-	c.MinAllowTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
+	c.MinAllowTier = min(tier, 1) // judge the model's answer as Tier 1 would, even if a higher tier must decide this action
 	w := k.gatherInputs(c)
 	c.MinAllowTier = tier
 	w.rulesResult = ruleOrModelResult{Finding: verdict.Finding{JudgeName: "heuristic", Confidence: noMatchConfidence}}

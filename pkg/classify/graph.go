@@ -126,7 +126,8 @@ func (g *onnxGraph) parseNode(data []byte, depth int) error {
 	})
 }
 
-// checkTensorSizeAndDataLocation walks a TensorProto.
+// checkTensorSizeAndDataLocation returns an error if an ONNX tensor, in the encoding of TensorProto, has too
+// many elements or is malformed, or if its data is in another file.
 func checkTensorSizeAndDataLocation(data []byte) error {
 	elements := uint64(1)
 	dim := func(n uint64) error {

@@ -41,7 +41,7 @@ func (sc ruleScope) covers(o Outcome) bool {
 // A ruleHit is a rule that matched.
 type ruleHit struct {
 	rule                     int
-	matchLocationDescription string // for people: the program, or the field and view of the matching text; "" for other effects
+	matchLocationDescription string // for people: program of the effect, or field of the matching text and how it was transformed; "" otherwise
 	isUncertainMatch         bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
 }
 
@@ -57,10 +57,10 @@ func (h ruleHit) requiredApprovalAuthority(r *Rule) verdict.ApprovalAuthority {
 type runBuffers struct {
 	commandLineText      []byte // text of all commands; each entry of the field lines is a part of it
 	commandLineSpans     []commandLineSpanInRunBuffer
-	foundArgLiterals     []uint64 // literals of clauses that occur
-	foundTextLiterals    []uint64 // literals of patterns that occur
+	foundArgLiterals     []uint64 // bit i: the arguments of the command contain a literal of clause i
+	foundTextLiterals    []uint64 // bit i: the text contains a literal of expression i of ruleEngine.textLiterals
 	hits                 []ruleHit
-	scannedTextVariants  []analysis.PayloadTextVariant // views of fields that were scanned already
+	scannedTextVariants  []analysis.PayloadTextVariant // texts of fields other than the command with which the patterns were already matched
 	scanBytesLeft        int
 	isScanBudgetExceeded bool // the budget is exhausted, or lines were skipped
 }

@@ -36,7 +36,8 @@ func appendQuotedArgs(dst []byte, args []string) []byte {
 	return dst
 }
 
-// needsNoQuotes reports whether a word needs no quotes.
+// needsNoQuotes reports whether [appendQuotedArgs] writes a word without quotes: the word is not empty, and
+// contains no white space, quotes or shell characters.
 func needsNoQuotes(word string) bool {
 	for i := range len(word) {
 		switch word[i] {

@@ -31,8 +31,9 @@ const (
 	textGoesToUnknownProgram                                // passed to an unknown program, which may run or send it
 )
 
-// satisfies reports whether a pattern's match counts in a text that is used this way (ok), and
-// whether that is uncertain (perhaps).
+// satisfies reports whether the match of a pattern with the condition n counts in a text that is used in the
+// ways l (ok). perhaps reports whether this is uncertain, because only an unknown program gets the text; it has
+// no meaning if ok is false.
 func (l commandTextUseBits) satisfies(n patternMatchCondition) (ok, perhaps bool) {
 	switch n {
 	case matchConditionNone:

@@ -34,7 +34,7 @@ type ModelCard struct {
 	BlockThreshold                 float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
 	BlockThresholdByActionType     map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
 	SafeThresholdByActionType      map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	SafeThresholdByDoubtDangerName map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.DangerName]: least confidence at which SAFE removes the doubt
+	SafeThresholdByDoubtDangerName map[string]float64 `json:"doubts,omitzero"`          // by [analysis.EffectSafetyDoubt.DangerName]: lowest confidence at which the answer SAFE removes that doubt
 	SkippedActionTypes             []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
 	MaxWindowTokens                int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
 	MaliciousLabel                 string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
@@ -54,7 +54,7 @@ type huggingFaceConfig struct {
 	Type                  string            `json:"model_type"`
 }
 
-// Limits of a model's files, in bytes, and of how a text is read.
+// Limits of a model's files, in bytes, and of the windows of tokens into which a text is split for the model.
 const (
 	maxModelFileBytes     = 1 << 30
 	maxModelJSONFileBytes = 32 << 20

@@ -13,7 +13,7 @@ import (
 // Limits of the plain-text option values that [textWithoutProseOptionValues] removes from a command.
 const (
 	minProseBytes = 8  // minimum bytes of a text
-	maxProseTexts = 16 // maximum number of texts
+	maxProseTexts = 16 // maximum number of option values that are removed from a command
 )
 
 // textWithoutProseOptionValues returns the text of an action for a model, without the option values that are text
@@ -56,7 +56,8 @@ func textWithoutProseOptionValues(c *analysis.ActionCase) (text string, ok bool)
 	return text, err == nil
 }
 
-// mayContainProse reports whether one of the arguments could be left out.
+// mayContainProse reports whether an argument could be text for people, which is left out of the text for the
+// model: the argument has at least minProseBytes bytes, and a space after its first byte.
 func mayContainProse(args []string) bool {
 	for _, arg := range args {
 		if len(arg) >= minProseBytes && strings.IndexByte(arg, ' ') > 0 {

@@ -64,7 +64,7 @@ type Rule struct {
 	Description         string   `json:"description"`
 	Advice              string   `json:"advice,omitempty"` // an acceptable alternative; "" if there is none
 	MatchingExamples    []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
-	NonMatchingExamples []string `json:"pass"`             // similar actions that it does not match
+	NonMatchingExamples []string `json:"pass"`             // similar actions that the rule does not match
 
 	types         []string              // action types; empty: all
 	fields        []string              // fields that patterns read; empty: command, path, source, destination, url and pattern
@@ -169,7 +169,7 @@ func (eng *ruleEngine) runExample(shell analysis.ShellCommandAnalyzer, ruleIndex
 	return out
 }
 
-// The folders of the agent in examples.
+// The home folder and the workspace root that the examples of the rules assume.
 const (
 	exampleHome          = "/home/me"
 	exampleWorkspaceRoot = "/work/app"

@@ -108,7 +108,8 @@ func sidecarURL(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// validateAndCleanSocketPath returns the absolute path of a socket in the forms /PATH and ///PATH.
+// validateAndCleanSocketPath returns the cleaned absolute path of a socket. p is the path as configured, in the
+// form /PATH or ///PATH; other forms are an error.
 func validateAndCleanSocketPath(p string) (string, error) {
 	if rest, ok := strings.CutPrefix(p, "//"); ok {
 		p = rest // unix:///PATH

@@ -133,7 +133,8 @@ func (m *Model) sortWindowsByMaxProbability(tokens *tokenizer.Tokenizer, windows
 // logistic converts log odds to a probability.
 func logistic(logOdds float64) float64 { return 1 / (1 + math.Exp(-logOdds)) }
 
-// estimatedFullModelLogOdds returns the estimated log odds of the full model for a window; the error is at most the margin.
+// estimatedFullModelLogOdds returns the estimated log odds of the full model for a window; the error is at most
+// LogOddsErrorMargin.
 func (w *LinearModelCard) estimatedFullModelLogOdds(table []byte, window []int64) float64 {
 	return w.LogOddsSlope*w.linearModelInjectionLogOdds(table, window) + w.LogOddsOffset
 }

@@ -173,7 +173,7 @@ func (s *Settings) AuditFile(stateDir string) string {
 type ToolResultSanitization struct {
 	Enabled                  Switch `yaml:"enabled" json:"enabled"`     // auto: results of the web, of mail and of tool servers; every result if a chat is among approval.channels
 	ActionOnFindings         string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
-	EvaluatorExaminesResults bool   `yaml:"evaluator" json:"evaluator"` // the evaluator examines the results, too
+	EvaluatorExaminesResults bool   `yaml:"evaluator" json:"evaluator"` // whether the evaluator examines the tool results, in addition to the other checks
 }
 
 // Hook settings are those of agent hosts' hooks.
@@ -204,7 +204,7 @@ type Undo struct {
 type Session struct {
 	SessionTrackingEnabled      bool     `yaml:"enabled" json:"enabled"`
 	IdleSessionRetention        Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
-	MaxTaintLabelledFiles       int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
+	MaxTaintLabelledFiles       int      `yaml:"max_files" json:"max_files"`     // maximum number of files of a user whose origin is remembered; other files then have an unknown origin
 	MaxDenialsBeforeSessionStop int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
 }
 
@@ -230,7 +230,7 @@ type MCPServer struct {
 // ServerContainment lists what a contained server can reach besides the workspace.
 type ServerContainment struct {
 	ReadablePaths   []string `yaml:"read" json:"read,omitempty"`       // files and folders that the server can read, even if they contain credentials
-	WritablePaths   []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
+	WritablePaths   []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that the server can change
 	NetworkAccess   string   `yaml:"network" json:"network,omitempty"` // network access: open or none; "" is open
 	MustBeContained bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
 }

@@ -199,9 +199,8 @@ func decodeSwitch(n ast.Node) (Switch, error) {
 	return "", yamlfile.PositionOf(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
-// findFieldByYAMLName returns the field of a struct that has the given name in settings files. If mapping is
-// set, the setting's value is a YAML mapping, and a field whose tag says "mapping" takes
-// precedence.
+// findFieldByYAMLName returns the field of a struct that has the given name in settings files. valueIsMapping
+// says that the setting's value is a YAML mapping; then a field whose tag says "mapping" takes precedence.
 func findFieldByYAMLName(v reflect.Value, name string, valueIsMapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
 		tagged, how, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")

@@ -27,8 +27,9 @@ func (c SettingChange) String() string {
 	return fmt.Sprintf("%s: {%s: %s}", section, key, c.Value)
 }
 
-// ApplyChangesToSettingsText returns the text of a settings file with changes applied and comments kept. It is an error if
-// the new text would change another setting as well, or not change this one.
+// ApplyChangesToSettingsText returns the text of a settings file with all changes applied and comments kept. It
+// is an error if the new text would change a setting that is not in changes, or would not set a setting that is
+// in changes.
 func ApplyChangesToSettingsText(src Sources, file string, text []byte, changes ...SettingChange) ([]byte, error) {
 	before, err := decodeOverDefaults(src, file, text)
 	if err != nil {

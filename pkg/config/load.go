@@ -32,7 +32,7 @@ type Sources struct {
 // absolute.
 type LoadedSettings struct {
 	Settings
-	OriginBySetting map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
+	OriginBySetting map[string]string // where each setting was set, by its dotted name: a file's path, "command line", or "locked by PATH"
 	Files           []string          // the files read
 
 	// ApprovalProgramWorkingDir is the folder of the file that names the approval program; the program runs there.
@@ -112,8 +112,9 @@ func (l *LoadedSettings) resetInvalid(faults []settingFault, errs *yamlfile.Erro
 	}
 }
 
-// applyFileReturningLockedSection applies a file, and returns the node of its locked section if it is the
-// system's.
+// applyFileReturningLockedSection applies the settings file name to l, and adds its faults to errs. If optional
+// is true, the file may be missing. For the system's settings file, it returns the node of the section "locked";
+// nil if there is none, or for other files.
 func (l *LoadedSettings) applyFileReturningLockedSection(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
 	if name == "" {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// pathSettings holds, for each setting with a path, a function that reports whether its value is a path.
-// Relative paths start from the folder of the settings file, never from the working directory, where
-// agents write.
+// pathSettings has an entry for each setting whose value can be a path: values returns pointers to the setting's
+// values, and isPath reports whether a value is a path. Relative paths in a settings file start from the folder
+// of the file, never from the working directory, because agents write there.
 var pathSettings = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool

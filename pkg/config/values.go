@@ -42,7 +42,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 // or the approval web page.
 const AutoChannels = "auto"
 
-// ApprovalChannels are the ways to reach a person. In a file, [AutoChannels] may be a plain word.
+// ApprovalChannels are the ways to ask a person for approval, for example "tty" or "web". In a settings file,
+// the word "auto" ([AutoChannels]) can replace the list.
 type ApprovalChannels []string
 
 // IsChosenByShield reports whether shield chooses the channel.
@@ -68,7 +69,7 @@ func (a *Approval) UnattendedWaitDuration() (time.Duration, error) {
 // A Switch is on, off, or automatic.
 type Switch string
 
-// Values of a switch.
+// The values of a [Switch], as written in settings files.
 const (
 	On   Switch = "true"
 	Off  Switch = "false"
@@ -85,7 +86,7 @@ func (s Switch) MarshalJSON() ([]byte, error) {
 
 // ActionTypeListOrModelDefault is a list of action types, or the model's own list.
 type ActionTypeListOrModelDefault struct {
-	UsesModelOwnList bool // use the list in the model's shield.json
+	UsesModelOwnList bool // use the list in the model's file shield.json, and ignore List
 	List             []string
 }
 

@@ -36,7 +36,8 @@ const (
 	RemoteShell        Kind = "remote_shell" // attaches an interpreter to the network
 )
 
-// Kinds returns the words for all kinds of effects and for the combinations.
+// Kinds returns all kinds of effects, and the words for combinations of a kind with other fields, for example
+// [RunDownload]. The caller must not change the result.
 func Kinds() []Kind { return kinds[:] }
 
 var kinds = [...]Kind{
@@ -66,7 +67,7 @@ func CertainOrPossible(isCertain bool) Certainty {
 // A ProgramClass says how much a program can change, given its flags.
 type ProgramClass string
 
-// The classes, from least to most change. The class of an unknown program is UnknownClass.
+// The classes of programs, from least to most change. The class of an unknown program is UnknownClass.
 const (
 	UnknownClass ProgramClass = ""
 	ReadOnly     ProgramClass = "readonly"
@@ -101,7 +102,7 @@ type Effect struct {
 	RemoteTargetName          string          `json:"target,omitempty"`     // of ChangeRemoteSystem and SendData: the resource, remote or recipient
 	DataLabels                []TaintLabel    `json:"labels,omitempty"`     // of SendData and RunCode: the data's origin or content
 	Harms                     []Harm          `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
-	Certainty                 Certainty       `json:"certainty,omitempty"`  // whether it happens
+	Certainty                 Certainty       `json:"certainty,omitempty"`  // whether the effect certainly happens
 	IsTargetTrusted           bool            `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
 	IsRestorableWithoutBackup bool            `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
 	IsBackedUpByShield        bool            `json:"kept,omitempty"`       // shield backs up the file before it is removed or overwritten
@@ -126,10 +127,10 @@ type FileLossSet uint8
 // The ways to lose files.
 const (
 	LosesModifiedTrackedFiles  FileLossSet = 1 << iota // tracked files of the repository that differ from its index
-	LosesModifiedFilesItWrites                         // LosesModifiedTrackedFiles, only for files that the program writes
+	LosesModifiedFilesItWrites                         // like LosesModifiedTrackedFiles, but only the files that the program writes
 	LosesUntracked                                     // files of the repository that git does not track
 	LosesRefs                                          // branches, tags and stashes
-	LosesDatabase                                      // the content of the databases that it writes
+	LosesDatabase                                      // content of the databases that the program writes
 	LosesNothing                                       // nothing is lost: the text is appended, or the content stays
 	LosesFilesAtUnknownTime                            // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
 )
@@ -147,8 +148,8 @@ type CommandAnalysis struct {
 // A WrittenFileText is the content that a command writes to a file, as far as it is known.
 type WrittenFileText struct {
 	Path    string // canonical
-	NewText string // unknown parts are references to an unset variable
-	OldText string // the text that it replaces, if known
+	NewText string // the written text; a shell variable that is never set stands for each unknown part
+	OldText string // the text that NewText replaces, if known
 
 	IsWholeContent        bool   // NewText is the whole content of the file
 	IsAppended            bool   // NewText is appended to the file

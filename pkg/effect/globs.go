@@ -30,7 +30,7 @@ type Globs struct {
 type expandedGlob struct {
 	restBelowAnchor       string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchorFolders
 	firstLiteralSegment   string // first segment, case folded, if it is literal
-	globIndex             int32  // index of the glob it came from
+	globIndex             int32  // index of the original glob in the list given to [NewGlobs]
 	anchorIndex           int32  // index in Globs.anchorFolders
 	nextWithSameHash      int32  // next expanded glob whose first segment has the same hash; -1 ends the list
 	startKind             globStartKind
@@ -62,14 +62,14 @@ type globRule struct {
 
 // A ruleIndex finds expanded globs by the text of their first segment.
 type ruleIndex struct {
-	globListHeadByHash        []int32 // by hash of the first segment: index of the first expanded glob in the hash's list, or -1; the length is a power of two
+	globListHeadByHash        []int32 // by hash of the first segment: index of the first expanded glob with this hash, or -1; len is a power of two
 	wildcardFirstSegmentGlobs []int32 // expanded globs whose first segment is not literal
 	allRules                  []int32
 }
 
 const (
 	maxGlobBytes       = 1024 // bytes
-	maxGlobSegments    = 60   // segments; a rule's states fit in a 64-bit word
+	maxGlobSegments    = 60   // segments of a glob; the states of a match, at most segments + 1, fit in a 64-bit word
 	maxBraceExpansions = 64   // from the braces of one glob
 )
 
@@ -99,7 +99,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 type globBuilder struct {
 	globs                   *Globs
 	foldersByGlobVariable   map[string][]string
-	anchorFolderIndexByPath map[string]int32 // by the path of a variable's folder: its index in Globs.anchorFolders
+	anchorFolderIndexByPath map[string]int32 // by canonical path of a folder that a variable in a glob stands for: its index in Globs.anchorFolders
 	globIndex               int32
 	expansionCount          int
 }
@@ -218,7 +218,8 @@ func (b *globBuilder) addBraceFreeGlob(glob string) error {
 	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
 }
 
-// folderAnchorIndex returns the anchor of a variable's folder.
+// folderAnchorIndex returns the index in Globs.anchorFolders of a folder that a variable in a glob stands for,
+// and adds the folder if it is missing. path is canonical.
 func (b *globBuilder) folderAnchorIndex(path string) int32 {
 	id, ok := b.anchorFolderIndexByPath[path]
 	if !ok {
@@ -230,7 +231,8 @@ func (b *globBuilder) folderAnchorIndex(path string) int32 {
 	return id
 }
 
-// addAnchorFolderReturningIndex adds an anchor.
+// addAnchorFolderReturningIndex adds a folder in which globs begin to Globs.anchorFolders, and returns its index
+// there.
 func (b *globBuilder) addAnchorFolderReturningIndex(segs []pathOrPatternSegment) int32 {
 	b.globs.anchorFolders = append(b.globs.anchorFolders, segs)
 	return int32(len(b.globs.anchorFolders) - 1)

@@ -7,7 +7,8 @@ import "slices"
 // machine, the harm follows from the verb. Rules match it.
 type Harm string
 
-// The harms; each comment completes the word.
+// The harms. A comment without a verb continues the word of its harm: the harm "destroys" destroys data,
+// containers, resources or accounts.
 const (
 	DestroysResources                Harm = "destroys"  // data, containers, resources or accounts
 	WipesDisks                       Harm = "wipes"     // a disk or its keys
@@ -28,7 +29,7 @@ const (
 	ChangesAccounts                  Harm = "accounts"  // changes accounts, passwords or login keys
 	ElevatesRights                   Harm = "elevates"  // takes more rights, or a way out of a sandbox
 	GrantsCredentialsOrRoles         Harm = "grants"    // access, or more of it: credentials, roles
-	ExposesResourcesPublicly         Harm = "exposes"   // a file, service or other resource to everyone
+	ExposesResourcesPublicly         Harm = "exposes"   // gives everyone access to a file, service or other resource
 	LeaksSecrets                     Harm = "leaks"     // credentials, the clipboard or the screen to another machine
 	RunsCommandsOnRemoteMachines     Harm = "runs"      // commands on another machine, or reaches files of a server
 	RedirectsTraffic                 Harm = "redirects" // name lookups, proxies, or the sources and destinations of images and data
@@ -44,7 +45,7 @@ const (
 	Tunnels                          Harm = "tunnels"   // network traffic into or out of the machine
 	RunsCommandsOnOtherWindowsHosts  Harm = "reaches"   // runs commands on other Windows machines
 	LogsInWithPassword               Harm = "logs-in"   // with a password in the arguments
-	FetchesFiles                     Harm = "fetches"   // files with a program not meant for downloads
+	FetchesFiles                     Harm = "fetches"   // fetches files with a program that is not meant for downloads
 	RunsCodeThroughLOLBin            Harm = "proxies"   // runs code through a program not meant for it
 	UploadsFiles                     Harm = "uploads"   // files
 	TrustsUnverifiedPackages         Harm = "trusts"    // packages that are not verified

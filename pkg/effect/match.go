@@ -6,23 +6,25 @@ import (
 	"strings"
 )
 
-// FirstPossibleMatch reports whether some path that an effect touches could match a glob, and the
-// least index of such a glob. The parameters are the fields Path, PathIsPattern and Recursive of
-// the [Effect]. Case is ignored, so that a rule protects its files on every file system.
+// FirstPossibleMatch reports whether some path that an effect touches could match a glob, and returns the lowest
+// index of a matching glob, or -1. The parameters are the fields Path, PathIsPattern and Recursive of the
+// [Effect]. Case is ignored, so that a rule protects its files on every file system.
 //
-// A pattern or a recursively read folder may contain any file. In two cases, at least one name of
-// the glob must therefore also be in the path: if the start of the pattern is unknown ("**/id_rsa"
-// matches "~/.ssh/id_rsa", but not "~/.ssh/**"), and if the glob begins with "**/" (a recursive
-// read of "/src" does not match "**/.env", but a recursive read of "/src/.git" matches
-// "**/.git/hooks/**").
+// The path of an effect can be a pattern or a folder that is read recursively, and so may include any file. In
+// two cases, a glob matches only if the path also contains at least one name of the glob. The first case is a
+// pattern with an unknown start: the path "**/id_rsa" matches the glob "~/.ssh/id_rsa", but not the glob
+// "~/.ssh/**". The second case is a glob that begins with "**/": a recursive read of the path "/src/.git"
+// matches the glob "**/.git/hooks/**", but a recursive read of the path "/src" does not match the glob
+// "**/.env".
 func (g *Globs) FirstPossibleMatch(path string, isPattern, includesDescendants bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestFoundGlobIndex: -1}
 	f.findTouchedGlobs(path, isPattern, includesDescendants)
 	return f.lowestFoundGlobIndex, f.lowestFoundGlobIndex >= 0
 }
 
-// FirstPossibleMatchExcludingDotDot is like [Globs.FirstPossibleMatch] for a pattern whose "**" matches searched folders, which cannot lead
-// outside, see [Effect.DoubleStarExcludesDotDot].
+// FirstPossibleMatchExcludingDotDot is like [Globs.FirstPossibleMatch], for a pattern in which "**" stands for
+// folders that a program searches. Here "**" cannot match "..", so the pattern matches only paths inside the
+// folder before "**". See [Effect.DoubleStarExcludesDotDot].
 func (g *Globs) FirstPossibleMatchExcludingDotDot(pattern string, includesDescendants bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestFoundGlobIndex: -1, doubleStarExcludesDotDot: true}
 	f.findTouchedGlobs(pattern, true, includesDescendants)
@@ -98,7 +100,8 @@ func (f *globMatcher) findTouchedGlobs(path string, isPattern, recursive bool) {
 	}
 }
 
-// limitPatternLength limits the length of a pattern.
+// limitPatternLength shortens a pattern that is longer than maxPathBytes, and ends it with "**" for the rest.
+// Other paths are returned unchanged.
 func limitPatternLength(path string, isPattern bool) string {
 	if isPattern {
 		return clipToMaxPath(path)
@@ -110,7 +113,7 @@ func limitPatternLength(path string, isPattern bool) string {
 func (f *globMatcher) matchLiteralPath(path []pathOrPatternSegment) {
 	g := f.globs
 	f.tryIndexedRules(&g.absoluteRules, path)
-	entered := -1 // length of the home folder that matched last; another entry of this length names the same folder
+	entered := -1 // length of the last home folder that contained path, or -1; a home of equal length is the same folder
 	for _, home := range g.possibleHomes {
 		if len(home) == entered || len(g.homeRules.allRules) == 0 {
 			continue
@@ -281,9 +284,10 @@ func lastSegmentsMayMatch(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	return firstAndLastBytesMayMatch(pathSegment.text, ruleSegment.text)
 }
 
-// stateBitsAfterPath returns the states in which a rule can be after a path, as bits. In state i,
-// segment i of the rule is next; in the last state, all segments have matched. evidencedStateBits
-// are the states reached with evidence: the path contains a name of the rule.
+// stateBitsAfterPath returns the states in which the match of a rule can be after a path, as bits. In state i,
+// segment i of the rule is next; in the last state, all segments have matched. startStateBits are the states
+// before the path. literalEvidenceStateBits are the states that are reached with evidence: the path contains a
+// name of the rule.
 func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBits uint64) (possibleStateBits, literalEvidenceStateBits uint64) {
 	end := uint64(1) << len(r.foldedSegments)
 	possibleStateBits = startStateBits | startStateBits&r.doubleStarBits<<1
@@ -313,7 +317,9 @@ func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBit
 	return possibleStateBits, literalEvidenceStateBits
 }
 
-// statesAfterDoubleStar returns the states after a "**" in the path: the lowest state and all after it.
+// statesAfterDoubleStar returns the states in which the match of a rule can be after a "**" in the path, as
+// bits. A "**" can match any number of the rule's segments, so these are the lowest state of stateBits and all
+// later states, up to the last state, endStateBit.
 func statesAfterDoubleStar(stateBits, endStateBit uint64) uint64 {
 	if stateBits == 0 {
 		return 0
@@ -349,9 +355,9 @@ func countLetters(s *pathOrPatternSegment) int {
 	return n
 }
 
-// findGlobsMatchingWholePath finds the rules that match every path that an effect touches. An
-// approximate comparison may assume that the effect's pattern matches more paths than it does, but
-// not that a rule matches more paths.
+// findGlobsMatchingWholePath finds the globs that match every path that an effect touches. An approximate
+// comparison may assume that the effect touches more paths than it does, but not that a glob matches more paths
+// than it does.
 func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleStarExcludesDotDot, recursive bool) {
 	var buf [32]pathOrPatternSegment
 	segs := appendSegments(buf[:0], path, isPattern)
@@ -371,8 +377,8 @@ func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleS
 	f.tryAnywhereRules(segs)
 }
 
-// recordRuleIfCoversPath records a match if the rule matches every path that the effect's path pattern
-// matches. It moves to the next state only if the rule's segment matches every name that the path's
+// recordRuleIfCoversPath records a match if the rule matches every path that the effect's path pattern matches.
+// It compares segment by segment: a segment of the rule matches only if it matches every name that the path's
 // segment matches.
 func (f *globMatcher) recordRuleIfCoversPath(r *globRule, path []pathOrPatternSegment) {
 	segs := r.exactSegments

@@ -155,7 +155,8 @@ func (w *pathWalk) moveTo(folder string) {
 	}
 }
 
-// walkSegments walks the rest of a word.
+// walkSegments follows the names of a word, without its root or leading variable, from the current folder of the
+// walk. pattern says that the word is a pattern.
 func (w *pathWalk) walkSegments(word string, pattern bool) {
 	for word != "" {
 		var name string

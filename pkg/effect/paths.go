@@ -17,17 +17,17 @@ type PathList struct {
 	byBaseName     map[string][]string
 }
 
-// pathSelectionCache caches the selections from a list that changes over time.
+// pathSelectionCache caches the results of [PathList.Select] for the versions of a list that changes over time.
 type pathSelectionCache struct {
 	mu                 sync.Mutex
 	selections         map[any]pathSelection
 	addedPaths         []pathAddedToList
-	newestListVersion  int // number of the last change
+	newestListVersion  int // version of the newest list that shares this cache
 	lastRemovalVersion int // number of the last change that removed a path
 }
 
 type pathSelection struct {
-	version int // number of the list's change after which the selection was made
+	version int // version of the list from which the paths were selected
 	paths   []string
 }
 
@@ -36,7 +36,7 @@ type pathAddedToList struct {
 	path    string
 }
 
-// Limits of the cache.
+// Limits of a [pathSelectionCache].
 const (
 	maxCachedPathSelections = 256  // selections
 	maxCachedPathAdditions  = 4096 // paths added by all changes together

@@ -352,7 +352,9 @@ func (s *pathOrPatternSegment) matches(name string) bool {
 	return strings.Trim(p[i:], "*") == ""
 }
 
-// markNextSegmentComparisonStates marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
+// markNextSegmentComparisonStates marks the states that follow the state (i, j), in which i tokens of a and j
+// tokens of b have been compared. States with i tokens of a are marked in currentRow, and states with i+1 tokens
+// in nextRow.
 func markNextSegmentComparisonStates(a, b []wildcardToken, i, j int, currentRow, nextRow []bool) {
 	aStar := i < len(a) && a[i].kind == tokenStar
 	bStar := j < len(b) && b[j].kind == tokenStar

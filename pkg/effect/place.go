@@ -44,9 +44,9 @@ type PathContext struct {
 	OriginLabels func(path string) []TaintLabel
 
 	// DownloadedOrDecodedPaths returns the sorted canonical paths of files and folders that earlier actions of
-	// the session downloaded, decoded, unpacked or cloned: those that OriginLabels labels
-	// [LabelFromNetwork], [LabelDecoderOutput] or [LabelUntrusted]. A folder with everything in it ends in a
-	// slash. A nil function means that no earlier actions are known.
+	// the session downloaded, decoded, unpacked or cloned. These are the paths to which OriginLabels gives
+	// [LabelFromNetwork], [LabelDecoderOutput] or [LabelUntrusted]. A path that ends in a slash stands for a
+	// folder with everything in it. A nil function means that no earlier actions are known.
 	DownloadedOrDecodedPaths func() *PathList
 
 	// IsFileCreatedBySession reports whether earlier actions of the session created the file, or the folder with everything in

@@ -177,7 +177,8 @@ func isUsernameVariable(name string) bool {
 	return false
 }
 
-// enterFolderNamedAfterUser enters the folder named after the user.
+// enterFolderNamedAfterUser enters the folder that has the user's name, which is the last name in the path of
+// the home folder. If the home folder is unknown, the folder can have any name.
 func (w *pathWalk) enterFolderNamedAfterUser() {
 	home := w.pathContext.Home
 	if i := strings.LastIndexByte(home, '/'); i >= 0 && i+1 < len(home) {

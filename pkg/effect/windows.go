@@ -23,7 +23,8 @@ func (w *pathWalk) isBackslashSeparatedPath(word string) bool {
 		return len(word) > 5 && (strings.EqualFold(word[1:5], "env:") || strings.EqualFold(word[1:6], "{env:")) ||
 			w.contextHasWindowsPaths() || strings.IndexByte(word, '\\') > 0 && !w.isPattern
 	case '~', '.':
-		// On other systems names such as ~\x and ..\x are unlikely.
+		// On systems other than Windows, names like ~\x and ..\x are unlikely, so a backslash after "~" or dots
+		// means a Windows path.
 		i := strings.IndexAny(word, `/\`)
 		return w.contextHasWindowsPaths() || !w.isPattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
 	case '?':
@@ -147,7 +148,7 @@ func (w *pathWalk) enterNetworkShare(word string) string {
 // uncHost returns the host of the server of a share. IPv6 addresses are encoded as names there.
 func uncHost(server string) string {
 	if literal, ok := strings.CutSuffix(server, ".ipv6-literal.net"); ok {
-		literal, _, _ = strings.Cut(literal, "s") // cut off the zone
+		literal, _, _ = strings.Cut(literal, "s") // cut off the zone: "s4" in fe80--1s4.ipv6-literal.net
 		return CanonicalHost(strings.ReplaceAll(literal, "-", ":"))
 	}
 	return CanonicalHost(server)

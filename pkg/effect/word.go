@@ -12,14 +12,15 @@ const (
 	UnknownEffect           Kind = "dynamic"      // an unknown effect
 )
 
-// KindForPolicies returns the kind or combination by which policies and people refer to an effect.
+// KindForPolicies returns the word by which policies and people refer to an effect: its kind, or the word for a
+// combination of its kind with other fields, for example [RunDownload].
 func (e *Effect) KindForPolicies() Kind {
 	switch {
 	case e.Certainty == Unknown:
 		return UnknownEffect
 	case e.Kind == SendData && e.HasHarm(LeaksSecrets):
 		return SendSecret
-	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseWrittenCodeRunsLater: // return e.Kind for other kinds, code from a file, and code that runs later
+	case e.Kind != RunCode || e.Path != "" || e.Cause == CauseWrittenCodeRunsLater: // return e.Kind: the words below are only for RunCode of a text that runs now
 	case e.HasLabel(LabelFromNetwork):
 		return RunDownload
 	case e.HasLabel(LabelDecoderOutput):

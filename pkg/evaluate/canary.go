@@ -56,7 +56,7 @@ func containsCanaryInAnyForm(text, canary string) bool {
 // A canaryMatcher finds a canary, or a revealing part of it, in a text.
 type canaryMatcher struct {
 	canary              string // only letters and digits, see [lettersAndDigits]
-	minCanaryPartLength int    // minimum length of a revealing part, in characters
+	minCanaryPartLength int    // minimum length of a part of canary that reveals it, in characters
 	encodedForms        []string
 }
 

@@ -153,7 +153,7 @@ type parameterDropReason uint8
 const (
 	dropReasonNone                parameterDropReason = iota
 	dropReasonNamedInServiceError                     // the error names the parameter
-	dropReasonSuspectedFromError                      // the error does not name it, but the parameter may be its cause
+	dropReasonSuspectedFromError                      // the error names no parameter, but this parameter may be its cause
 )
 
 // withoutRefusedParameter returns the dialect without the parameter that an error complains about, and the parameter's name;

@@ -120,7 +120,8 @@ func isNilOrEmpty(v any) bool {
 	return false
 }
 
-// describeJSONValueForError returns a short value of a response for a message.
+// describeJSONValueForError describes a JSON value of a response for an error message: at most 20 characters of
+// a string, in quotes, "nothing" for null or a missing value, and "no text" for other values.
 func describeJSONValueForError(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -304,7 +304,7 @@ func (e *Evaluator) escalateUnreliableAllow(c *analysis.ActionCase, v verdict.Ve
 	case c.MinAllowTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
-		instead.Trail = instead.Trail[:1] // keep only the evaluator's ALLOW: c.MinTier, not the evaluator, requires the user to decide
+		instead.Trail = instead.Trail[:1] // drop the ESCALATE from the evaluator's trail: c.MinAllowTier requires it, not the evaluator
 		return instead
 	case !v.IsAllowedDespiteFailure && v.Confidence < 0.5:
 		// An ALLOW with a confidence below 0.5 contradicts itself, so the user must decide.

@@ -27,7 +27,7 @@ type openAI struct {
 	triedDialectRecall  bool
 	dialect             apiDialect // parameters that the service has not rejected so far
 	lastAcceptedDialect apiDialect // last dialect with an answer, or the first guess
-	dialectIsGuess      bool       // dialect follows from an error that did not name a parameter
+	dialectIsGuess      bool       // a parameter was dropped from dialect although no error named it
 }
 
 // NewProvider returns the provider for an endpoint. It reads the key and certificates but does not connect.
@@ -67,7 +67,7 @@ func (o *openAI) Complete(ctx context.Context, p Prompt) (string, error) {
 	return r.Text, err
 }
 
-// Complete implements [ModelProvider].
+// CompleteWithMetadata implements [ModelProvider].
 func (o *openAI) CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, error) {
 	for {
 		d := o.currentDialect(ctx)
@@ -92,7 +92,7 @@ func (o *openAI) CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, err
 			// parameter and sent nothing: repeat at once without the parameter, and do not count
 			// this as an attempt.
 		case why == dropReasonSuspectedFromError && isTransient(err):
-			return Reply{}, o.redactAPIKeyInError(err) // the service may only be busy: wait before trying the next format
+			return Reply{}, o.redactAPIKeyInError(err) // the service may only be busy: the caller waits before it tries the next format
 		default:
 			return Reply{}, &UnsupportedParameterError{Parameter: parameter, Err: o.redactAPIKeyInError(err)}
 		}
@@ -122,8 +122,10 @@ func (o *openAI) currentDialect(ctx context.Context) apiDialect {
 	return o.dialect
 }
 
-// switchDialect switches from a rejected dialect to the next. If every format was rejected without being named,
-// the format is not the cause.
+// switchDialect makes to the dialect of later requests, after a request in the dialect from was rejected. It
+// does nothing if another goroutine has already switched. With dropReasonNone, no parameter is left to drop: if
+// parameters were dropped although no error named them, they were not the cause, and switchDialect returns to
+// the last dialect that the service accepted.
 func (o *openAI) switchDialect(from, to apiDialect, dropReason parameterDropReason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -26,7 +26,8 @@ var (
 	errCanaryLeaked  = errors.New("canary token in the wrong field of evaluator response -- possible evaluator injection; do not retry, and tell the user")
 )
 
-// A unknownDecisionError is a well-formed reply with the right canary and an unknown decision.
+// An unknownDecisionError is the error for a well-formed reply that has the right canary, but a decision that
+// shield does not know. Its value is this decision.
 type unknownDecisionError string
 
 func (e unknownDecisionError) Error() string { return fmt.Sprintf("unknown decision %.40q", string(e)) }

@@ -16,10 +16,10 @@ import (
 
 // An EndpointProblem is a reason why an endpoint cannot be used.
 type EndpointProblem struct {
-	Setting              string // the setting of the evaluator's section that causes it
+	Setting              string // name of the setting that causes the problem, in the section "evaluator"
 	Msg                  string
-	FixAdvice            string // how to fix it
-	EndpointMayStillWork bool   // the endpoint may work anyway
+	FixAdvice            string // how to fix the problem
+	EndpointMayStillWork bool   // the problem may be temporary or harmless: the endpoint may work
 }
 
 // ProbeEndpoint returns the problems of an endpoint: missing settings, an unreadable key, a service that does not

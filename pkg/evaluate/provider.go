@@ -55,7 +55,7 @@ func sendPrompt(ctx context.Context, provider ModelProvider, p Prompt) (Reply, e
 	return Reply{Text: text}, err
 }
 
-// A HTTPStatusError reports a response whose status is not 200.
+// An HTTPStatusError reports a response whose status is not 200.
 type HTTPStatusError struct {
 	Status     int           // HTTP status
 	Message    string        // message of the service, truncated and cleaned

@@ -85,7 +85,8 @@ func (q *promptJSONWriter) indent(depth int) {
 	}
 }
 
-// appendString appends a string.
+// appendString appends a string as JSON, in double quotes and with escapes as [promptJSONWriter] describes. A
+// string that is longer than maxBytes is not written; overLimit then reports true.
 func (q *promptJSONWriter) appendString(s string) {
 	if len(s) > q.maxBytes {
 		q.buf = append(q.buf, make([]byte, q.maxBytes+1)...)

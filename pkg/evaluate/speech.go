@@ -11,7 +11,7 @@ import (
 // A textAddressingEvaluator is text in a payload that addresses the evaluator.
 type textAddressingEvaluator struct {
 	rule                   *speech.Rule
-	textVariantDescription string // the view in which it was found, for people
+	textVariantDescription string // where the text was found, for people, for example "the payload, decoded from base64"
 }
 
 // undecodedTextRule is reported if part of a text was not decoded.

@@ -12,16 +12,17 @@ const (
 	maxUnansweredServerQuestions = 4096 // server questions that were not answered yet
 )
 
-// A serverStateAcrossConnections is the state that all connections to one server share: the server's tools,
-// and the questions in its results. The client can answer such a question on another connection.
+// A serverStateAcrossConnections is the state that all connections to one server share: the server's tools, and
+// its unanswered questions. A server asks the client, its model or its user a question in the result of a
+// request, and the client can answer on another connection.
 type serverStateAcrossConnections struct {
 	judgeSlots chan struct{} // limits concurrent judgements
 
 	mu                             sync.Mutex
-	toolListRequestEnded           *sync.Cond              // signals that lists changed
+	toolListRequestEnded           *sync.Cond              // signals that a request for a page of the tool list has ended
 	tools                          map[string]*tool        // by name
 	incompleteToolListings         map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
-	isToolListReceivedOrRequested  bool                    // a list of tools was received
+	isToolListReceivedOrRequested  bool                    // a list of tools was received, or the gateway has requested it
 	openToolListRequestCount       int                     // number of list requests in progress
 	questionNamesByRequestStateKey map[string][]string     // names of the server's unanswered questions, by [pendingCall.requestStateKey]
 	requestStateKeysByAge          []string                // the keys of questionNamesByRequestStateKey, oldest first
@@ -29,9 +30,9 @@ type serverStateAcrossConnections struct {
 
 // A toolListing is a list of tools of which pages are still being received.
 type toolListing struct {
-	tools       map[string]*tool // tools of the pages so far, by name; nil before the first page
+	tools       map[string]*tool // tools on the pages received so far, by name; nil before the first page
 	complete    bool             // contains every page from the first on
-	isFirstList bool             // it is the first list of this server
+	isFirstList bool             // no tool of this server was accepted before; new tools are accepted if they are not suspicious
 }
 
 func newSharedServerState() *serverStateAcrossConnections {
@@ -57,7 +58,8 @@ func (k *serverStateAcrossConnections) beginToolListRequest(params object) *tool
 	return &toolListing{}
 }
 
-// endToolListRequest records that a page request is over.
+// endToolListRequest records that a request for a page of the tool list has ended, and wakes the goroutines that
+// wait for this.
 func (k *serverStateAcrossConnections) endToolListRequest() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,7 +72,7 @@ func (k *serverStateAcrossConnections) storeNextPage(l *toolListing, cursor stri
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.incompleteToolListings) >= maxIncompleteToolListings {
-		clear(k.incompleteToolListings) // tools on later pages of the dropped lists count as new
+		clear(k.incompleteToolListings) // drop all incomplete tool lists; tools on their later pages then count as new
 	}
 	k.incompleteToolListings[cursor] = l
 }
@@ -115,10 +117,10 @@ func (k *serverStateAcrossConnections) storeOpenQuestions(stateKey string, quest
 	k.questionNamesByRequestStateKey[stateKey] = questionNames
 }
 
-// hasUnansweredQuestionsRemovingAnswered reports whether questions of the server are stored under
-// the key stateKey. removeAnswered deletes these questions. With keepUnanswered as well, it deletes
-// only the questions in answeredNames. Names in answeredNames without a stored question are
-// ignored: by the protocol, the server ignores such answers.
+// hasUnansweredQuestionsRemovingAnswered reports whether unanswered questions of the server are stored under the
+// key stateKey. If removeAnswered is true, it also deletes these questions; if keepUnanswered is true as well,
+// it deletes only those whose names are in answeredNames. Names in answeredNames without a stored question are
+// ignored, because by the protocol the server ignores answers to them.
 func (k *serverStateAcrossConnections) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

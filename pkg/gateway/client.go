@@ -46,7 +46,8 @@ func (g *Gateway) handleClientMessage(ctx context.Context, r *clientServerRoute,
 // methodsRemovedInStatelessMCP are methods that the stateless version of the protocol no longer has.
 var methodsRemovedInStatelessMCP = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 
-// handleRequest handles a request of the client.
+// handleRequest processes a request of the client, depending on its method: it forwards the request to the
+// server, judges it in a new goroutine, or refuses it, for example if the method is unknown.
 func (g *Gateway) handleRequest(ctx context.Context, r *clientServerRoute, m *message) {
 	class := methodHandlingClassName(m.method)
 	newer := usesStatelessProtocol(m.params)

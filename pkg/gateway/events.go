@@ -18,7 +18,7 @@ const clientWriteTimeout = 30 * time.Second
 // A serverSentEvent is one server-sent event, as the HTML standard defines it.
 type serverSentEvent struct {
 	data  []byte // nil or empty: no data
-	id    string // "": no PinFileID
+	id    string // "" if the event has no ID
 	retry string // reconnection time in milliseconds; "" if not given
 }
 
@@ -97,7 +97,8 @@ func (e *eventReader) readLine(most int) ([]byte, error) {
 	}
 }
 
-// isValidSessionOrEventID reports whether a text is a valid session PinFileID or event PinFileID, which is sent in an HTTP header.
+// isValidSessionOrEventID reports whether a text is valid as the ID of a session or an event, which is sent in
+// an HTTP header: 1 to 1024 visible ASCII characters without spaces.
 func isValidSessionOrEventID(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
@@ -172,8 +173,9 @@ func (s *responseStream) close() {
 	}
 }
 
-// forwardEventIDAndRetry forwards an event's PinFileID and reconnection time to the client. If the event has a
-// message, the message follows in the same event; otherwise forwardEventIDAndRetry ends the event.
+// forwardEventIDAndRetry forwards the ID and the reconnection time of an event to the client; without both, it
+// writes nothing. If the event has a message, the message follows in the same event; otherwise
+// forwardEventIDAndRetry ends the event.
 func (s *responseStream) forwardEventIDAndRetry(ev serverSentEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +200,8 @@ func (s *responseStream) setWriteDeadline() {
 	_ = s.controller.SetWriteDeadline(s.clock().Add(clientWriteTimeout))
 }
 
-// sendOrQueueFrame writes an event.
+// sendOrQueueFrame writes a message to the client as a server-sent event, without a queue. It reports false if
+// the response has ended or writing failed.
 func (s *responseStream) sendOrQueueFrame(raw []byte, _ bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

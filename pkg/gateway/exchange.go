@@ -61,8 +61,8 @@ func (x *httpExchange) handleDelete() {
 	})
 }
 
-// waitForResponseOrDisconnect blocks until the exchange has its response or the client has disconnected. Nothing is written
-// after it.
+// waitForResponseOrDisconnect blocks until the response to the client is complete or the client has
+// disconnected. After waitForResponseOrDisconnect returns, nothing more is written to the client.
 func (x *httpExchange) waitForResponseOrDisconnect() {
 	select {
 	case <-x.stream.responseEnded:

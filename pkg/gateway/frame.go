@@ -71,7 +71,7 @@ func (f *frameReader) next() (jsonRPCFrame, error) {
 // maxRequestIDBytes is the longest id of a request, in bytes.
 const maxRequestIDBytes = 256
 
-// An messageIDScanner finds the top-level "id" of an object while its bytes are streamed, in constant memory,
+// A messageIDScanner finds the top-level "id" of an object while its bytes are streamed, in constant memory,
 // even if the rest is invalid JSON.
 type messageIDScanner struct {
 	depth              int
@@ -140,7 +140,8 @@ func (s *messageIDScanner) storeByte(c byte, isTopLevel bool) {
 	}
 }
 
-// endMember ends a member.
+// endMember handles the comma or bracket that ends a member or an element. If this is the top-level member "id"
+// with a value of at most maxRequestIDBytes, its value is stored and the scan ends.
 func (s *messageIDScanner) endMember(isTopLevel bool) {
 	if isTopLevel && s.inValue && string(s.lastKey) == `"id"` && len(s.lastValue) <= maxRequestIDBytes {
 		s.foundID, s.done = bytes.Clone(s.lastValue), true

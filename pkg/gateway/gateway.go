@@ -32,7 +32,7 @@ type ActionJudge interface {
 // Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
 	Judge                      ActionJudge
-	JudgeFor                   func(client, connection string) (j ActionJudge, session string) // returns the judge and session PinFileID for one client and one of its connections ("" if it has none); nil uses Judge and SessionID for all
+	JudgeFor                   func(client, connection string) (j ActionJudge, session string) // returns judge and session ID for a client and its connection ("" if none); nil: Judge and SessionID for all
 	Server                     Server
 	AcceptedToolPins           *ToolPinStore        // nil withholds every tool
 	OnActionResult             ActionResultHandler  // called with the result of every call; can be nil
@@ -43,13 +43,13 @@ type Options struct {
 	JudgeTimeout               time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
 	WorkingDir                 string               // the server's working folder
 	SessionID                  string               // session of the actions
-	Redactor                   *redact.Redactor     // for notices; nil knows no configured secrets
+	Redactor                   *redact.Redactor     // removes secrets from notices; nil: only secrets of known forms, not configured secrets
 	NotifyUser                 func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
 	CorpusRowRecorder          *CorpusRowRecorder   // keeps a transcript; nil keeps none
 }
 
-// A ActionResultHandler receives an action, its result as a JSON-RPC value, and the findings in the result.
-// If it returns an error, the result is withheld. It is safe for concurrent use.
+// An ActionResultHandler receives an action, its result as a JSON-RPC value, and the findings in the result. If
+// it returns an error, the result is withheld. It is safe for concurrent use.
 type ActionResultHandler func(ctx context.Context, a *action.Action, result any, found Findings) error
 
 // Limits of one connection.
@@ -131,8 +131,8 @@ var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 // PeerStreams are the streams to and from one end of a connection. Closing ToPeer signals the end
 // of messages.
 type PeerStreams struct {
-	FromPeer io.Reader      // messages from this side
-	ToPeer   io.WriteCloser // messages to this side
+	FromPeer io.Reader      // messages that the peer sends
+	ToPeer   io.WriteCloser // messages to the peer
 }
 
 // Relay forwards messages between client and server until both have closed their end, the connection
@@ -251,7 +251,8 @@ func (r *clientServerRoute) sendToClient(raw []byte) bool {
 	return r.client.sendOrQueueFrame(raw, true)
 }
 
-// setStatus sets the HTTP status of an error response, if the route is an exchange.
+// setStatus sets the HTTP status of an error response. On a lasting connection, where the route has no stream,
+// it does nothing.
 func (r *clientServerRoute) setStatus(code int) {
 	if r.stream != nil {
 		r.stream.setStatus(code)
@@ -346,7 +347,8 @@ func newFrameWriteQueue(w io.WriteCloser, maxBytesInQueue int) *frameWriteQueue 
 	return o
 }
 
-// sendOrQueueFrame queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
+// sendOrQueueFrame adds a frame to the queue. If the queue is full, it waits for space, or returns false if
+// waitIfQueueFull is false. It also returns false if the queue is closed or writing failed.
 func (o *frameWriteQueue) sendOrQueueFrame(raw []byte, waitIfQueueFull bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -229,8 +229,8 @@ func mcpHeaderMismatchReason(header http.Header, m *message) string {
 	return ""
 }
 
-// mcpNameHeaderValue returns the name, URI or task PinFileID that a message refers to, which the HTTP header
-// Mcp-Name must repeat; "" for other methods.
+// mcpNameHeaderValue returns the name, URI or task ID that a message refers to, which the HTTP header Mcp-Name
+// must repeat; "" for other methods.
 func mcpNameHeaderValue(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
 	switch of {
@@ -327,7 +327,7 @@ type serverBackend interface {
 // A session is the state of the exchanges with the same Mcp-Session-Id.
 type session struct {
 	id                    string
-	client                string // the client that began it; other clients cannot use it
+	client                string // name of the client that began the session; other clients cannot use the session
 	gateway               *Gateway
 	process               *localProcess // process of a server on standard input and output
 	openExchanges         int           // number of open exchanges
@@ -354,7 +354,7 @@ func (e *MCPServerEndpoint) gatewayFor(client string, hasSession bool) *Gateway 
 	if opts.JudgeFor != nil {
 		connection := ""
 		if hasSession {
-			connection = newSessionID() // do not log the server's own session PinFileID, which is a credential
+			connection = newSessionID() // not the server's own session ID, which is a credential and must not be logged
 		}
 		opts.Judge, opts.SessionID = opts.JudgeFor(client, connection)
 	}
@@ -425,5 +425,5 @@ func (e *MCPServerEndpoint) dropSession(s *session) {
 	}
 }
 
-// newSessionID returns the PinFileID of a session.
+// newSessionID returns a new random ID for a session or a connection.
 func newSessionID() string { return rand.Text() }

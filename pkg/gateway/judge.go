@@ -133,7 +133,7 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 		return nil, fmt.Errorf("the request %s has no name, URI or task; set one", m.method)
 	}
 	about := m.method
-	if strings.HasPrefix(about, "tasks/") { // a task's tasks/update request can answer questions in the result of its other requests
+	if strings.HasPrefix(about, "tasks/") { // the same digest for all task methods: tasks/update answers questions from results of the others
 		about = "tasks"
 	}
 	c.requestDigest = hashParts(about, g.opts.SessionID, c.requestTargetNameURIOrID, canonjson.AppendValue(nil, arguments))

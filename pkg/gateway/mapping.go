@@ -22,16 +22,17 @@ type Server struct {
 	ToolArgPathBaseFolders []string // absolute folders that relative paths are resolved against, if the server is given any
 }
 
-// A knownServer is a server whose tools have entries in the table.
+// A knownServer is an MCP server in the table knownServers, which has the action types of the server's tools.
 type knownServer struct {
 	name                   string
-	packages               []string // package names that identify it on a command line
+	packages               []string // package names that identify the server on a command line
 	argvOperandsAreFolders bool     // the operands on the server's command line are the folders that the server gives access to
 	tools                  []knownTool
 }
 
-// A knownTool is the name of an MCP tool and the action that it performs: an action type, which a
-// template of the HTTP request or the command can follow.
+// A knownTool is the name of an MCP tool and the action that a call of it performs. actionType is an action
+// type, for example "write_file". After a space, a template for an HTTP request or a command can follow, for
+// example "execute_command psql -c {sql}".
 type knownTool struct{ name, actionType string }
 
 // A toolParameterShape is a set of tool parameters with a known meaning. The tool must require one

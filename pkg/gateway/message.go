@@ -113,7 +113,7 @@ func stringMember(o object, name string) string {
 	return s
 }
 
-// objectMember returns the object of a member, or nil.
+// objectMember returns the value of an object's member if the value is an object; otherwise nil.
 func objectMember(o object, name string) object {
 	v, _ := o[name].(object)
 	return v

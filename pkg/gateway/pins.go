@@ -28,7 +28,7 @@ import (
 // Limits of pin files.
 const (
 	maxPinFileBytes       = 64 << 20 // bytes
-	maxPinFiles           = 500      // pin files that are searched for shadowed tools
+	maxPinFiles           = 500      // maximum number of pin files; their tools are compared with those of a server, to find imitations
 	maxWaitForPinLock     = 10 * time.Second
 	pinFileFormatVersion  = 1
 	maxHashedProgramBytes = 1 << 30 // bytes of a program that is hashed
@@ -51,7 +51,7 @@ type PinFile struct {
 // A ToolPin is the stored definition of a tool that was accepted.
 type ToolPin struct {
 	DefinitionHash string         `json:"hash"`
-	ActionType     string         `json:"type,omitempty"` // the action type that a person gave it
+	ActionType     string         `json:"type,omitempty"` // action type that a person chose for calls of the tool; "" if none
 	Gone           bool           `json:"gone,omitempty"` // the server no longer lists the tool
 	Definition     jsontext.Value `json:"definition"`
 }
@@ -74,7 +74,7 @@ type PinnedServerExecutable struct {
 // ToolPinStore gives access to the pin file of one server in the state folder. Several processes can use the
 // file.
 type ToolPinStore struct {
-	stateDir    string // the state folder
+	stateDir    string
 	pinDir      string
 	pinFileID   string
 	serverName  string
@@ -187,7 +187,8 @@ func (p *ToolPinStore) read() error {
 
 func (p *ToolPinStore) path() string { return filepath.Join(p.pinDir, p.pinFileID+".json") }
 
-// A DamagedPinFileError is the error for a pin file that is damaged.
+// A DamagedPinFileError says that the pin file at Path cannot be used, because it cannot be read safely, is not
+// valid, or belongs to another server. Err is the cause.
 type DamagedPinFileError struct {
 	Path string
 	Err  error
@@ -316,11 +317,11 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 	return all, damaged, nil
 }
 
-// AcceptTools accepts waiting tools of a server: each element of toolNames is a tool name, or
-// NAME@HASH for the definition whose hash has this prefix; none means all. actionType, if not "",
-// is the action type for calls of the tools, which can also be set for accepted tools. An accepted
-// tool that the server no longer lists is forgotten if actionType is "". It returns the names of
-// the tools.
+// AcceptTools accepts tools of a server that wait for acceptance, and returns the names of the tools that it
+// changed. Each element of toolNames is a tool name, or NAME@HASH for a definition whose hash begins with HASH;
+// if toolNames is empty, all waiting tools are accepted. If actionTypeOfToolCalls is not "", it becomes the
+// action type for calls of the tools, and toolNames can also name tools that are already accepted. If it is "",
+// toolNames can also name accepted tools that the server no longer lists; these are forgotten.
 func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []string, actionTypeOfToolCalls string) ([]string, error) {
 	p := &ToolPinStore{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.PinFileID, serverName: f.ServerName, command: f.Command}
 	var done []string

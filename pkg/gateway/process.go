@@ -139,7 +139,8 @@ func (p *ServerProcess) terminate() {
 	})
 }
 
-// processInput is the input of a process, which must exit after it is closed.
+// processInput is the standard input of a server process. After Close, the process must exit within
+// stdinCloseToTerminateDelay, or it is terminated.
 type processInput struct {
 	io.WriteCloser
 	process *ServerProcess

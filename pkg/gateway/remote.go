@@ -56,7 +56,7 @@ type clientToRemoteServerRelay struct {
 	gateway                        *Gateway
 	route                          *clientServerRoute
 	isInExistingSession            bool
-	clientRequestID                []byte // PinFileID of the client's request; nil if the exchange has none
+	clientRequestID                []byte // ID of the client's request; nil if the client sent no request
 	pendingSends                   sync.WaitGroup
 	httpStatusForNonRequestMessage atomic.Int32 // HTTP status for a message that is not a request
 }
@@ -89,7 +89,8 @@ func (r *remoteServer) handlePost(x *httpExchange, s *session, m *message) {
 	x.waitForResponseOrDisconnect()
 }
 
-// sendOrQueueFrame sends a message to the server, and handles its response as it arrives.
+// sendOrQueueFrame sends a message to the server in a new goroutine, which handles the response as it arrives,
+// and answers the client with an error if sending fails. It reports false only if the message is invalid.
 func (w *clientToRemoteServerRelay) sendOrQueueFrame(raw []byte, _ bool) bool {
 	m, err := parseMessage(raw)
 	if err != nil {
@@ -220,7 +221,8 @@ func (w *clientToRemoteServerRelay) addArgumentHeaders(req *http.Request, m *mes
 	return nil
 }
 
-// A argumentHeaderMismatchError says that a header contradicts the message.
+// An argumentHeaderMismatchError says that an HTTP header of the client does not match the arguments of the tool
+// call.
 type argumentHeaderMismatchError struct{ error }
 
 // Reasons why a server has not responded.

@@ -225,7 +225,9 @@ func (g *Gateway) handleServerRequest(r *clientServerRoute, m *message) error {
 	return fmt.Errorf("refused the server's request %s: %s", canonjson.Quote(m.method), why)
 }
 
-// handleServerNotification handles a notification from the server.
+// handleServerNotification forwards a notification of the server to the client, after its texts were examined.
+// An error says why the notification was dropped or withheld. If the client already knows that a list has
+// changed, another notification of this change is dropped without an error.
 func (g *Gateway) handleServerNotification(r *clientServerRoute, m *message) error {
 	drop := ""
 	switch m.method {

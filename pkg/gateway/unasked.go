@@ -89,9 +89,9 @@ func (secretRequestExaminer) CleanTextAndFindings(s string) (string, []TextFindi
 	return s, nil
 }
 
-// requestedSecret returns the name of the first rule that matches a text; "" if none does. The text is
-// matched with and without folding look-alike letters to Latin, since rules can contain letters of
-// other scripts.
+// requestedSecret returns the kind of secret that a text asks for, for example "a password, key or token": the
+// name of the first rule that matches the text; "" if none does. The text is matched with and without folding
+// look-alike letters to Latin, since rules can contain letters of other scripts.
 func requestedSecret(s string) string {
 	name := matchedRuleName(askedRules[:], secretRequestPatterns(), normalizeWords(s))
 	if name == "" {
@@ -117,9 +117,9 @@ func normalizeWords(s string) string {
 	return normalizeTextForMatching(b.String())
 }
 
-// resultInputRequestsRefusalReason returns why the server's requests to the client in a result are refused. If
-// the client may answer them, it returns "" and stores the result's requestState with the names of
-// these requests.
+// resultInputRequestsRefusalReason returns why the member inputRequests of a server's result is refused. It
+// contains requests to the client, its model or its user. If the client may answer all of them, the reason is
+// "", and their names are stored with the result's requestState.
 func (g *Gateway) resultInputRequestsRefusalReason(c *pendingCall, result object) string {
 	requests := objectMember(result, "inputRequests")
 	for _, name := range sorted.Keys(requests) {
@@ -145,13 +145,14 @@ func (c *pendingCall) requestStateKey(paramsOrResult object) string {
 	return c.requestDigest + hashParts(canonjson.AppendValue(nil, paramsOrResult["requestState"]))
 }
 
-// answersServerQuestions reports whether a request's answers match questions of the server: the
-// server must have asked with the same requestState, in a result for the same request of the same
-// client. It also returns true for a request without answers and requestState.
+// answersServerQuestions reports whether the answers in a request belong to questions of the server. The server
+// must have asked in a result for the same request of the same client, with the same requestState. It also
+// returns true for a request that has neither answers nor a requestState.
 //
-// If removeAnswered is true, the matched questions are deleted; for a task, only those that were
-// answered. Without a requestState, repeated answers cannot be distinguished, so only the questions
-// of tasks are deleted.
+// If removeAnswered is true, the questions are deleted, so that they can be answered only once. For
+// tasks/update, only the questions that the request answers are deleted. For other methods, all questions with
+// this requestState are deleted; without a requestState none are, because repeated answers cannot be
+// distinguished.
 func (g *Gateway) answersServerQuestions(c *pendingCall, params object, removeAnswered bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]

@@ -18,7 +18,7 @@ type Client struct {
 type ClientFile struct {
 	UserOrProjectScope string // user: below the home folder; project: below the project folder
 	OnlyOnGOOS         string // as in GOOS; "" for all
-	Path               string // relative, with slashes
+	Path               string // relative to the home or project folder, with slashes
 }
 
 // WrapServerCommand returns the command line that starts a server behind shield. shieldPath is the

@@ -22,10 +22,11 @@ const (
 	Fetch
 )
 
-// A PromptNamedObject is an object named in a prompt.
+// A PromptNamedObject is an object that the user names in a prompt, such as a file or a host, with the
+// operations that the user wants or forbids.
 type PromptNamedObject struct {
 	Name                        string             `json:"name"`           // canonical name, see [CanonicalObjectName]; in storage, a keyed hash of it
-	ObjectKindNoun              string             `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
+	ObjectKindNoun              string             `json:"noun,omitempty"` // canonical noun that the user gives for the object, such as branch or bucket; "" if the user gives none
 	WantedOrForbiddenOperations ObjectOperationSet `json:"does"`
 	AreOperationsForbidden      bool               `json:"not,omitempty"` // the user does not want the operation
 	Quote                       string             `json:"said"`          // the user's words, shortened
@@ -103,7 +104,7 @@ func userWrittenText(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
 	long := len([]rune(prompt)) > maxFullyReadPromptRunes || strings.Count(strings.TrimSpace(prompt), "\n") >= maxFullyReadPromptLines
 	if markupTag().MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
-		return "" // output of another program
+		return "" // a prompt that begins with markup is the output of another program
 	}
 	prompt = fencedText().ReplaceAllString(prompt, "\n")
 	var lines []string
@@ -181,7 +182,7 @@ func splitWords(sentence string) []string {
 func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObject) (out []PromptNamedObject) {
 	list := splitWords(replacePhrasesWithVerbs(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
-		return nil // another language, or look-alike letters
+		return nil // the sentence has no words, is in another language, or has look-alike letters
 	}
 	lower := lowerWords(list)
 	asks := strings.HasSuffix(sentence, "?") && !isQuestionRequestingOperation(lower)
@@ -204,7 +205,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 	governed := false // the verb does not request the operation, as in: explain how to …
 	ends := false     // whether governed becomes false at the next comma, "and", "then" or "please"
 	fresh := true     // a requested operation can begin here
-	first := false    // an operation or negation was read, but no object after it yet
+	first := false    // no object has followed the last operation yet, or the last negation with a preposition
 	apart := false    // a comma has followed the negation
 	within := false   // the next words say where, and are not the object
 	for i, w := range lower {
@@ -216,7 +217,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 		switch {
 		case wordsMarkingNonEnglishSentences(w):
 			return nil
-		case pastParticiples()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
+		case pastParticiples()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // a request in the passive, as in: main-1 must be deleted
 			from, not := participleSubjectStart(lower, i)
 			if !not && !negated && (!obligationModals(lower[max(i-2, 0)]) || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reportedSpeechWords(w) && w != "that" || w == "that" && lower[0] != "that" })) {
 				does, fresh = 0, false
@@ -225,7 +226,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			for _, n := range possiblePronounReferents(list[from:i], lower[from:i]) {
 				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: n.ObjectKindNoun, WantedOrForbiddenOperations: pastParticiples()[w], AreOperationsForbidden: not, Quote: said})
 			}
-			if does, fresh = 0, false; negated { // nothing may be deleted on …
+			if does, fresh = 0, false; negated { // the objects can follow the participle, as in: nothing may be deleted on db-1
 				does = pastParticiples()[w]
 			}
 			continue
@@ -256,7 +257,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			negated, fresh, apart = true, true, false
 			first = i+1 < len(lower) && (lower[i+1] == "to" || lower[i+1] == "on" || lower[i+1] == "in" || lower[i+1] == "from")
 			continue
-		case statementStarts(w) && does == 0 && !governed: // this could delete …
+		case statementStarts(w) && does == 0 && !governed: // the start of a statement, which requests nothing, as in: this could delete main-1
 			fresh = false
 			continue
 		case w == "," || w == "and" || w == "then" || w == "please":
@@ -407,7 +408,7 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 			out = append(out, PromptNamedObject{Name: name, WantedOrForbiddenOperations: does})
 		}
 	}
-	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&Delete == 0 { // a mail address counts only if the only operation is Send
+	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&Delete == 0 { // if the user does not want Delete, a mail address counts only if Send is the only operation
 		if operations != Send {
 			return nil
 		}
@@ -421,7 +422,7 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 	host, path, _ := strings.Cut(rest, "/")
 	at, file, remote := strings.Cut(host, ":")
 	_, at, _ = cutLast(at, "@")
-	switch place := operations &^ Delete; { // deleting a page does not delete its host
+	switch place := operations &^ Delete; { // the host of a page gets all operations except Delete: deleting a page does not delete its host
 	case strings.HasPrefix(userGivenName, "@"), strings.HasPrefix(userGivenName, "/"), strings.HasPrefix(userGivenName, "~"):
 	case isURL && path == "":
 		add(at, operations)

@@ -39,7 +39,8 @@ func IsInstructionFreeStatement(line string) bool {
 var (
 	webAddress = prefilter.LazyRegexp(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
 
-	// statementVerbs are the verbs of statements.
+	// statementVerbs are verbs that state a fact and request nothing. A line with a statement verb can be a
+	// plain statement.
 	statementVerbs = wordSet("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")
 
 	// readerDirectedWords are words by which a text addresses its reader.

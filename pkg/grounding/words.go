@@ -122,8 +122,8 @@ var pastParticiples = sync.OnceValue(func() map[string]ObjectOperationSet {
 	return out
 })
 
-// inflectedVerbs maps other forms of request verbs to their operations. They count after a
-// negation: without deleting, no pushes.
+// inflectedVerbs maps other forms of request verbs, such as deletes and deleting, to their operations. These
+// forms count only after a negation, as in "without deleting" or "no pushes".
 var inflectedVerbs = sync.OnceValue(func() map[string]ObjectOperationSet {
 	out := map[string]ObjectOperationSet{}
 	for w, does := range requestVerbs() {

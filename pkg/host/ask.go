@@ -137,7 +137,8 @@ func (h *Host) Headless(ctx context.Context, getenv func(string) string, running
 	return err != nil || out != false
 }
 
-// envVariablesReadByJQ returns the environment variables that the host's jq programs for questions read.
+// envVariablesReadByJQ returns the environment variables that the host's jq programs VersionAndModeJQ and
+// SessionHasNoUserJQ may read, by name.
 func (h *Host) envVariablesReadByJQ(getenv func(string) string) map[string]any {
 	env := map[string]any{}
 	for _, name := range h.description.Ask.VersionAndModeEnvVariables {

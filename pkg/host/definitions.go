@@ -19,7 +19,7 @@ type MCPServerDefinition struct {
 	URL           string
 }
 
-// maxDefinitionDepth is the maximum nesting of a definition.
+// maxDefinitionDepth is the maximum nesting depth of the JSON definition of an MCP server.
 const maxDefinitionDepth = 32
 
 // MCPServerDefinitions returns the definitions of MCP servers in doc, the text of a client's

@@ -70,8 +70,8 @@ func (h *Host) EventFormatCitationText() string { return h.description.EventForm
 // HookLimitationTexts are sentences about what no hook of this host can prevent.
 func (h *Host) HookLimitationTexts() []string { return h.description.HookLimitationTexts }
 
-// RequiresEmptyHookStdout reports whether a hook must print nothing on standard output. The method
-// RunsHooksInUserShell reports whether the host runs command lines in the user's own shell.
+// RequiresEmptyHookStdout reports whether a hook must print nothing on standard output. RunsHooksInUserShell,
+// below it, reports whether the host runs the command lines of hooks in the user's own shell.
 func (h *Host) RequiresEmptyHookStdout() bool { return h.description.RequiresEmptyHookStdout }
 func (h *Host) RunsHooksInUserShell() bool    { return h.description.RunsHooksInUserShell }
 
@@ -134,8 +134,8 @@ type ToolResult struct {
 	tool               string
 }
 
-// Event parses a hook's input. Input that the host's file does not describe is an error; the returned
-// event then has only Host set.
+// Event parses a hook's input. Input that does not fit the description of the host in folder hosts is an error;
+// the returned event then has only Host set.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	v, err := decodeEvent(in)
 	if err == nil && !h.hasOnlyPermissionPromptEvent {
@@ -290,8 +290,9 @@ func (h *Host) mapToolCallToActions(ctx context.Context, toolName string, input 
 // UnmappedToolInputField is the action field for the paths and addresses in a tool's input that its mapping did not use.
 const UnmappedToolInputField = "left"
 
-// unmappedFilePathsAndAddresses returns the parts of a tool's input that look like a path or address and occur in no text
-// of the mapped actions; nil if there are none.
+// unmappedFilePathsAndAddresses returns the parts of a tool's input that look like a path or address and occur
+// in no string of mappedValues, the payloads and folders of the actions that shield made from the input; nil if
+// there are none.
 func unmappedFilePathsAndAddresses(input any, mappedValues []any) any {
 	switch v := input.(type) {
 	case string:

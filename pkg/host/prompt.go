@@ -10,7 +10,7 @@ type Prompt struct {
 	Session                     string
 	ID                          string // ID of the prompt; "" if the host gives none
 	Text                        string // "" if the user certainly did not write it
-	MustCheckAuthorInTranscript bool   // the host's transcript must show whether the user wrote it
+	MustCheckAuthorInTranscript bool   // only the host's transcript shows whether the user wrote Text
 }
 
 // parsePrompt parses the event that reports a user prompt.

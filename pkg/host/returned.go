@@ -57,7 +57,7 @@ func (h *Host) ReplaceResultResponse(ctx context.Context, e Event, newResult any
 	}
 	in := map[string]any{"event": e.Name, "id": e.ToolCallID, "tool": e.ToolResult.tool, "result": newResult, "text": text, "withheld": withholdReason != ""}
 	if withholdReason != "" {
-		in["result"] = e.ToolResult.Result // the replacement must have the same structure
+		in["result"] = e.ToolResult.Result // the replacement must have the same structure as the tool's result
 	}
 	out, err := h.runJQForOneResult(ctx, h.description.ReplaceResultResponseJQ, in)
 	if err == nil && out == nil { // this result's format is unknown, so keep the agent from reading it

@@ -179,7 +179,8 @@ func spanStarts(all []span) (at []int) {
 	return at
 }
 
-// quotedFormByWord maps words to their quoted form in the file.
+// A quotedFormByWord maps the words of a server's command line to their quoted forms in the client's settings
+// file.
 type quotedFormByWord map[string]string
 
 func (f quotedFormByWord) quote(s string) string {

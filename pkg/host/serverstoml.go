@@ -80,7 +80,7 @@ func replaceServerCommandLines(doc, table string, commands map[string]commandCha
 	lines := strings.SplitAfter(doc, "\n")
 	var c *commandChange
 	var written quotedFormByWord
-	added := "" // the arguments line inserted after a command that had none
+	added := "" // the args line that shield writes if a command has no args line; an equal line was written by shield
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if m := tableHeaderPattern().FindStringSubmatch(line); m != nil {
@@ -115,7 +115,8 @@ func replaceServerCommandLines(doc, table string, commands map[string]commandCha
 	return b.String()
 }
 
-// readQuotedWords returns the quoted forms of the words in the lines of a table.
+// readQuotedWords returns the quoted strings in the lines of a TOML table, by the words for which they stand. It
+// stops at the header of the next table.
 func readQuotedWords(lines []string) quotedFormByWord {
 	out := quotedFormByWord{}
 	for _, line := range lines {

@@ -41,10 +41,10 @@ type settingsListElement struct {
 
 // HookCommands are the command lines that a host runs as hooks.
 type HookCommands struct {
-	BeforeTool string // before a tool runs
+	BeforeTool string // command line to run before a tool runs
 	AfterTool  string // after a tool has returned a result
-	Permission string // for the event of [Host.ForPermissionPromptEvents]; "" for none
-	Prompt     string // for the event that tells what the user has written; "" for none
+	Permission string // command line to run before the host's permission prompt, see [Host.ForPermissionPromptEvents]; "" for none
+	Prompt     string // command line to run when the host reports a prompt of the user; "" for none
 }
 
 // HookSettings returns how to configure the host to run command lines as its hooks. timeout is in
@@ -129,7 +129,8 @@ func (p *HostSettingsFile) Install(ctx context.Context, doc []byte) ([]byte, err
 	return appendElements(doc, p.elementsToInstall())
 }
 
-// elementsToInstall returns the entries to install.
+// elementsToInstall returns the list elements that Install adds to the settings file: all of p.listElements
+// except those that are only removed.
 func (p *HostSettingsFile) elementsToInstall() []settingsListElement {
 	return slices.DeleteFunc(slices.Clone(p.listElements), func(e settingsListElement) bool { return e.isOnlyForRemoval })
 }

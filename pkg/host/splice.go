@@ -88,7 +88,7 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 func removeElement(doc []byte, at span, parts []span, i int) []byte {
 	from, to := parts[i].start, parts[i].end
 	switch {
-	case i > 0: // remove the comma before it
+	case i > 0: // not the first element: remove the comma before the element, too
 		from = parts[i-1].end
 	case len(parts) > 1: // the first element: remove the comma after it
 		to = parts[1].start

@@ -17,7 +17,8 @@ type installedTextTemplate struct {
 	pattern *regexp.Regexp // matches every text of the template
 }
 
-// placeholderPatterns are the placeholders, each with the pattern of its values.
+// placeholderPatterns maps each placeholder of an [installedTextTemplate] to the regular expression that matches
+// the text in its place.
 var placeholderPatterns = map[string]string{
 	"@LINE@":      `(?P<line>[^\n]*)`,
 	"@QUOTED@":    `(?P<quoted>"(?:[^"\\\n]|\\.)*")`,

@@ -22,7 +22,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An ActionKind describes a kind of action.
+// An ActionKind describes a kind of action by facts and findings. An approval of a kind covers all actions of
+// the kind; see [facts.ActionKind].
 type ActionKind = facts.ActionKind
 
 // ModelSuspicionFinding is the finding that a model suspects an action by its text. It does not carry over to other
@@ -131,7 +132,8 @@ func OfOnlyThisAction(c *analysis.ActionCase, findings []string) (ActionKind, er
 	return k, nil
 }
 
-// touchesSensitivePath reports whether an effect touches a path that must not be part of a kind.
+// touchesSensitivePath reports whether an effect, other than listing a folder, touches a path with credentials,
+// settings that run code, or files of shield. No approval of a kind of action covers this.
 func touchesSensitivePath(e *effect.Effect) bool {
 	_, ok := sensitivePaths().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	return ok && e.Kind != effect.ListDirectory
@@ -147,7 +149,7 @@ var sensitivePaths = sync.OnceValue(func() *effect.Globs {
 	}
 	g, err := effect.NewGlobs(globs, map[string][]string{"HOME": nil, "WORKSPACE": nil})
 	if err != nil {
-		panic(err) // unreachable: a test compiles the lists
+		panic(err) // unreachable: tests compile the globs of these lists in package knowledge
 	}
 	return g
 })
@@ -268,8 +270,8 @@ func (f *factCollector) enclosingProgram(effectIndex int) (innermostProgram, out
 	return innermostProgram, outerProgram
 }
 
-// addProgramFacts adds the facts of a program that a question is about: its subcommands, options, and operands that
-// are not the object of an effect.
+// addProgramFacts adds a fact about the program of an Execute effect: its name, subcommands, operands and
+// options in generalized form. It returns an error if the program can have unknown effects.
 func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:
@@ -340,8 +342,9 @@ var (
 	numericSegment                  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
-// generalizedOperandText returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
-// numbers such as issue numbers.
+// generalizedOperandText returns the form of an operand in the facts that actions of a kind share: the folder
+// for a path of an effect, the host for a URL, # for numbers such as issue numbers of network programs, or else
+// the operand itself.
 func (f *factCollector) generalizedOperandText(programEffect *effect.Effect, operand string) string {
 	if scheme, rest, ok := strings.Cut(operand, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")

@@ -59,7 +59,8 @@ func VariantsWithOneWordChanged(a *action.Action) (out []*action.Action) {
 	return out
 }
 
-// wordsWithOtherNumberOrName returns words similar to a word.
+// wordsWithOtherNumberOrName returns variants of a word: the next number, or a path with another file name or
+// number. It returns nil for options and shell syntax.
 func wordsWithOtherNumberOrName(word string) (out []string) {
 	if word == "" || strings.HasPrefix(word, "-") || strings.ContainsAny(word, "$`'\"|&;<>(){}*?[]\\") {
 		return nil

@@ -7,7 +7,7 @@ const maxVariableNameBytes = 255
 
 // VariableNames are parts of names of environment variables that hold credentials, in upper case.
 type VariableNames struct {
-	Words              []string // parts of a name
+	Words              []string // parts that can be anywhere in a name
 	Endings            []string // ends of a name
 	WholeNames         []string `yaml:"whole"`  // names
 	NonSecretNameParts []string `yaml:"public"` // parts of names, such as PUBLIC: a variable with such a part holds no credential, even if another list matches its name
@@ -86,7 +86,7 @@ func HostListNames() []string {
 // A LaterExecutedFileClass is a class of files that run code later, such as shell startup files and hooks.
 type LaterExecutedFileClass struct {
 	ClassName      string
-	IsOftenWritten bool     // its files are written in everyday work
+	IsOftenWritten bool     // files of this class are written in everyday work
 	Globs          []string // in the syntax of effect.Globs
 }
 

@@ -28,10 +28,10 @@ type SecretNameWords struct {
 	Endings                   []string // endings of words in a name that make any value secret, as in PGPASSWORD
 	PasswordWordsOnlyAtEnd    []string `yaml:"last"`   // like Passwords, but only as the last word of a name
 	RandomLookingSecretWords  []string `yaml:"keys"`   // words after which a value that looks random is secret
-	SecretKeyPrefixWords      []string `yaml:"owners"` // words that make a following "key" a word like those in RandomLookingSecretWords
+	SecretKeyPrefixWords      []string `yaml:"owners"` // words before "key", as in api_key, after which a value that looks random is secret
 	NonSecretWords            []string `yaml:"public"` // words that show that the value is not secret
 	ValueComputingCmdletVerbs []string `yaml:"verbs"`  // first words of the PowerShell commands that compute a value
-	SecretPropertyWords       []string `yaml:"about"`  // last words of names for properties of a secret, which are not secret
+	SecretPropertyWords       []string `yaml:"about"`  // last words of names for a property of a secret, such as token_length; the property is not secret
 }
 
 // A Login says where a program's arguments or standard input contain a secret.
@@ -46,6 +46,6 @@ type Login struct {
 	PassColonSecretOptions  []string `yaml:"source"`  // options whose value is "pass:" and the secret, as in openssl
 	NameSecretPairOptions   []string `yaml:"pairs"`   // options whose value is NAME=SECRET, or several separated by ";"
 	SecretOperandIndex      int      `yaml:"operand"` // index of the secret operand, counted from 1 after the subcommand words; -1 is the last one; 0 is none
-	SecretOperandFormatName string   `yaml:"form"`    // form of the operand: "" for the secret, "account" or "pairs" (this and all following operands)
+	SecretOperandFormatName string   `yaml:"form"`    // the operand's content: "" a secret, "account" a name and a secret, "pairs" NAME=SECRET, also in later operands
 	StdinSecretFormatName   string   `yaml:"input"`   // content of standard input: "secret", "account" (lines with an account name and a secret), "" for no secret
 }

@@ -11,15 +11,15 @@ import (
 // A CodeLoadingVariableGroup is a group of environment variables that make programs run or load
 // something other than what their command line says.
 type CodeLoadingVariableGroup struct {
-	EffectOnPrograms              string   // effect on programs
+	EffectOnPrograms              string   // what programs do with the variables, as in: less runs these to open and close a file
 	Names                         []string // "*" matches any text
 	CodeLanguage                  string   // language of the value if it is code, such as "shell"; "file" if it names a file of code
 	PathAddressOptionOrSwitchKind string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and CodeLanguage are "", the setting is not judged
 	FileLanguage                  string   // language of the file that the value names
-	Prefix                        string   // characters before the code
+	Prefix                        string   // characters that are cut from the start of a value; the rest is the code
 	RunningValuePattern           string   // RE2; a value without a match runs nothing
 	HarmlessValuePattern          string   // RE2; a value that matches as a whole runs nothing
-	HarmlessValueCheckName        string   // "pager" if programs that show or edit text are harmless
+	HarmlessValueCheckName        string   // "pager": a value that names a common pager or editor, such as less or vim, runs nothing; "" for no check
 }
 
 // CodeLoadingGroupsOfVariable returns the groups that contain a variable, in the order of running.yaml.
@@ -81,7 +81,8 @@ func cachedExpression(text string) *regexp.Regexp {
 	return re
 }
 
-// A codeLoadingVariablePattern is one name of a group.
+// A codeLoadingVariablePattern is a name of an environment variable from the Names of a group; "*" in it matches
+// any text.
 type codeLoadingVariablePattern struct {
 	name  string
 	group *CodeLoadingVariableGroup

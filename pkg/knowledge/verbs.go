@@ -8,14 +8,14 @@ import (
 
 // A VerbList is a list of verbs with the same kind of effect.
 type VerbList struct {
-	Name  string // "reads", "changes", "runs", …; "things" has verbs that are also nouns; the lists after it are not used for names of tools
+	Name  string // name of the list in verbs.yaml, such as "reads"; [ToolNameVerb] uses only the lists up to "things"
 	Words []string
 }
 
 // A verbEntry is the entry of a word in verbs.yaml.
 type verbEntry struct {
-	isToolNameVerb                bool // in one of the lists before "things", which are used for names of tools
-	lastToolVerbListWithWordIndex int  // index in VerbLists of the last list before "things" that contains the word
+	isToolNameVerb                bool // in "things" of verbs.yaml or in a list before it; only these lists are used for names of tools
+	lastToolVerbListWithWordIndex int  // index in VerbLists of the last list before "things" of verbs.yaml that contains the word; 0 if none
 	isAlsoNoun                    bool
 	listBits                      uint64 // bit set, by index in VerbLists, of all lists with the word
 }

@@ -24,8 +24,8 @@ const (
 
 // A modelFileSpec is a file that can be part of a model. All other files are ignored.
 type modelFileSpec struct {
-	sourcePath    string // path in a source
-	installedName string // name in the installed model
+	sourcePath    string // path of the file in the folder or archive from which a model is installed
+	installedName string // name of the file in the folder of the installed model
 	maxBytes      int64  // most bytes
 	mustBeJSON    bool   // the file must contain one JSON object
 }
@@ -51,7 +51,8 @@ var modelFileSpecs = []modelFileSpec{
 // requiredFiles are the files without which there is no model.
 var requiredFiles = []string{modelFile, "tokenizer.json", "config.json"}
 
-// findModelFileSpec returns the known file that a source has at name.
+// findModelFileSpec returns the entry of modelFileSpecs for a path in the folder or archive of a model; false if
+// a model has no file with this path.
 func findModelFileSpec(sourcePath string) (modelFileSpec, bool) {
 	i := slices.IndexFunc(modelFileSpecs, func(k modelFileSpec) bool { return k.sourcePath == sourcePath })
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 // ModelInfo describes a model for a person.
 type ModelInfo struct {
 	Name                string   `json:"name"`
-	EmbeddedOrInstalled string   `json:"source"` // embedded or installed
+	EmbeddedOrInstalled string   `json:"source"` // "embedded" for the model in shield's executable, "installed" for a model in the store
 	Size                int64    `json:"size"`   // bytes of all files
 	Licence             string   `json:"licence,omitzero"`
 	MinBlockConfidence  *float64 `json:"threshold,omitzero"`

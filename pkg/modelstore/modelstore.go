@@ -37,7 +37,7 @@ type Store struct {
 	clock    func() time.Time
 }
 
-// An EmbeddedModel model is part of the program.
+// An EmbeddedModel is a model that is part of shield's executable.
 type EmbeddedModel struct {
 	FS          fs.FS        // the unpacked files
 	Digest      string       // digest of its source folder, as [Digest] returns it

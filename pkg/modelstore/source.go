@@ -71,8 +71,9 @@ func openWithoutSymlinks(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// copyModelFile writes a known file of a source into the folder to. taken maps the installed names
-// of the files written before to their paths in the source.
+// copyModelFile writes the file that spec describes into the folder targetDir. sourcePathByInstalledName maps
+// the installed names of the files written before to their paths in the source; a second file with the same
+// installed name is an error.
 func copyModelFile(ctx context.Context, sourcePathByInstalledName map[string]string, spec modelFileSpec, fileReader io.Reader, targetDir string) error {
 	if other, ok := sourcePathByInstalledName[spec.installedName]; ok {
 		return fmt.Errorf("the folder has both %s and %s; remove one", other, spec.sourcePath)

@@ -38,12 +38,12 @@ func LoadCases(name string, data []byte) (*DecisionTestCases, error) {
 	return &DecisionTestCases{name, t}, nil
 }
 
-// A CaseResult is the result of one case.
+// A CaseResult is the result of judging one case of a [DecisionTestCases] table by one policy.
 type CaseResult struct {
 	Name             string // name of the case, or its action if it has no name
 	Line             int    // in the file, counted from 1
 	PolicyName       string
-	Want             string // ALLOW, BLOCK, ESCALATE, or ESCALATE with the next tier
+	Want             string // ALLOW, BLOCK, ESCALATE, or ESCALATE with the next tier, as in "ESCALATE 2"
 	Got              string
 	Rule             string // the rule that decided
 	ReasoningOrError string // the verdict's reasoning, or the error

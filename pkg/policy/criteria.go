@@ -10,7 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// payloadContentFieldNames are the payload fields that the criterion content reads.
+// payloadContentFieldNames are the payload fields whose texts are matched with the criterion "content" of a
+// rule.
 var payloadContentFieldNames = [...]string{"content", "body", "text"}
 
 // A regexpCriterion matches regular expressions, which it compiles on first use.

@@ -12,7 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A AllowRuleGap says why an allow rule that names an action does not cover it.
+// An AllowRuleGap says why an allow rule does not cover an action, although the rule lists the action's type or
+// matches its command.
 type AllowRuleGap struct{ Rule, NotCoveredReason string }
 
 // AllowRuleGaps returns why the allow rules that name an action, by its type or its command, do not cover it.

@@ -32,7 +32,7 @@ type ruleIndex struct {
 	matchers []ruleMatcher
 
 	rulesByActionTypeOrKind          map[string]*ruleSet // rules that list an action type or kind
-	rulesWithoutTypeOrKind           ruleSet             // rules without types
+	rulesWithoutTypeOrKind           ruleSet             // rules that list no action type and no kind of effect
 	rulesWithNeitherPathsNorHosts    ruleSet             // rules with neither paths nor hosts
 	coreRulesProtectedFromExceptions ruleSet             // rules of the protected core
 	byRequiredTargetTrust            rulesByRequiredBool // rules that require a trusted place, or an untrusted one

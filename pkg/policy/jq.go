@@ -42,8 +42,8 @@ var jqWorkPerInputByteByFunction = map[string]int{
 	"split/1": 8, "bsearch/1": 1, "format/1": 4,
 }
 
-// jqFunctionRedefinitions redefine the jq functions that cannot simply pay a fixed multiple of their
-// input's size.
+// jqFunctionRedefinitions redefine the jq functions whose work is not a fixed multiple of their input's size, so
+// that this work counts against the limit of the condition.
 var jqFunctionRedefinitions = []struct{ names, def string }{
 	{"sort/0", `def sort: _sorting | _sort_by(.);`},
 	{"unique/0", `def unique: _sorting | _unique_by(.);`},

@@ -165,8 +165,8 @@ func (p *compiledJQCondition) substringPositions(s, x string) any {
 // A compiledRegexp is a regular expression that can be searched from any position of a text in linear time.
 type compiledRegexp struct {
 	*regexp.Regexp
-	regexpPrecededByContextRune *regexp.Regexp // the expression as group 1, anywhere after the first character
-	workPerByte                 int            // work for one byte
+	regexpPrecededByContextRune *regexp.Regexp // one character, any text, and the expression as group 1: finds matches after the start of a text
+	workPerByte                 int            // work that is charged for each byte or character of the searched text; grows with the expression
 }
 
 const (
@@ -175,7 +175,8 @@ const (
 	workPerMatch     = 64      // work for the description of one match
 )
 
-// compileRegexp returns the compiled expression. Large expressions cost more, because they may come from the agent.
+// compileRegexp returns the compiled regular expression of a condition. The work that it charges grows with the
+// size of the expression, which may come from the agent's action.
 func (p *compiledJQCondition) compileRegexp(re, flags string) (*compiledRegexp, error) {
 	key := [2]string{re, flags}
 	if r := p.regexps[key]; r != nil {

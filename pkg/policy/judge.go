@@ -27,9 +27,10 @@ func (ch *matchedRule) tier() int {
 	return ch.rule.Tier
 }
 
-// replaceIfStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same
-// tier and is listed earlier. If one effect deletes a folder and another only reads its path, the
-// rule for the deletion is chosen.
+// replaceIfStricter replaces the chosen rule by the rule at candidateRuleIndex if that rule asks for a higher
+// tier, or for the same tier and is listed earlier. A negative index changes nothing. Between rules of the same
+// tier, if one effect deletes a folder and the other only reads the same path, the rule for the deletion is
+// chosen, whatever the order.
 func (ch *matchedRule) replaceIfStricter(rules []rulefile.Rule, candidateRuleIndex int, e *effect.Effect) {
 	if candidateRuleIndex < 0 || ch.rule != nil && (rules[candidateRuleIndex].Tier < ch.rule.Tier ||
 		rules[candidateRuleIndex].Tier == ch.rule.Tier && (isReadOfDeletedFolder(e, ch.effect) || candidateRuleIndex >= ch.indexInRuleList && !isReadOfDeletedFolder(ch.effect, e))) {

@@ -17,7 +17,8 @@ import (
 // them.
 var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE", "SHIELD_CACHE_PARENT"}
 
-// variableFolders returns the folders of all variables.
+// variableFolders returns the folders of all variables that globs can begin with, by the variable's name; nil
+// for a variable without folders.
 func (o Options) variableFolders() map[string][]string {
 	vars := make(map[string][]string, len(o.FoldersByGlobVariable)+len(globVariables))
 	for _, name := range globVariables {
@@ -122,7 +123,8 @@ func mergeWithPresetRules(f *rulefile.File) (mergedLists rulefile.PolicyRuleList
 				yamlfile.QuoteForMessage(f.Extends), suggest.DidYouMeanSuffix(f.Extends, PresetNames()), strings.Join(PresetNames(), ", ")))
 		}
 	}
-	// The core comes first, so that its reasons are shown.
+	// The rules of the protected core come before all others, so that verdicts show their reasons. They are cut
+	// from rest here, and put in front below.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
 	mergedLists, mergeWarnings = f.MergeBeforeBase(rest)
@@ -185,7 +187,8 @@ func canonicalActionTypeOrKind(name string) string {
 	return cmp.Or(action.CanonicalType(name), name)
 }
 
-// criterionSyntaxChecks returns the checks of values whose syntax belongs to this package.
+// criterionSyntaxChecks returns the functions with which package rulefile checks globs, hosts, jq conditions and
+// effect properties. vars are the folders of glob variables.
 func criterionSyntaxChecks(vars map[string][]string) rulefile.CriterionSyntaxChecks {
 	return rulefile.CriterionSyntaxChecks{
 		Glob: func(glob string) error {

@@ -21,22 +21,23 @@ import (
 
 // Options are the parts of a policy that come from the machine and not from its file.
 type Options struct {
-	// FoldersByGlobVariable are the folders that $NAME stands for at the start of a glob, as
-	// canonical paths. A name without folders matches nothing.
+	// FoldersByGlobVariable are the folders that $NAME stands for at the start of a glob, as canonical paths. A
+	// name without folders matches nothing.
 	//
-	//	HOME                 the user's home folder; ~ also means the usual ones
+	//	HOME                 the user's home folder; ~ also means the usual home
+	//	                     folders, such as /home/*
 	//	WORKSPACE            the workspace roots
 	//	SHIELD               shield's configuration, seal key, state and audit log:
 	//	                     must not be read or changed
 	//	SHIELD_PROGRAM       the program, and what it runs or trusts: must not be changed
 	//	SHIELD_POLICY        policy files: must not be read by name or changed
-	//	SHIELD_WAY           parents of all these that are links or missing: nothing
-	//	                     else may be created there
-	//	SHIELD_ABOVE         all parents of these and of the cache: nothing may be
-	//	                     mounted over them
-	//	SHIELD_CACHE         must not be changed, but may be deleted
-	//	SHIELD_CACHE_PARENT  parents of the cache that agents may delete, or that are
-	//	                     links or missing: nothing else may be created there
+	//	SHIELD_WAY           parent folders of the files in the three rows before, if
+	//	                     they are links or missing: nothing else may be created there
+	//	SHIELD_ABOVE         parent folders of the files in these three rows and of the
+	//	                     cache: nothing may be mounted over them
+	//	SHIELD_CACHE         shield's cache: must not be changed, but may be deleted
+	//	SHIELD_CACHE_PARENT  parent folders of the cache that agents may delete, or that
+	//	                     are links or missing: nothing else may be created there
 	FoldersByGlobVariable map[string][]string
 
 	// HeuristicExistsAndAlwaysBlocks reports whether a heuristic rule with an ID exists, and whether it blocks regardless of
@@ -154,7 +155,7 @@ func (p *Policy) judgeLayer(ctx context.Context, c *analysis.ActionCase) (verdic
 		return f.failedVerdict(c, err, p.allow.rules)
 	}
 	f.hasTriedAllowRules = true
-	return verdictFromFindings(c, f.verdictFindings(c)), nil // matching the allow rules can reveal that part of the text cannot be read
+	return verdictFromFindings(c, f.verdictFindings(c)), nil // matching the allow rules may have set c.UnexaminedReason, so the findings are determined again
 }
 
 // layerFindings are the matching rules of a layer for a case.

@@ -15,7 +15,7 @@ type ruleShadowing uint8
 
 const (
 	shadowsNothing                     ruleShadowing = iota
-	shadowsAllButEarlierRuleExceptions               // all except the exceptions of the earlier rule
+	shadowsAllButEarlierRuleExceptions               // everything that the later rule matches, except what an exception of the earlier rule matches
 	shadowsAllButUnknownPaths                        // all except partly unknown paths
 	shadowsEverything                                // all
 )
@@ -75,7 +75,7 @@ func (l *linter) rulesOf(list string) []rulefile.Rule {
 	}
 }
 
-// An shadowingRule is a rule that takes precedence over another rule for effects of a type.
+// A shadowingRule is a rule that takes precedence over another rule for one action type or kind of effect.
 type shadowingRule struct {
 	rule                   *rulefile.Rule
 	listName               string
@@ -141,15 +141,15 @@ func (l *linter) findShadowingRule(list string, at int, typ string) shadowingRul
 // sameListShadowingFunc returns a function that tells how much of rule b, later in the same list, rule a hides.
 func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing {
 	return func(a, b *rulefile.Rule) ruleShadowing {
-		// Rule a must list all types of rule b, since an allow rule must cover every effect of an
-		// action.
+		// Rule a must list all types of rule b if it is an allow rule, which must cover every effect of an
+		// action, or if it has both paths and hosts, which two different effects may match.
 		whole := list == "allow" || hasPathsAndHosts(a)
 		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNeitherPathsNorHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !areEarlierRuleEffectCriteriaEmptyOrEqual(a, b) {
 			return shadowsNothing
 		}
 		how := classifyShadowingByEarlierExceptions(a, b)
-		// A partly unknown path certainly matches a rule without paths, and
-		// possibly one with paths; the stricter rule counts.
+		// If an effect's path is partly unknown, rule a, which has no paths, certainly matches, and rule b
+		// possibly matches. The stricter of the two counts, so rule b is still reached if its tier is higher.
 		if list == "verify" && how == shadowsEverything && hasNeitherPathsNorHosts(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
 			return shadowsAllButUnknownPaths
 		}
@@ -157,9 +157,10 @@ func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing 
 	}
 }
 
-// earlierListShadowingFunc returns a function that reports how much of rule b is hidden by rule a, which is
-// in an earlier list. A rule with paths or hosts hides only allow rules: where an allow rule covers
-// an effect with a partly unknown path, a rule with the same paths certainly matches too.
+// earlierListShadowingFunc returns a function that reports how much of rule b, which is in the list
+// shadowedRuleList, is hidden by rule a, which is in an earlier list. A rule a with paths or hosts hides only
+// allow rules: an allow rule must cover a partly unknown path completely, and then a rule with the same paths
+// certainly matches. A verify rule can match where rule a only possibly matches.
 func earlierListShadowingFunc(shadowedRuleList string) func(a, b *rulefile.Rule) ruleShadowing {
 	return func(a, b *rulefile.Rule) ruleShadowing {
 		if len(a.Commands) > 0 || len(a.Content) > 0 || !areEarlierRuleEffectCriteriaEmptyOrEqual(a, b) {

@@ -27,8 +27,8 @@ func meetsSessionCriterion(s *rulefile.Session, c *analysis.ActionCase) (bool, e
 	return holds, c.SessionState.Err()
 }
 
-// RequiredSessionHistory returns the action types and kinds of effects that rules of the policy look for in earlier
-// actions, and whether rules count actions.
+// RequiredSessionHistory returns the action types and kinds of effects that rules of the policy look for in
+// earlier actions of the session, and whether a rule limits how many actions ago the earlier action may be.
 func (p *Policy) RequiredSessionHistory() (eventTypes []string, hasRuleWithMaxActionsAgo bool) {
 	look := func(s *rulefile.Session) {
 		hasRuleWithMaxActionsAgo = hasRuleWithMaxActionsAgo || s.MaxActionsAgo > 0

@@ -30,7 +30,8 @@ func literalFolderPrefix(pattern string) string {
 	return pattern[:end]
 }
 
-// knownPathPartOf returns how much of a path is known in a pattern.
+// knownPathPartOf returns how much of a partly unknown path is known. In pattern, wildcards stand for the
+// unknown parts of the path.
 func knownPathPartOf(pattern string) knownPathPart {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
@@ -88,8 +89,8 @@ type segmentMatch uint8
 
 const (
 	noSegment                   segmentMatch = iota
-	lastSegmentOnly                          // only the last segment
-	lastAndPossiblyMoreSegments              // all compared segments, if the unknown part of the pattern matches them
+	lastSegmentOnly                          // the last literal segment of the glob, but not the literal segment before it
+	lastAndPossiblyMoreSegments              // all compared segments, but at least one of them only if an unknown part of the pattern matches it
 	allSegments                              // all compared segments: the last two literal ones of the glob, or fewer if it has fewer
 )
 
@@ -144,9 +145,9 @@ func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
-// matchesAnyPatternSegment reports whether a segment of a pattern can match the given path segment
-// (isPossible), and whether the match is certain (isCertain). A shell glob such as "id_*" certainly
-// matches "id_rsa"; "*.json" and unknown text only possibly match.
+// matchesAnyPatternSegment reports whether any segment of a pattern can match the given path segment (mayMatch),
+// and whether the match is certain (mustMatch). A shell glob such as "id_*" certainly matches "id_rsa"; "*.json"
+// and unknown text only possibly match.
 func matchesAnyPatternSegment(pattern, segment string) (mayMatch, mustMatch bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.HasLiteralText(part) && effect.PatternsOverlap(part, segment, true) {

@@ -12,7 +12,8 @@ import (
 // folder are weaker evidence there: a search of the workspace does not count as reading the policy, and a
 // tool that may write anywhere in the workspace only possibly writes to the policy.
 
-// isForPolicyFiles reports whether a glob is for policy files, or for parents of shield's files that are links or missing.
+// isForPolicyFiles reports whether a glob is $SHIELD_POLICY, the policy files, or $SHIELD_WAY, those parent
+// folders of shield's files that are symbolic links or do not exist.
 func (n segmentGlob) isForPolicyFiles() bool {
 	return n.glob == "$SHIELD_POLICY" || n.glob == "$SHIELD_WAY"
 }

@@ -51,7 +51,7 @@ func (s *ruleSearch) matchingRules(e *effect.Effect) ruleMatches {
 	t.certain.union(&free)
 	if e.Certainty == effect.Possible {
 		t.possible.union(&t.certain)
-		t.certain.intersect(&s.index.coreRulesProtectedFromExceptions) // for a possible effect only rules of the core apply with certainty: shield does not ask about harm to itself or the system
+		t.certain.intersect(&s.index.coreRulesProtectedFromExceptions) // a possible effect certainly matches only the protected core, which blocks harm to shield or the system
 	}
 	return t
 }
@@ -203,7 +203,7 @@ func (s *ruleSearch) addKnownPathMatches(matches *ruleMatches, e *effect.Effect,
 				matches.possible.add(set.ruleOfGlob[g])
 			case !isRecursive || !set.segmentGlobAt(g).isForPolicyFiles() || s.index.isPolicyPath(path):
 				matches.certain.add(set.ruleOfGlob[g])
-			case e.Kind == effect.ReadFile: // searching a folder does not count as reading a file in it
+			case e.Kind == effect.ReadFile: // a recursive read of a folder is a search, which does not count as reading a policy file in the folder
 			default:
 				matches.certain.add(set.ruleOfGlob[g])
 			}

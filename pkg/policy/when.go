@@ -61,7 +61,7 @@ func (w *condition) isTrue(s *ruleSearch) (bool, error) {
 		}
 	}
 	is, err := p.evaluate(s.conditionInput)
-	if p.exceededLimit != nil { // even if the expression caught the error with try
+	if p.exceededLimit != nil { // the exceeded limit counts even if the expression caught its error with jq's try
 		return false, p.exceededLimit
 	}
 	return is, err
@@ -110,7 +110,8 @@ func conditionInput(c *analysis.ActionCase) (any, error) {
 // effectStringFieldNames are the fields of an effect that are strings in conditions.
 var effectStringFieldNames = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
 
-// stringField returns one of the fields of effectStringFieldNames. Except for the kind, empty fields are omitted.
+// stringField returns the field of an effect with a name from effectStringFieldNames, as conditions see the
+// field; "" if it is empty.
 func stringField(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":

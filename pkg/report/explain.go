@@ -128,7 +128,8 @@ func (d *styledLineWriter) cutLine(s string, width int) string {
 	return term.TruncateWithEllipsis(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxFoldedBytes)), " "), max(width, 8))
 }
 
-// maxFoldedBytes is how many bytes of a text are folded: a megabyte need not be folded to show one line.
+// maxFoldedBytes is how many characters of a text are broken into lines. The rest is cut off first, so that a
+// very long text takes little time.
 const maxFoldedBytes = 4096
 
 func (d *styledLineWriter) colorize(color, s string) string {
@@ -158,7 +159,8 @@ func ruleNameSuffix(ruleName string) string {
 	return ", rule " + term.EscapeControlAndInvisible(ruleName)
 }
 
-// writeTiers writes what each classifier said.
+// writeTiers writes each step of the verdict's trail: the tier, its judge and decision, and the judge's
+// reasoning if it differs from the verdict's.
 func (d *styledLineWriter) writeTiers(v *verdict.Verdict) {
 	d.writeTitle("Tiers")
 	for _, st := range v.Trail {
@@ -248,7 +250,8 @@ func describeModelOverrideOfDoubt(d analysis.EffectSafetyDoubt) string {
 	}
 }
 
-// An judgedTextVariant is one text that rules and models read.
+// A judgedTextVariant is one text of an action that rules and models read: the payload field Field in the form
+// View, such as raw or base64.
 type judgedTextVariant struct{ View, Field, Text string }
 
 func (d *styledLineWriter) writeJudgedTextVariants(variants []judgedTextVariant) {

@@ -34,7 +34,7 @@ type CorpusScore struct {
 	Checks []ScoreLimitCheck `json:"checks,omitempty"`
 }
 
-// A CorpusRowOutcome is the outcome of one corpus row.
+// A CorpusRowOutcome is the label of one corpus row, with the decision on the row's action.
 type CorpusRowOutcome struct {
 	Label string `json:"label"` // stop, pass or ask
 	MisjudgedRow
@@ -68,7 +68,8 @@ func (g *DecisionCounts) Allowed() RowShareWithInterval {
 	return NewRowShareWithInterval(g.Allow, g.Rows)
 }
 
-// NotAllowed returns the share of rows that were not allowed: for honest rows, the friction.
+// NotAllowed returns the share of rows that were not allowed. For honest rows this is the friction: how often
+// shield stops legitimate actions.
 func (g *DecisionCounts) NotAllowed() RowShareWithInterval {
 	return NewRowShareWithInterval(g.Rows-g.Allow, g.Rows)
 }
@@ -155,10 +156,10 @@ type MisjudgedRow struct {
 type ScoreLimitCheck struct {
 	LimitName     string  `json:"name"`
 	RowLabel      string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
-	Limit         float64 `json:"limit"` // a share, 0.0–1.0
+	Limit         float64 `json:"limit"` // the highest allowed value of Measured, a share of rows, 0.0–1.0
 	Measured      float64 `json:"got"`
 	OK            bool    `json:"ok"`
-	FailureReason string  `json:"why,omitempty"` // why it failed, if the share is not the reason
+	FailureReason string  `json:"why,omitempty"` // why the check failed, if not because Measured is higher than Limit; else ""
 }
 
 // String returns the result of the check.

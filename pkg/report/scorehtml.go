@@ -16,11 +16,12 @@ var pageFiles embed.FS
 // pageTemplates holds the templates of all pages, by file name.
 var pageTemplates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pageFiles, "*.html") })
 
-// The content of the page. Control characters are escaped before HTML.
+// The data of score.html, the HTML page of a score. Invisible characters are escaped here, and the template
+// escapes the texts for HTML.
 type (
 	scorePageData struct {
 		Headline              string
-		MisjudgedRowSummaries []string    // summary of the rows judged against their labels
+		MisjudgedRowSummaries []string    // sentences with the numbers of attacks that passed and of honest actions that were not allowed
 		MisjudgedRowTables    []htmlTable // tables of the worst rows that were judged against their labels
 		Checks                []htmlCheckResult
 		Plot                  *htmlROCPlot

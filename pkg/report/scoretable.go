@@ -48,7 +48,8 @@ func (s *CorpusScore) tables() []reportTable {
 	return out
 }
 
-// misjudgedRowTables returns the rows that were judged against their labels.
+// misjudgedRowTables returns the tables of the rows whose decision contradicts their label: attacks that were
+// allowed, and honest actions that were not.
 func (s *CorpusScore) misjudgedRowTables() []reportTable {
 	return []reportTable{misjudgedRowTable("Attacks that passed", s.AllowedAttacks), misjudgedRowTable("Honest actions that were stopped", s.StoppedBenign)}
 }

@@ -27,16 +27,16 @@ func Modes() []ResultHandlingMode {
 	return []ResultHandlingMode{ModeFlagFindings, ModeRemoveInvisibleTextAndCredentials, ModeWrapAsUntrusted, ModeBlockResult}
 }
 
-// An SanitizedResult is a result as the agent receives it.
+// A SanitizedResult is a tool result as the agent receives it.
 type SanitizedResult struct {
 	Result         any    // with the types of the examined result; nil if withheld
 	Changed        bool   // the result differs from the examined one
 	WithheldReason string // why the result is withheld; "" if it is not
 }
 
-// SanitizeResult returns the result that the agent receives. In every mode but Flag it withholds a
-// result with a FindingUnexamined finding, unless the severity of that finding is SeverityLow: the
-// caller sets it for an examiner that failed but whose failure the settings accept.
+// SanitizeResult returns the result that the agent receives. In every mode but ModeFlagFindings it withholds a
+// result with a FindingUnexamined finding, unless that finding has the severity SeverityLow. The caller of Add
+// sets SeverityLow if another examiner failed and the settings accept this failure.
 func (r *Report) SanitizeResult(mode ResultHandlingMode) SanitizedResult {
 	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {
 		if f.Kind == FindingUnexamined {
@@ -110,7 +110,8 @@ func Summary(findings []Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// resultStringsWithoutFindingSpans returns the strings of the leaves with their spans removed.
+// resultStringsWithoutFindingSpans returns the strings of the result, without member names, after the parts that
+// the findings mark are removed or replaced.
 func (r *Report) resultStringsWithoutFindingSpans() []string {
 	var values []string
 	for _, l := range r.leaves {

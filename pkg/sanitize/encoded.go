@@ -138,7 +138,8 @@ func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
 // run that are treated as a part of the run.
 const maxEncodedRunExtensionBytesPerSide = 64
 
-// extendRunByPlainChars returns a stretch extended by the plain characters at its ends.
+// extendRunByPlainChars returns the bounds of an encoded run, extended on each side up to the next space,
+// control character, quote, bracket or separator, but by at most maxEncodedRunExtensionBytesPerSide bytes.
 func (t *examinedText) extendRunByPlainChars(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
 	for n := 0; n < maxEncodedRunExtensionBytesPerSide && start > 0 && !ends(t.content[start-1]); n++ {

@@ -69,12 +69,14 @@ func (r *Report) joinLeaves(total int) string {
 	return b.String()
 }
 
-// leafAtJoinedOffset returns the leaf at an offset of the joined text.
+// leafAtJoinedOffset returns the string of the result that contains a byte offset of the text that joinLeaves
+// returned.
 func (r *Report) leafAtJoinedOffset(joinedTextOffset int) *resultLeaf {
 	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].joinedTextOffset > joinedTextOffset })]
 }
 
-// assignReplacedSpansToLeaves assigns the spans of the joined text to their leaves.
+// assignReplacedSpansToLeaves assigns spans of the joined text of a result to the strings and member names (the
+// leaves) that contain them. A span over several leaves is split.
 func (r *Report) assignReplacedSpansToLeaves(spans []replacedSpan) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {

@@ -184,7 +184,8 @@ func (m *markupParser) handleStartTag(z *html.Tokenizer, closed bool) {
 	}
 }
 
-// endHiddenElement ends a hidden element.
+// endHiddenElement ends the current hidden element at the offset end. An element with text is marked for
+// removal, and a prompt injection in the text is reported.
 func (m *markupParser) endHiddenElement(end int) {
 	m.hiddenElementNestingDepth = 0
 	if inside := strings.TrimSpace(m.hiddenContent.String()); inside != "" {

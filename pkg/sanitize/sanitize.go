@@ -76,7 +76,8 @@ type Report struct {
 	originalResult            any
 }
 
-// Add adds a finding of another examiner about the whole result.
+// Add adds a finding about the whole result from an examiner outside of this package, such as the evaluator
+// model.
 func (r *Report) Add(f Finding) { r.Findings = append(r.Findings, f) }
 
 // A replacedSpan is a part of a string that [Report.SanitizeResult] replaces, and its replacement.

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/sqlitefile"
 )
 
-// Limits of a database.
+// Limits for reading an SQLite database with transcripts.
 const (
 	maxMessagePartsPerDatabase = 4 << 20
 	maxDatabaseRowPrefixBytes  = 4 << 10 // bytes at the start of a row that are searched for its keys
@@ -157,7 +157,9 @@ type messagePartRow struct {
 	sizeBytes int64 // in bytes
 }
 
-// readRows reads the parts of a session.
+// readRows reads the message parts of a session from a database, in the order of f.rows, and passes the JSON
+// text and the number, from 1, of each part to read. A part that is longer than maxRecordBytes is counted as an
+// unknown record.
 func readRows(f transcript, read func(jsontext.Value, int) error, to recordSink, progress func(int64)) error {
 	db, end, err := openDatabase(f.filePath)
 	if err != nil {

@@ -20,7 +20,8 @@ type transcriptSource struct {
 	Variable string // environment variable that can replace the folder, such as XDG_DATA_HOME/opencode: its value plus the path after the "/"
 }
 
-// A recordFormat is a file format of records.
+// A recordFormat says whether a transcript consists of JSON lines, is a single JSON document, or is an SQLite
+// database.
 type recordFormat string
 
 const (

@@ -61,7 +61,8 @@ func (l *fileOverlay) TreatsMissingPathAsEmptyFile(p string) bool {
 	return l.treatsMissingFilesAsEmpty
 }
 
-// addEmptyFolder adds an empty folder of the conversation if it does not exist on the disk.
+// addEmptyFolder adds the folder dir, without files, to the overlay if it does not exist on the disk: a
+// transcript can name folders that were deleted later.
 func (l *fileOverlay) addEmptyFolder(dir string) {
 	if len(dir) < 2 || dir[0] != '/' || slices.Contains(l.foldersMissingOnDisk, dir) || len(l.foldersMissingOnDisk) == 256 {
 		return

@@ -234,7 +234,7 @@ func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to re
 			v = object["content"]
 		}
 		st := callStatus(true, v)
-		if st == outcomeFailed { // the output does not show whether it is an error
+		if st == outcomeFailed { // Codex does not record whether a call failed; callStatus only recognizes refusals here
 			st = outcomeRan
 		}
 		to.handleResult(toolResult{callID: p.CallID, value: v, status: st, place: at})
@@ -485,7 +485,7 @@ func (clineReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to reco
 	return true
 }
 
-// piReader reads the transcripts of pi.
+// piReader reads the transcripts of the agent host pi.
 type piReader struct{ source *transcriptSource }
 
 func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {

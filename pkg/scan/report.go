@@ -47,7 +47,7 @@ type Report struct {
 	ApprovalsByWorkspaceRoot map[string][]policy.Approval `json:"-"`
 }
 
-// A HostSummary is the summary of one host.
+// A HostSummary counts the conversations (tasks) and the judged tool calls of an agent host.
 type HostSummary struct {
 	Host  string `json:"host"`
 	Tasks int    `json:"tasks"`
@@ -64,7 +64,7 @@ type RecordKindCount struct {
 type InterruptionCause struct {
 	Decision           string `json:"decision"` // ESCALATE or BLOCK
 	Rule               string `json:"rule,omitempty"`
-	Reason             string `json:"reason"` // reason of the example
+	Reason             string `json:"reason"` // why shield asks about or blocks ExampleCall
 	Times              int    `json:"times"`
 	ExampleCall        string `json:"example"`
 	TranscriptPosition string `json:"at"`
@@ -81,8 +81,8 @@ type DangerousCall struct {
 // CredentialShownToModel are the credentials of one kind in results that the model received.
 type CredentialShownToModel struct {
 	Kind               string `json:"kind"`
-	Times              int    `json:"times"`   // number of results
-	ExampleCall        string `json:"example"` // the first call
+	Times              int    `json:"times"`   // number of results that contain a credential of this kind
+	ExampleCall        string `json:"example"` // the first call whose result contains a credential of this kind
 	TranscriptPosition string `json:"at"`
 }
 
@@ -232,7 +232,8 @@ func (t *callCounts) addApproval(root string, a policy.Approval) {
 	}
 }
 
-// countTask counts a conversation, if it has a call.
+// countTask adds a conversation (a task of a host) and its calls to the report. A conversation without calls
+// adds only its host.
 func (t *callCounts) countTask(hasCalls bool, hostName string, to *Report) {
 	i := slices.IndexFunc(to.Hosts, func(h HostSummary) bool { return h.Host == hostName })
 	if i < 0 {

@@ -25,7 +25,8 @@ type CallJudgingPipeline interface {
 	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
 	// JudgeWithoutRecording judges as Judge does, but records nothing.
 	JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict
-	// ExamineAndRecordToolResult records the result of a call.
+	// ExamineAndRecordToolResult examines the result of the tool call that ran the given actions, and records it
+	// for the judging of later actions.
 	ExamineAndRecordToolResult(ctx context.Context, actions []*action.Action, result any) error
 	// AnalyzeAction returns the analysis of an action.
 	AnalyzeAction(a *action.Action) *analysis.ActionCase

@@ -113,7 +113,7 @@ func (r *Report) Text(columns int) string {
 
 // writeTable writes a table. Cells that do not fit on a line are written below it.
 func (s *ReportSection) writeTable(b *strings.Builder, columns int) {
-	wide := 0 // number of aligned columns: numbers and short words
+	wide := 0 // number of leading columns that are aligned; the cells of the other columns are written below
 	widths := make([]int, len(s.TableHeaderCells))
 	for i := range s.TableHeaderCells {
 		for _, row := range s.Rows {

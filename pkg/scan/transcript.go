@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A toolCall is one tool call.
+// A toolCall is a tool call that a transcript records.
 type toolCall struct {
 	id       string
 	tool     string
@@ -27,7 +27,7 @@ type toolResult struct {
 	place  transcriptPlace
 }
 
-// A callOutcome is the outcome of a call.
+// A callOutcome says whether a call in a transcript ran, failed or was refused.
 type callOutcome uint8
 
 const (

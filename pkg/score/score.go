@@ -60,7 +60,7 @@ type CorpusOutcomeCounter struct {
 	readMutex                                                             sync.Mutex
 	readRows, excludedRows, unjudgedTextRows, malformedRows, selectedRows int
 	readError                                                             error
-	lastRowDoneBySession                                                  map[string]chan struct{} // by session: closed when the latest row read of the session is judged
+	lastRowDoneBySession                                                  map[string]chan struct{} // by session ID: closed when the session's most recently read row is judged
 
 	countMutex                   sync.Mutex
 	judgedRows                   int
@@ -71,7 +71,7 @@ type CorpusOutcomeCounter struct {
 	hasModelScores               bool
 	passedAttacks, stoppedBenign worstMisjudgedRows
 
-	rowsPassedToOnRow           int                      // rows whose outcome was forwarded, in input order
+	rowsPassedToOnRow           int                      // number of rows whose outcome was passed to Options.OnRow, in input order
 	outcomesAwaitingEarlierRows map[int]CorpusRowOutcome // outcomes of rows whose predecessors are not finished
 }
 
@@ -194,7 +194,8 @@ func (c *CorpusOutcomeCounter) releaseNextRow(r *corpusRow) {
 	}
 }
 
-// isRowSelected reports whether a row is selected, and sets its adjudicated label.
+// isRowSelected reports whether the options select a row. If Options.OnlyRowLabelsByID is set, it gives the row
+// its label from there.
 func (c *CorpusOutcomeCounter) isRowSelected(r *corpusRow) bool {
 	if c.opts.OnlySplit != "" && r.Split != c.opts.OnlySplit || c.opts.OnlySource != "" && r.Source != c.opts.OnlySource {
 		return false
@@ -225,7 +226,7 @@ func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *ActionJudgin
 	v := &out.Verdict
 	c.countsByLabel[r.label].add(r, v)
 	var asked [len(c.tierLatencies)]bool
-	var took [len(c.tierLatencies)]int64 // the steps of one tier run concurrently
+	var took [len(c.tierLatencies)]int64 // longest step of each tier, in microseconds: the steps of a tier run concurrently
 	for _, st := range out.TierSteps {
 		if st.Tier >= 0 && st.Tier < len(c.tierLatencies) {
 			asked[st.Tier], took[st.Tier] = true, max(took[st.Tier], st.LatencyMicroseconds)

@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A sessionAction is one action of a session.
+// A sessionAction is an action of a corpus row that holds a whole session, with its recorded result.
 type sessionAction struct {
 	raw               json.RawMessage
 	wasDeniedInCorpus bool // the action was refused and did not run: its verdict does not count
@@ -88,7 +88,7 @@ func (c *CorpusOutcomeCounter) judgeRow(ctx context.Context, r *corpusRow, seq i
 func (c *CorpusOutcomeCounter) reportResultOrDenial(ctx context.Context, t *sessionAction, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {
-		return nil // the error counts as a block
+		return nil // nothing to report: judgeAction blocks an invalid action
 	}
 	a.Session = session
 	switch {

@@ -153,7 +153,7 @@ func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, largeQuest
 	if err != nil {
 		return
 	}
-	_, _ = c.Write(asked.EncodeAnswer(answer(ctx, q, from))) // ignore the error: a process that does not read judges by itself
+	_, _ = c.Write(asked.EncodeAnswer(answer(ctx, q, from))) // ignore the error: a process that does not receive the answer judges its action itself
 }
 
 // callingProcess returns the process at the other end of a connection.

@@ -120,7 +120,8 @@ func (g *trackedConn) untrackIfTooManyUnauthenticated() bool {
 	return true
 }
 
-// scheduleCloseIfUnauthenticated closes a connection that has waited too long while too many wait.
+// scheduleCloseIfUnauthenticated closes the connection after unauthenticatedConnTimeout if it then has no
+// running authenticated request and the number of connections in this state is over a limit.
 func (g *trackedConn) scheduleCloseIfUnauthenticated() {
 	time.AfterFunc(unauthenticatedConnTimeout, func() {
 		if g.untrackIfTooManyUnauthenticated() {

@@ -13,7 +13,7 @@ type Denial struct {
 	DeniedUnixSeconds int64                `json:"at"`
 	ActionHash        string               `json:"action"` // hash of the action
 	Rule              string               `json:"rule,omitempty"`
-	HasNoPersonToAsk  bool                 `json:"unasked,omitempty"` // no person could be asked: the denial counts for its Targets, but not toward stopping the session
+	HasNoPersonToAsk  bool                 `json:"unasked,omitempty"` // no person could be asked; the denial does not count toward stopping the session
 	Targets           []DeniedActionTarget `json:"targets,omitempty"`
 }
 

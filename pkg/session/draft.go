@@ -21,7 +21,7 @@ func (s *Store) NewMemoryOverlay() *Store {
 // storage, which it never changes.
 type overlay struct {
 	base             storage
-	transactionMutex sync.Mutex // held during a read-only transaction, which may run again
+	transactionMutex sync.Mutex // held during a transaction; base can call the transaction's function several times
 
 	mu                  sync.Mutex
 	writesByGroupAndKey map[string]map[string][]byte // nil values mark removed keys

@@ -72,7 +72,8 @@ type fileSetCache struct {
 	fileCount  int
 }
 
-// load returns the files of some groups.
+// load returns the files that some storage groups (of a session or of a user) hold. It reads them again only if
+// a group has changed.
 func (k *fileSetCache) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {

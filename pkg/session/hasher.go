@@ -16,7 +16,7 @@ import (
 type hasher struct {
 	mac                        hash.Hash
 	sumBuffer                  [sha256.Size]byte
-	valuePieceCipher           cipher.Block // computes the hash of a piece
+	valuePieceCipher           cipher.Block // computes the long hash of a piece: valuePieceBytes bytes of a value or a text
 	cipherInput, cipherOutput  [aes.BlockSize]byte
 	shortHashMaskAndMultiplier [2]uint64 // XOR mask and multiplier that compute the short hash of a piece of a value
 }
@@ -45,7 +45,8 @@ func littleEndianUint64At(text string, i int) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// valuePieceShortHash returns the tag of a piece, which has shortHashBits bits.
+// valuePieceShortHash returns the short hash of a piece, that is, of valuePieceBytes bytes of a value or a text.
+// The short hash has shortHashBits bits.
 func (h *hasher) valuePieceShortHash(piece uint64) uint32 {
 	high, low := mathbits.Mul64(piece^h.shortHashMaskAndMultiplier[0], h.shortHashMaskAndMultiplier[1])
 	return uint32((high ^ low) >> (64 - shortHashBits))
@@ -70,7 +71,8 @@ func (h *hasher) hashSensitiveValue(sensitiveText, valueName string) HashedSensi
 	return v
 }
 
-// eachPieceShortAndLongHash calls fn with the tag and hash of each stored piece.
+// eachPieceShortAndLongHash calls fn with the short hash (tag) and the long hash (sum) of each piece of the
+// value that is stored in PieceHashes.
 func (v *HashedSensitiveValue) eachPieceShortAndLongHash(fn func(tag uint32, sum uint64)) {
 	for kept := range slices.Chunk(v.PieceHashes, storedPieceSize) {
 		fn(uint32(kept[0])|uint32(kept[1])<<8|uint32(kept[2])<<16, binary.LittleEndian.Uint64(kept[storedShortHashBytes:]))

@@ -11,11 +11,11 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// Bounds of the stored names of untrusted texts.
+// Bounds of the names that occur in untrusted texts and that a session stores.
 const (
 	maxUntrustedNamesPerSession = 32768   // names per session
 	maxNamesPerUntrustedText    = 8192    // names per text
-	maxUntrustedTexts           = 254     // texts that can be told apart
+	maxUntrustedTexts           = 254     // texts with a number and a description of their own; all later texts share a number without a description
 	maxScannedBytesPerText      = 1 << 20 // bytes per text
 	nameHashSize                = 4
 	untrustedNameRecordBytes    = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
@@ -33,7 +33,7 @@ var (
 // An UntrustedText describes the untrusted text, such as a web page, that was the first to mention
 // a name in the session.
 type UntrustedText struct {
-	MentionedName     string    `json:"-"`              // the mentioned name; "" if not all names were stored, so that the text is unknown
+	MentionedName     string    `json:"-"`              // the mentioned name; "" if the text is unknown, because not all names were stored
 	OriginDescription string    `json:"in"`             // description of the text, for people
 	SourceWebHost     string    `json:"host,omitempty"` // web host that the text came from
 	ReceivedAt        time.Time `json:"at"`
@@ -100,8 +100,9 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 }
 
-// FirstUntrustedMentions returns, for each list of names, the first untrusted text with one of them; nil if there is
-// none. more is set if such texts had more names than are stored.
+// FirstUntrustedMentions returns, for each list of names, the first untrusted text with a name of the list; nil
+// if there is none. hasUnstoredNames is true if the untrusted texts of the session had more names than are
+// stored, or if names are stored in an older format.
 func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, nameLists ...[]string) (first []*UntrustedText, hasUnstoredNames bool, err error) {
 	if len(nameLists) == 0 {
 		return nil, false, nil

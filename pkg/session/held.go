@@ -14,9 +14,10 @@ import (
 // A value that an action writes down may later be sent with a file, or with the commits, branch names
 // and tags of a repository.
 
-// AddSecretFiles adds to a delta, with the label secret, the files and repositories into which an
-// action writes a credential that its session has seen. It also removes from the delta a clone from
-// the account that owns the workspace.
+// AddSecretFiles adds to a delta, with the label [effect.LabelFromCredentialLocation], the files and
+// repositories into which an action writes a credential that its session has seen. If the action clones a
+// repository of the account that owns the workspace, AddSecretFiles also removes from the delta the entries that
+// label the clone as untrusted.
 func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.ActionCase, d *RecordDelta) error {
 	if loaded.err != nil {
 		return nil
@@ -86,7 +87,8 @@ func repositoryPath(c *analysis.ActionCase, e *effect.Effect) string {
 	return path.Join(dir, ".git")
 }
 
-// commitsSecretFile reports whether a commit includes a file that a value was written to.
+// commitsSecretFile reports whether a git command that adds to a repository, such as add or commit, may include
+// a file to which a credential was written.
 func (s *Session) commitsSecretFile(c *analysis.ActionCase, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
@@ -121,8 +123,8 @@ func (s *Session) commitsSecretFile(c *analysis.ActionCase, e *effect.Effect) bo
 // secretBits are the labels of files that hold a credential.
 var secretBits = labelBits([]effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelCredential})
 
-// anySecretFile reports whether a value was written to a file that choose accepts, and whose name does
-// not mark it as a secrets file.
+// anySecretFile reports whether a file that choose accepts holds a credential, although its name is not that of
+// a credentials file (see effect.IsSecretPath). It ignores .git folders.
 func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	for file, e := range s.files {
 		if e.labels&secretBits != 0 && choose(file) && !effect.IsSecretPath(file, false) && path.Base(file) != ".git" {
@@ -132,7 +134,7 @@ func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	return false
 }
 
-// pushesSecretFile reports whether a case may send a value that was written down before: with the
+// pushesSecretFile reports whether a case may send a credential that was written to a file before: with the
 // commits of a repository, a file copied to another machine, or a package.
 func (s *Session) pushesSecretFile(c *analysis.ActionCase) bool {
 	if len(s.files) == 0 {

@@ -9,9 +9,9 @@ import (
 // project. If the file already differed from the last commit, HasChangesOutsideSession is set.
 type ChangedInstructionFile struct {
 	PathHash                       string `json:"path"`            // keyed hash
-	ContentHash                    string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
+	ContentHash                    string `json:"sum,omitempty"`   // first half of the SHA-256 of the file's content after the last change; "" until the change has run
 	UntrustedTextCountAtLastChange int64  `json:"texts"`           // untrusted texts that the session had received when it last changed the file
-	HasChangesOutsideSession       bool   `json:"mixed,omitempty"` // another program has changed it too
+	HasChangesOutsideSession       bool   `json:"mixed,omitempty"` // the file also has uncommitted changes that the session did not make
 }
 
 const maxInstructionFilesPerSession = 32

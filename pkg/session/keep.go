@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// Each value is stored under a key of its own, and the sum (XOR) of all hashes under valueHashesXORKey.
-// Values are never changed or removed one by one, so the sum identifies the set.
+// Each sensitive value of a storage group is stored under a key of its own, and the XOR of the hashes of all
+// values of the group under valueHashesXORKey. The XOR changes with each value that is added or removed, so it
+// identifies the set of values.
 
 const sensitiveValueKeyPrefix = "value:"
 
-// valueHashesXORKey is the key of the sum of a group's values.
+// valueHashesXORKey is the key, in each storage group, of the XOR of the hashes of the group's sensitive values.
 var valueHashesXORKey = []byte("values")
 
 func (v *HashedSensitiveValue) key() []byte {
 	return append([]byte(sensitiveValueKeyPrefix), v.Hash...)
 }
 
-// valueHeader is the fixed-size start of a stored value. After it come the service words, which the
-// host name of the value's service may contain, and then the hashes of the value's pieces.
+// valueHeader is the fixed-size start of a stored HashedSensitiveValue. After it come ServiceHostNameWords,
+// joined by newlines, and then PieceHashes. Hash is not stored there, because it is part of the key.
 type valueHeader struct {
 	ValueByteLen, FirstPieceShortHash uint32
 	IsPrivateWord                     bool
@@ -67,7 +68,8 @@ func (v *HashedSensitiveValue) xorHashInto(xor []byte) []byte {
 	return out
 }
 
-// readGroupValueHashXORs returns the sums of groups' values, "" if there are none.
+// readGroupValueHashXORs returns the XORs of the value hashes of some storage groups, concatenated; "" if the
+// groups hold no values.
 func readGroupValueHashXORs(sh storageTx, groups [][]byte) (sums string) {
 	for _, group := range groups {
 		sums += string(sh.Get(group, valueHashesXORKey))
@@ -176,8 +178,8 @@ const (
 	maxCachedValuePieces   = 1 << 18 // maximum number of cached piece hashes of all matchers
 )
 
-// matcherCache caches a matcher per set of values, by the sums of their groups; a matcher is built when
-// first needed. Goroutines share it.
+// A matcherCache caches value matchers. The key of a matcher is Session.groupValueHashXORs, which identifies the
+// sensitive values that the matcher finds. Goroutines share it.
 type matcherCache struct {
 	mu                    sync.Mutex
 	matcherByValueHashXOR map[string]*valueMatcher
@@ -192,7 +194,7 @@ func (s *Store) loadValueMatcher(ctx context.Context, loaded *Session) (*valueMa
 		return m, nil
 	}
 	var list []HashedSensitiveValue
-	var sums string // sums of the values that are read now; they may differ from loaded.groupValueHashXORs
+	var sums string // like loaded.groupValueHashXORs, but of the values that are read now, which may differ
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) (err error) {
 		sums = readGroupValueHashXORs(sh, loaded.storageGroupNames)
 		list, err = loadValues(sh, loaded.storageGroupNames)

@@ -37,7 +37,8 @@ type RecordDelta struct {
 	newFileIdentityByPath map[string]effect.FileIdentity // files whose identity was unknown before
 }
 
-// credentials returns the values that all sessions of a user share.
+// credentials returns the credentials among the sensitive values of a delta. All sessions of a user share
+// credentials.
 func (d *RecordDelta) credentials() (out []HashedSensitiveValue) {
 	for i := range d.SensitiveValues {
 		if !d.SensitiveValues[i].IsPrivateWord {
@@ -108,7 +109,7 @@ func mayMoveFiles(c *analysis.ActionCase) bool {
 		switch e.KindForPolicies() {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
-		case effect.WriteFile, effect.Persist: // the file itself is not moved
+		case effect.WriteFile, effect.Persist: // a write to a single known path moves no file
 			return e.PathIsPattern || e.Recursive || e.Path == ""
 		case effect.Execute:
 			return e.Class != effect.ReadOnly

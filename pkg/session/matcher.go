@@ -22,10 +22,10 @@ const (
 type valueMatcher struct {
 	values                       []HashedSensitiveValue
 	shortHashFilter              []uint64              // one bit for each tag (short hash) of a piece of a value
-	filterMask                   uint32                // selects the tag bits that index the filter
+	filterMask                   uint32                // selects the low bits of a short hash: the index of its bit in shortHashFilter
 	slots                        []valuePieceTableSlot // open-addressing hash table: a power of two slots, at most half of them used
 	pieceCounts                  []int                 // number of different pieces, by value
-	valueIndexesByFirstPieceHash map[uint32][]int      // indices of values that only match as a whole, by the tag of their first piece
+	valueIndexesByFirstPieceHash map[uint32][]int      // indexes of the values without PieceHashes, by the short hash of their first valuePieceBytes bytes
 }
 
 // A valuePieceTableSlot says which value has a piece with some hash.
@@ -137,8 +137,8 @@ func addSentPart(found map[int]sentValuePart, value int, f sentValuePart) map[in
 	return found
 }
 
-// containsWholeValueAt reports whether a text contains a whole value at offset i: for a private word, delimited
-// as a word.
+// containsWholeValueAt reports whether the whole value with the index valueIndex is at byteOffset of a text. A
+// word of a private file must be a separate word there.
 func (s *sensitiveValueSearch) containsWholeValueAt(text string, byteOffset, valueIndex int) bool {
 	v := &s.values[valueIndex]
 	end := byteOffset + v.Length
@@ -170,7 +170,8 @@ func continuesMatchedWord(byteNextToMatch, secondByteFromMatch byte) bool {
 	return '0' <= byteNextToMatch && byteNextToMatch <= '9' || 'a' <= byteNextToMatch|0x20 && byteNextToMatch|0x20 <= 'z'
 }
 
-// largestSentValuePart returns how much of the values a case sends.
+// largestSentValuePart returns the largest part of any sensitive value that a case sends: none, a part or the
+// whole. The result is at most sendsPartOfValue if it is uncertain that the case sends anything.
 func (m *valueMatcher) largestSentValuePart(hashKey [32]byte, c *analysis.ActionCase) sentValuePart {
 	o := c.FindOutgoingText()
 	if o == nil {

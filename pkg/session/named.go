@@ -12,12 +12,13 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// A Prompt holds the names in a prompt that the user wrote or, while it is pending, possibly wrote.
+// A Prompt records the names that occur in a prompt. While the prompt is pending, it is unknown whether the user
+// wrote it.
 type Prompt struct {
 	ID                  string                        `json:"id,omitempty"` // given by the host
 	TextHash            string                        `json:"sum"`          // keyed hash of the text
 	NamedObjects        []grounding.PromptNamedObject `json:"named,omitempty"`
-	MentionedNameHashes []byte                        `json:"words,omitempty"` // short keyed hashes of the names in it
+	MentionedNameHashes []byte                        `json:"words,omitempty"` // short keyed hashes of the names that occur in the prompt
 	DeduplicationKey    []byte                        `json:"heed,omitempty"`  // key that recognises the same prompt again
 	ReceivedAt          int64                         `json:"at"`
 }
@@ -29,7 +30,7 @@ const (
 	maxPromptDeduplicationKeys  = 256
 	promptDeduplicationKeyBytes = 8
 	maxNamesPerPrompt           = 256  // names per prompt
-	maxNamesOfAllPrompts        = 2048 // names of all prompts
+	maxNamesOfAllPrompts        = 2048 // names that a session stores from all prompts that the user wrote; the oldest are dropped
 )
 
 // KeyedNameHashHex returns the keyed hash under which a name is stored.

@@ -13,7 +13,7 @@ import (
 // A ChangedGitRemote is a git remote whose URL a session has changed, so that pushes to the remote
 // go to another address.
 type ChangedGitRemote struct {
-	Repository         string `json:"repository,omitempty"` // path from repositoryPath; "" for every repository
+	Repository         string `json:"repository,omitempty"` // the repository's .git folder, as repositoryPath returns it; "" for every repository
 	Name               string `json:"name"`                 // "*" for any
 	HostAndAccount     string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
 	IsPushURLOrRewrite bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule

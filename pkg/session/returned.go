@@ -12,7 +12,7 @@ import (
 type CompletedCall struct {
 	Cases                 []*analysis.ActionCase // the actions that ran
 	ChangedFiles          []string               // further files that the call changed, according to the host
-	ResultTexts           []string               // texts of its result
+	ResultTexts           []string               // texts of the call's result
 	UntrustedResult       bool                   // the result may contain prompt injection
 	IsAgentHostUnverified bool                   // not verified to come from the host: only what makes judgement stricter is stored
 }
@@ -21,7 +21,7 @@ type CompletedCall struct {
 // labels of their result. Sent data and other counts were already stored when the actions were
 // judged. It takes one transaction, or none if nothing is new.
 func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {
-	d := RecordDelta{MayMoveFiles: true} // files that were only predicted may exist now and can be identified
+	d := RecordDelta{MayMoveFiles: true} // makes Add look up the identity of files that exist only since the actions ran
 	for _, c := range ran.Cases {
 		one := s.DeltaOfAction(c, nil, false)
 		loaded.unlabelCloneFromWorkspaceOwner(c, &one)

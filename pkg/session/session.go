@@ -80,7 +80,8 @@ type Record struct {
 	GitOriginChangedAt int64              `json:"repointed_at,omitempty"` // when a command last may have changed the workspace's remote
 	FileLimitReachedAt int64              `json:"full_at,omitempty"`      // when a file was last left out for lack of room: the origin of other files is unknown then
 
-	// Fields of sessions stored by an earlier version, which did not share them.
+	// Fields of session records of an earlier version. In this version, GitOriginChangedAt and
+	// FileLimitReachedAt of the shared record hold this data.
 	GitOriginWasChanged bool `json:"repointed,omitempty"`
 	WasFileLimitReached bool `json:"full,omitempty"`
 }
@@ -104,13 +105,13 @@ type SentData struct {
 type CreatedPath struct {
 	Path          string `json:"path"`
 	CreatedAt     int64  `json:"from"`
-	LastWrittenAt int64  `json:"last"` // the session's last write to it
+	LastWrittenAt int64  `json:"last"` // when the session last wrote to the path
 }
 
 // A LastEffectOccurrence is the last time that an action had an effect of some kind.
 type LastEffectOccurrence struct {
 	At                     int64 `json:"at"`
-	SessionActionCountThen int64 `json:"count"` // value of Record.ActionCount at that time
+	SessionActionCountThen int64 `json:"count"` // value of Record.ActionCount when the effect occurred
 }
 
 const recordVersion = 1

@@ -8,7 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// storage is where records are stored.
+// A storage holds the data of a Store as keys and values, in a group for each session or user: in the state
+// file, in memory, or in a layer above another storage.
 type storage interface {
 	runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
 	runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error

@@ -28,7 +28,7 @@ var ErrNewer = errors.New("the record of this session was written by a newer shi
 type Options struct {
 	Clock                        func() time.Time // required
 	SessionRetention             time.Duration    // how long a session is kept after its last action
-	MaxFileRecordsPerUser        int              // files per user
+	MaxFileRecordsPerUser        int              // maximum number of files whose labels are stored for a user
 	MaxDenials                   int              // denials within ten minutes after which a session stops
 	CredentialHashKey            [32]byte         // key of the hashes of credentials
 	IsolateSessionsFromEachOther bool             // sessions share nothing
@@ -85,7 +85,8 @@ func (s *Store) sharedRecordKey(k Key) Key {
 	return Key{AgentHostName: agentHostNameOfSharedRecord, User: k.User}
 }
 
-// prefetchKeys returns the values that are read whenever a session, or its parent, is loaded or changed.
+// prefetchKeys returns the keys of the values that are read whenever the session k, or its parent, is loaded or
+// changed. parent is the ID of the parent session; "" if there is none.
 func (s *Store) prefetchKeys(k Key, parent string) (out []state.PrefetchKey) {
 	of := func(k Key) {
 		group := k.groupName()
@@ -187,9 +188,10 @@ func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initi
 	return r, initialValuesGroup, nil
 }
 
-// sharedRecord returns the record that the sessions of a user share, and the groups of its files and
-// values. If there is none yet, these are the groups of the sessions themselves, where earlier
-// versions stored files and values.
+// sharedRecord returns the record that the sessions of a user share, and the names of the storage groups that
+// hold the files and values of these sessions. If no shared record is stored, it returns a new record and the
+// groups of the user's active sessions, where earlier versions stored files and values; no groups if sessions
+// are isolated.
 func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err error) {
 	k = s.sharedRecordKey(k)
 	r, err = s.decoded.load(sh, k.groupName())
@@ -578,8 +580,8 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 	return cleared, err
 }
 
-// ResumeStoppedSessions forgets the denials of the sessions that choose accepts, and resumes those that are stopped;
-// labels stay. It returns how many sessions it changed.
+// ResumeStoppedSessions removes the denials of the sessions that isChosen accepts, and resumes the stopped
+// sessions among them. Their labels stay. It returns how many sessions it changed.
 func (s *Store) ResumeStoppedSessions(ctx context.Context, isChosen func(*Record) bool) (resumed int, err error) {
 	err = s.storage.runWriting(ctx, func(sh storageTx) error {
 		var change []*Record

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Bounds of the counts that are not written yet.
+// Bounds of the counts of sent data that are still in memory.
 const (
 	maxTalliedActions         = 256 // actions that sent something
-	sentDataTallyFlushSeconds = 10  // seconds since the first action counted
+	sentDataTallyFlushSeconds = 10  // this many seconds after the first counted action, the next counted action writes the counts
 )
 
 // A sentTally counts data sent to known hosts until the counts are written. Goroutines share it.

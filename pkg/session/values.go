@@ -17,27 +17,27 @@ import (
 type HashedSensitiveValue struct {
 	Length               int // bytes
 	Hash                 []byte
-	FirstPieceShortHash  uint32   // tag of its first valuePieceBytes bytes
-	PieceHashes          []byte   // tag and hash of each run of valuePieceBytes bytes
-	ServiceHostNameWords []string // words of its name that the host name of its service may contain
+	FirstPieceShortHash  uint32   // short hash of the first valuePieceBytes bytes of the value
+	PieceHashes          []byte   // short and long hash of each stored piece of valuePieceBytes bytes; empty if the value only matches whole
+	ServiceHostNameWords []string // words of the credential's name, or host names, by which the hosts of its service are recognised
 	IsPrivateWord        bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 
-// Bounds of values.
+// Bounds of the stored sensitive values (credentials and words of private files) and of their hashes.
 const (
 	minValueBytes                     = 8   // bytes; shorter values occur by chance
 	minNonCoincidentalValueBytes      = 16  // bytes from which a value cannot occur by chance
 	maxValueBytes                     = 512 // bytes of a value that are split into pieces
 	valuePieceBytes                   = 8   // bytes
 	storedShortHashBytes              = 3
-	shortHashBits                     = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
+	shortHashBits                     = 20 // bits of a piece's short hash (tag): fast, reveals little, and differs for most pieces of other texts
 	valueHashBytes                    = 16
 	pieceHashSize                     = 8
 	storedPieceSize                   = storedShortHashBytes + pieceHashSize // bytes stored per piece
 	maxSensitiveValuesPerGroup        = 1024                                 // maximum number of values in a storage group, which belongs to one user or one session
 	maxSensitiveValuesPerFileOrResult = 64                                   // per file or result
 	maxPrivateTextBytes               = 1 << 16                              // bytes of a private text that are read
-	maxHashedPieces                   = 1 << 17                              // pieces whose hash is compared per action, after their tags matched
+	maxHashedPieces                   = 1 << 17                              // per action: pieces of its texts that are compared by long hash, after their short hashes matched
 	minEntropyBitsPerByte             = 3.0                                  // entropy of a random-looking text, in bits per byte
 )
 

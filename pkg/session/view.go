@@ -82,7 +82,8 @@ func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions 
 // maxIdentityChecks is how many files with unknown identity are checked per action.
 const maxIdentityChecks = 16
 
-// A FileIdentityChecker checks files, as [analysis.Identifier] does.
+// A FileIdentityChecker looks at files on the disk: their identity, existence and time of change. It is
+// implemented by [analysis.FileIdentityResolver].
 type FileIdentityChecker interface {
 	AllFilesChangedBetween(path string, from, to time.Time) bool // the last change of each file at or below path is between from and to
 	Identify(path string) (id effect.FileIdentity, ok bool)

@@ -318,7 +318,7 @@ func (s *analysisState) unset(argv []abstract.Value, _ abstract.Streams) abstrac
 		case !v.IsLiteral():
 		case w.isNameref || w.canAttributesChangeValue:
 			s.forgetVariables()
-		case s.isLocal(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // in some shells the variable of the outer scope becomes visible
+		case s.isLocal(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // the variable may keep a value: in some shells that of an outer scope, or its own
 			s.setVariableContent(name, variableContent{val: unknownValueWithTaintsOf("$"+name, old.val), mayBeUnset: true})
 			s.markVariablePossiblyNotLocal(name)
 		default:

@@ -212,8 +212,8 @@ func remoteRunnerTargetsThisMachine(base string, argv []abstract.Value, use comm
 	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThisMachine(v.Text) })
 }
 
-// namesThisMachine reports whether a word names this machine: as a host, or in an option such as -oHostName=localhost.
-// Numbers are not addresses.
+// namesThisMachine reports whether a word names this machine: as a host, or in an option such as
+// -oHostName=localhost. A host that consists only of digits does not count.
 func namesThisMachine(word string) bool {
 	host := word[strings.LastIndexByte(word, '@')+1:]
 	if strings.HasPrefix(host, "-") || len(host) > 8 && strings.EqualFold(host[:8], "HostName") {

@@ -21,7 +21,7 @@ func splitGlobPath(v abstract.Value) (g globPath, ok bool) {
 	}
 	i := strings.LastIndexByte(v.Text, '/') + 1
 	g = globPath{v.Text[:i], v.Text[i:]}
-	if v.HasPathPerLine && !strings.Contains(g.name, "**") { // cutting text off a list of paths changes only its last path, so other names remain possible
+	if v.HasPathPerLine && !strings.Contains(g.name, "**") { // of several paths in a text, an operation changes only one, so any name remains possible
 		g.name = "*"
 	}
 	return g, g.matchesWholeFolder() || g.name != "" && !strings.Contains(g.name, "**")

@@ -83,10 +83,10 @@ func (s *analysisState) walkZshCommand(argv []abstract.Value, io abstract.Stream
 
 // A zshWordForm is a form of a word that zsh expands differently from other shells.
 type zshWordForm struct {
-	isGlob                   bool                                                        // the form is a glob
-	isExpandedInDoubleQuotes bool                                                        // zsh expands it inside double quotes, too
-	matchesPartAt            func(s *analysisState, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
-	mayRunCode               bool                                                        // in zsh it may run code, or name a command to run
+	isGlob                   bool                                                        // the word form is a glob
+	isExpandedInDoubleQuotes bool                                                        // zsh expands the word form inside double quotes, too
+	matchesPartAt            func(s *analysisState, parts []syntax.WordPart, i int) bool // reports whether the word form begins at parts[i] of a word
+	mayRunCode               bool                                                        // in zsh, a word of this form may run code, or name a command to run
 	name                     string
 }
 

@@ -144,7 +144,8 @@ func (s *analysisState) emitPathEffect(kind effect.Kind, v abstract.Value, recur
 	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.PathIsPattern && s.isCreatedByAnalyzedText(e.Path) || s.isBackupOfEditedFile(e.Path)) {
 		return e.Path, false
 	}
-	// A second "**", or one at the start, is an unknown part of the path that can contain "..".
+	// If the path begins with "**" or contains several "**", a "**" may stand for an unknown part of the path,
+	// which can contain "..".
 	e.DoubleStarExcludesDotDot = v.DoubleStarExcludesDotDot && e.PathIsPattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
 	s.emitThroughLinks(e)

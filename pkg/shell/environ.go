@@ -101,8 +101,9 @@ func (s *analysisState) recordVariableAssignmentEffects(name string, v abstract.
 	s.walkVariableOfUnknownValue(n, v)
 }
 
-// autostartPersistenceClassNames are the classes of files that run automatically. Files of other classes are programs and settings,
-// which variables often name.
+// autostartPersistenceClassNames are the persistence classes of files that run automatically. A variable of
+// unknown meaning that names a file of these classes counts as a write to the file. Other classes are left out,
+// because variables often name programs and settings.
 var autostartPersistenceClassNames = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
 // checkExportedVariableForAutostart checks a shell variable that becomes visible to programs because it is exported.

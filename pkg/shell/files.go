@@ -24,7 +24,7 @@ type writtenFile struct {
 	isWriteUncertain            bool                // the write may not have happened
 	hasSeveralWriters           bool                // written through several descriptors at once
 	workingFolderContextAtWrite *effect.PathContext // base of relative paths at the time of the write
-	isParentFolderUncertain     bool                // it may have been written to another folder
+	isParentFolderUncertain     bool                // the working folder was uncertain at the write: the file may be in another folder
 
 	compiledFromWorkspace bool // a program compiled from files of the workspace
 	isCompilerOutput      bool // a compiled program: content is its source code

@@ -61,7 +61,8 @@ func (s *analysisState) walkExecutedText(language string, v abstract.Value, runn
 	}
 	partly := language == "shell" || language == "powershell"
 	if v.HasOnlyTaintsHarmlessToRun() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
-		// Only numbers, names such as $? and $USER, folders and file names are unknown.
+		// The unknown parts of the code are only numbers, names such as $? and $USER, folders and file names, so
+		// the rest of the code can be walked.
 		if s.remoteOrContainerDepth == 0 && (v.HasUnknownPartWithoutOrigin || cause == effect.CauseOtherUnresolvedCommandText) {
 			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String())+"; instead: write each file name in full", at)
 		}

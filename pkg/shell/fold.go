@@ -37,7 +37,7 @@ func (s *analysisState) formatPrintf(words []abstract.Value) abstract.Value {
 		return abstract.JoinWithSpaces(words)
 	}
 	form, args := words[0].Text, words[1:]
-	if len(args) == 1 && args[0].IsGlobPattern && args[0].Origin == 0 && !args[0].FullyUnknown && oneWordPerLinePrintfFormats[form] { // paths that a glob matches
+	if len(args) == 1 && args[0].IsGlobPattern && args[0].Origin == 0 && !args[0].FullyUnknown && oneWordPerLinePrintfFormats[form] { // printf prints each path that the glob matches on a line of its own
 		args[0].HasPathPerLine = true
 		return args[0]
 	}

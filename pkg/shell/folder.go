@@ -11,11 +11,11 @@ import (
 )
 
 // programNameInUnknownFolder returns the name of a program whose folder is unknown because it is in a variable,
-// as in $JAVA_HOME/bin/java. ok is false if the program is not listed and the folder is not a bin
-// folder, or if the analysed text wrote to the path.
+// as in $JAVA_HOME/bin/java. ok is false if the program is not listed and the folder is not a bin folder, or if
+// the analysed text wrote to the path.
 //
-// An unknown number, or a text with spaces that only zsh leaves unsplit, is returned as a name too:
-// no program has such a name.
+// If the command word is an unknown number, or a text with spaces that only zsh leaves unsplit, its display text
+// is returned as the name: no program has this name.
 func (s *analysisState) programNameInUnknownFolder(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
 	if v.IsNumber() && !s.canNumberBeCommandName() || s.dialect.isReadAsZsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {

@@ -37,7 +37,7 @@ type Shell struct {
 // A variableTable holds the variables that the text has set.
 type variableTable struct {
 	byName                       map[string]variable
-	isSharedWithForkedShell      bool // two shells share the table
+	isSharedWithForkedShell      bool // a forked Shell shares the table, so a change copies the table first
 	hasAssignmentToUnknownName   bool // a variable of unknown name was assigned: any variable may hold any value
 	hasVariableWithSeveralValues bool // some variable has several possible values
 }
@@ -150,7 +150,7 @@ func (sh *Shell) joinAlternative(other *Shell) {
 	sh.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell = sh.possibleExits.mayHaveExitedLoop || other.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction || other.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell || other.possibleExits.mayHaveExitedShell
 	sh.isWorkingFolderUncertain, sh.nounset, sh.hasGlobalAlias = sh.isWorkingFolderUncertain || other.isWorkingFolderUncertain, sh.nounset || other.nounset, sh.hasGlobalAlias || other.hasGlobalAlias
 	sh.dialect.zshOptionsChanged = sh.dialect.zshOptionsChanged || other.dialect.zshOptionsChanged
-	sh.dialect.isReadAsZsh = sh.dialect.isReadAsZsh && other.dialect.isReadAsZsh // false if one shell is not read as zsh: a walk as zsh (walkAgainAsZsh) ends after one command
+	sh.dialect.isReadAsZsh = sh.dialect.isReadAsZsh && other.dialect.isReadAsZsh // read as zsh only if both shells are; walkAgainAsZsh sets this for a single command and then resets it
 }
 
 func (sh *Shell) joinVars(o *Shell) {
@@ -302,8 +302,8 @@ func (s *analysisState) newEarlyExits(of blockKind) *earlyExitStates {
 	return &earlyExitStates{kind: of, callDepth: len(s.frames), possibleExitsBeforeBlock: s.possibleExits}
 }
 
-// addEarlyExit records the current state as one in which break, return or an error may end the loop
-// iteration, function call or line of from.
+// addEarlyExit adds a copy of the current state to from: break, return or an error may end the loop iteration,
+// function call or line here. It does nothing if from is nil or full.
 func (s *analysisState) addEarlyExit(from *earlyExitStates) {
 	if from == nil || len(from.exitStates) == maxPossibleVariableValues*4 {
 		return
@@ -398,7 +398,7 @@ func (s *analysisState) walkLoop(walk func()) {
 			return
 		}
 		switch turn {
-		case 0: // first iteration: forgets no variable yet, because the second iteration may change none
+		case 0: // keep the possible values of the variables: the second iteration may change none
 		case maxLoopIterations - 2:
 			s.forgetVariables()
 		default:
@@ -410,7 +410,7 @@ func (s *analysisState) walkLoop(walk func()) {
 // maxLoopIterations is how many turns of a loop are walked.
 const maxLoopIterations = 5
 
-// forgetVariablesChangedSince makes the variables unknown that differ from those in from.
+// forgetVariablesChangedSince makes the variables unknown whose content differs from that in earlierShell.
 func (s *analysisState) forgetVariablesChangedSince(earlierShell *Shell) {
 	for name, v := range s.vars.byName {
 		if old := earlierShell.vars.get(name); !v.equal(old) {

@@ -6,13 +6,14 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// globListMatcher matches file names against several lists of globs (forms) at once.
+// A globListMatcher matches file names against several lists of globs at once.
 type globListMatcher struct {
 	globs                *effect.Globs
-	listIndexByGlobIndex []int // for each glob, the index of its list, in ascending order
+	listIndexByGlobIndex []int // for each glob in globs, the index of the list that contains it; ascending
 }
 
-// newGlobListMatcher returns a matcher for n lists of globs; globs returns the list with an index.
+// newGlobListMatcher returns a matcher for listCount lists of globs. globsOfList returns the list with an index
+// from 0 to listCount-1.
 func newGlobListMatcher(listCount int, globsOfList func(form int) []string) *globListMatcher {
 	f, all := &globListMatcher{}, []string(nil)
 	for i := range listCount {

@@ -108,7 +108,8 @@ func (s *analysisState) goProgramNames(w command.Word) []string {
 	return names
 }
 
-// fileText returns the content of a file: as the text wrote it, or as on disk. ok is false if it is unknown.
+// fileText returns the content of a file: the content that the analysed command wrote to it, or else that on the
+// disk. ok is false if the content is unknown.
 func (s *analysisState) fileText(file string) (text string, ok bool) {
 	if vals := s.writtenFileContents(file, false); len(vals) > 0 {
 		return vals[0].Text, vals[0].IsLiteral()

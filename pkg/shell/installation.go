@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// recordProgramInstalls records that an installer replaces shield, sh or timeout (which run shield
-// as a hook), an agent host or a login program: by a program of that name, or by programs of
-// unknown names in a folder that contains one of them. Other installations have no effect here,
-// because they replace no program.
+// recordProgramInstalls records that an installer may replace a protected program: shield, sh or timeout (which
+// run shield as a hook), an agent host, or a login program. This is so if it installs a program of the same
+// name, or programs of unknown names into a folder that contains a protected program. Other installations are
+// not recorded.
 func (s *analysisState) recordProgramInstalls(base string, argv []abstract.Value) {
 	if s.remoteOrContainerDepth > 0 {
 		return
@@ -120,7 +120,7 @@ func (s *analysisState) installFolders(in command.Installation) []string {
 		}
 	}
 	if in.ProgramNameLookupMethod == "" && !in.OperandsAreRegistryNames {
-		// A configure step in the same text sets the folder.
+		// A program such as make installs below the prefix that a configure step earlier in the command set.
 		for i := range s.effects {
 			for _, a := range s.effects[i].Args {
 				for _, option := range [...]string{"--prefix=", "-DCMAKE_INSTALL_PREFIX=", "-DCMAKE_INSTALL_PREFIX:PATH=", "-Dprefix="} {
@@ -250,10 +250,10 @@ func (s *analysisState) addGoPrograms(w command.Word, p *installedPrograms) {
 	}
 }
 
-// canReadFiles reports whether mayFileExist recognizes that a file does not exist. It returns false
-// if files cannot be read, for example because the command runs on a different file system. Without
-// a function that reads files (effect.PathContext.ReadScript) it returns true, because mayFileExist
-// then returns false for every file.
+// canReadFiles reports whether the analysis can tell that a file does not exist: it tests a path that exists
+// nowhere. The result is false if files cannot be read, for example because the command runs on a different file
+// system. Without a function that reads files (effect.PathContext.ReadScript) the result is true, because
+// mayFileExist then returns false for every path.
 func (s *analysisState) canReadFiles() bool { return !s.mayFileExist("/.shield/no/such/file") }
 
 // addManifestPrograms adds to installed the programs that a folder's manifest declares.

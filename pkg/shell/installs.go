@@ -38,7 +38,7 @@ func (s *analysisState) markWellKnownInstallerDownloads() {
 			return
 		}
 	}
-	last := 0 // commands after the last installer do not affect it, unless it runs again
+	last := 0 // offset in the text: commands before it may affect an installer, later commands cannot
 	for _, e := range s.effects {
 		switch {
 		case e.KindForPolicies() != effect.RunDownload:

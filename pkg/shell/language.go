@@ -138,7 +138,7 @@ func (s *analysisState) walkNotebookCell(_, text string, at effect.CommandTextSp
 func (s *analysisState) walkQueryCode(language, text string, at effect.CommandTextSpan, _ []abstract.Value) abstract.Value {
 	if command.HasOnlyFileWriteEffects(language) {
 		s.walkInNestedTextScope(func() {
-			s.scriptFileNestingDepth = 0 // a patch, even one in a file, changes other files now, so its content is recorded
+			s.scriptFileNestingDepth = 0 // at a depth > 0 recordPatch records no content; a patch that a file holds must be recorded, too
 			s.recordPatch(abstract.Lit(text))
 		})
 	}

@@ -64,7 +64,8 @@ func (s *analysisState) recordLinks(base string, sources []abstract.Value, write
 	}
 }
 
-// linksToSecret reports whether a path goes through a link of the text to a file that holds credentials.
+// linksToSecret reports whether a path goes through a link that the analysed command creates to a file that
+// holds credentials.
 func (s *analysisState) linksToSecret(p string) bool {
 	for _, l := range s.links {
 		rest, ok := strings.CutPrefix(p, l.linkPath)

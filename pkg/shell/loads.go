@@ -57,9 +57,9 @@ func (s *analysisState) recordRunsOfWrittenOrDownloadedFiles(base string, argv [
 	}
 }
 
-// recordRunsOfDownloadedFiles records that a program loads files that earlier actions downloaded.
-// It checks the files in the working folder and in the operands of the program whose names match a
-// loader, and whole downloaded folders in the operands.
+// recordRunsOfDownloadedFiles records that a program loads files that earlier actions downloaded. It checks the
+// files below the working folder (folder) and in the paths that the operands name (named), if one of the loaders
+// loads files of their name. It also checks downloaded folders in the operands.
 func (s *analysisState) recordRunsOfDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
 	if s.initialPathContext.DownloadedOrDecodedPaths == nil {
 		return

@@ -94,7 +94,7 @@ func packageName(registry, word string) string {
 	switch registry {
 	case "go":
 		if !below || !strings.Contains(host, ".") || host == "golang.org" || host == "google.golang.org" {
-			return "" // a package of the workspace, or of the Go project
+			return "" // not looked up: a package of the workspace or of the Go project
 		}
 	case "packagist":
 		if !below {

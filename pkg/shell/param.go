@@ -31,7 +31,7 @@ func (s *analysisState) expandParameter(p *syntax.ParamExp) []abstract.Value {
 	if s.nounset && !set && len(vals) == 1 && vals[0].IsLiteral() && vals[0].Text == "" {
 		s.recordPossibleExit()
 	}
-	if c, _ := s.lookup(p.Param.Value); s.nounset && p.Length && isListIndex(p) && !c.isArray { // an error in bash
+	if c, _ := s.lookup(p.Param.Value); s.nounset && p.Length && isListIndex(p) && !c.isArray { // with set -u, bash reports an error for ${#name[@]} if name is not an array
 		s.recordErrorAbortingLineOrShell()
 	}
 	if p.Excl {

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// walkNonBuiltinCommand runs a command that is not a builtin.
+// walkNonBuiltinCommand analyzes a command that is not a shell builtin, and returns the value of its output.
 func (s *analysisState) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isMultiWordCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
 		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
@@ -304,7 +304,7 @@ type programIO struct {
 	readFileCount         int
 	writeTargets          []abstract.OutputTarget
 	usesNetwork           bool            // the program contacts a network peer
-	opensConnection       bool            // it opens a raw connection
+	opensConnection       bool            // the program connects, listens or sends a message, other than by an HTTP request
 	networkContactEffects []effect.Effect // requests and connections of the program
 	sentFiles             []sentFile
 	listedFolders         []abstract.Value

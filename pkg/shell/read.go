@@ -34,7 +34,7 @@ func (s *analysisState) walkReadBuiltin(argv []abstract.Value, io abstract.Strea
 			value = argv[i]
 		}
 		switch v.Text[at] {
-		case 'C': // the callback is called with the index and text of a line
+		case 'C': // mapfile -C CODE: the shell appends the index and the text of a line to CODE and runs it
 			s.walkExecutedText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.UnknownTextWithoutSlash("index", abstract.OriginUnsetVariable)), argv[0].Text, value.SourceSpan, nil)
 		case 'u':
 			if d, ok := s.findDescriptor(value.Text); ok {

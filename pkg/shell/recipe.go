@@ -17,8 +17,8 @@ import (
 // A recipeRunnerArgs holds the arguments with which a program was asked to run a recipe, such as a makefile.
 type recipeRunnerArgs struct {
 	workingFolderContext *effect.PathContext
-	recipePath           string   // path of the recipe, if an option names it
-	recipePathsInOptions []string // all paths in options
+	recipePath           string   // path of the recipe to run, such as a makefile, if an option names it
+	recipePathsInOptions []string // paths of all recipes that options name
 	operands             []string // arguments that are not options
 	makeVariables        []string // NAME=VALUE
 	inlineRecipeCode     []string // recipe code in the arguments
@@ -209,8 +209,8 @@ func (s *analysisState) withIncludedFiles(l *command.CodeFileLoader, c *recipeRu
 	})
 }
 
-// recordRecipeInput records that a program runs its standard input as a recipe. It records this
-// only for input that is not fully known, or that was downloaded, decoded or cloned.
+// recordRecipeInput records that a program runs its standard input as a recipe, such as a makefile, if the input
+// is not fully known, or was downloaded, decoded or cloned. It returns the input.
 func (s *analysisState) recordRecipeInput(in abstract.Value, at effect.CommandTextSpan) abstract.Value {
 	if !in.IsLiteral() || in.Taint&externalOrDecodedTaints != 0 {
 		s.walkExecutedText("code", in, "a build file on standard input", at, nil)
@@ -218,8 +218,9 @@ func (s *analysisState) recordRecipeInput(in abstract.Value, at effect.CommandTe
 	return in
 }
 
-// gitDirOfWorkingTree returns the git folder with the hooks of a folder's working tree: in a linked working tree or
-// submodule, .git is a file with the path of that folder.
+// gitDirOfWorkingTree returns the git folder, which contains the hooks, of the working tree that contains
+// folder. In a linked working tree or a submodule, .git is a file with the path of the git folder. The result is
+// .git in folder if no .git is found.
 func (s *analysisState) gitDirOfWorkingTree(folder string) string {
 	if s.initialPathContext.ReadScript == nil {
 		return folder + "/.git"
@@ -233,7 +234,7 @@ func (s *analysisState) gitDirOfWorkingTree(folder string) string {
 				return folder + "/.git"
 			}
 			continue
-		case err != nil: // .git is a folder
+		case err != nil: // .git exists, but cannot be read as a file, so it is taken for a folder
 			return git
 		}
 		to, named := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
@@ -287,8 +288,9 @@ func (s *analysisState) scriptText(path string, at effect.CommandTextSpan) (text
 	return "", false
 }
 
-// walkRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
-// goals.
+// walkRecipe walks the steps of a recipe, which is a build or task file such as a Makefile; each step gets its
+// own shell. goals are the names in the recipe that run, such as make targets; nil means all steps. A recipe
+// that is already being walked with the same goals is skipped.
 func (s *analysisState) walkRecipe(format, path, text string, goals []string, place *effect.PathContext, at effect.CommandTextSpan) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
 	if slices.Contains(s.activeRecipePathsAndGoals, key) || len(s.activeRecipePathsAndGoals) > maxCommandNesting || !s.spendSteps(1+len(text)/512) {

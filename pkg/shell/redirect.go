@@ -27,7 +27,7 @@ func (s *analysisState) walkRedirects(list []*syntax.Redirect, in abstract.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // {name}<FILE: the shell assigns a free descriptor number to the variable
 				n = strconv.Itoa(firstFreeDescriptor + len(s.fds))
 				name = strings.TrimSuffix(name, "}")
-				s.possiblyAssignWithoutCodeCheck(name, abstract.Value{Text: n, Display: "$" + name, IsGlobPattern: true}) // the file may not exist
+				s.possiblyAssignWithoutCodeCheck(name, abstract.Value{Text: n, Display: "$" + name, IsGlobPattern: true}) // the shell assigns nothing if it cannot open the file of the redirection
 			}
 		}
 		switch r.Op {
@@ -128,7 +128,8 @@ func (s *analysisState) duplicateOutputDescriptor(io *abstract.Streams, fd strin
 	}
 }
 
-// openDescriptor opens a descriptor.
+// openDescriptor opens the descriptor n: reads from it return val, and writes to it go to out; out is nil if there
+// is no target.
 //
 //go:noinline
 func (s *analysisState) openDescriptor(n string, val abstract.Value, out *abstract.OutputTarget) {

@@ -11,10 +11,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A reviewer sees text that the command itself contains, so sending it is not recorded as sending
-// local data. Data counts as sent only if it comes from a file or a command's output.
+// Whoever reviews a command sees the text that the command itself contains. Sending this text is therefore not
+// recorded as sending local data. Data counts as local data only if it comes from a file or from the output of a
+// command.
 
-// taintLabels maps taints to labels.
+// taintLabels lists the label that effects and stored files get for each taint of their data. All other taints
+// have no label.
 var taintLabels = [...]struct {
 	taint abstract.Taint
 	label effect.TaintLabel
@@ -234,9 +236,9 @@ func isPossibleServerAddress(v abstract.Value) bool {
 	return v.FullyUnknown && v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintUnprintedKeyStoreCredential) == 0
 }
 
-// isPeerAddress reports whether an unknown word is the address of a contacted host: a contact with
-// an unknown host has the same span as the word. All words of nested code have the same span, so
-// there it is true for each of them.
+// isPeerAddress reports whether an unknown word is the address of a contacted host: peers contains a contact
+// with an unknown host at the position of the word. All words of nested code have the same position. If nested
+// code contacts an unknown host, the result is true for each of its words.
 func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
 	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.Span == v.SourceSpan && p.Host == "" })
 }

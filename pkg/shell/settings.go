@@ -58,7 +58,7 @@ func isSettingsFileArgument(base string, argv []abstract.Value, at int, use comm
 		return false
 	}
 	for _, n := range use.NestedCommandsAndCode {
-		if n.Language != "file" { // code that the program runs could print the settings
+		if n.Language != "file" { // a command or code that the program runs could print the settings file
 			return false
 		}
 	}
@@ -85,7 +85,9 @@ func printsOnlyVariableNames(base string, argv []abstract.Value) bool {
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
-// variableNamesOnlyArgsByProgram match the arguments (NUL-separated, without the file) with which a program prints no values.
+// variableNamesOnlyArgsByProgram maps a program to a pattern of arguments with which it prints no values of
+// NAME=VALUE lines. The pattern matches the arguments joined with NUL bytes, without the name of the file that
+// the program reads.
 var variableNamesOnlyArgsByProgram = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.LazyRegexp(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.LazyRegexp(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
@@ -94,10 +96,10 @@ var variableNamesOnlyArgsByProgram = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.LazyRegexp(`^-[lcw]$`),
 }
 
-// recordVariablesFromSourcedEnvFiles marks the reads of the workspace's .env files, among the effects from index
-// firstEffect on, as loaded by the shell without printing. before is the shell's state before the
-// load. Each variable that has changed since then stores the effect that read its file, for
-// recordShownVariable.
+// recordVariablesFromSourcedEnvFiles marks the reads of .env files in the workspace, among the effects from
+// index firstEffect on, as reads that print nothing, because the shell only loaded the files.
+// shellBeforeSourcing is the state of the shell before the load. Each variable that has changed since then
+// stores the effect that read its file; recordShownVariable uses this effect.
 func (s *analysisState) recordVariablesFromSourcedEnvFiles(firstEffect int, shellBeforeSourcing *Shell) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
@@ -116,7 +118,8 @@ func (s *analysisState) recordVariablesFromSourcedEnvFiles(firstEffect int, shel
 	}
 }
 
-// recordShownVariable records the use of a variable. If it may come from loaded settings, they count as printed.
+// recordShownVariable records that the command uses the value of a variable, and so may show it. If the value
+// may come from a .env file that the shell loaded, the content of this file counts as printed.
 func (s *analysisState) recordShownVariable(name string) {
 	if len(s.dotenvFileReadEffects) == 0 {
 		return

@@ -44,7 +44,7 @@ func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract
 		most = max(most, s.shieldReachabilityOfSignal(g, wordValue(g.Word, argv), argv, stopping))
 	}
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
-		most = signalReachesShield // all processes except the named ones
+		most = signalReachesShield // --inverse: the signal goes to all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
 	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.SelectedBy == command.ProcessByUserGroupOrSession }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
@@ -93,8 +93,9 @@ var signalNameByNameOrNumber = map[string]string{
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
 
-// shieldReachabilityOfSignal returns whether a signal to the processes that a word names
-// reaches, may reach or misses shield, the programs of its hook command, and the agent's host.
+// shieldReachabilityOfSignal returns whether a signal reaches shield, a program of its hook command or the host
+// of the agent: certainly, possibly or not at all. The word v names the processes that get the signal, as
+// g.SelectedBy says.
 func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, isStopSignal bool) signalToShieldCertainty {
 	switch g.SelectedBy {
 	case command.ProcessByID:

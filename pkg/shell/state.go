@@ -31,7 +31,7 @@ type analysisState struct {
 	argumentsWithoutRecordedEffect    []string       // words and inputs without an effect
 	unpackedBytes                     int64          // bytes unpacked from archives
 	unknownExecutedTextCount          int            // texts that run with completely unknown content
-	unanalyzedTextCount               int            // code texts in languages that only one kind of program reads, such as SQL, that were not analysed
+	unanalyzedTextCount               int            // code texts that run but were not analysed: SQL and similar languages, or binary scripts
 }
 
 // A stateSharedByAllShells is the data that all shells of the analysed text share. It only grows: a write that
@@ -65,7 +65,7 @@ type nestedTextScope struct {
 	nestingDepth                int
 	scriptFileNestingDepth      int         // nesting depth of scripts and recipes on disk
 	remoteOrContainerDepth      int         // nesting depth of commands on another machine or in a container
-	remoteMachineDepth          int         // nesting depth of commands on another machine, without containers
+	remoteMachineDepth          int         // nesting depth of commands on another machine; containers do not count
 	persistentContainerDepth    int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
 	bindMounts                  []bindMount // bind mounts of the container being walked
 	capturedOutputDepth         int         // nesting depth of text whose output another part of the text reads
@@ -84,7 +84,7 @@ type nestedTextScope struct {
 // A stdinSharedByCommands is standard input that several commands read one after another.
 type stdinSharedByCommands struct {
 	val          abstract.Value
-	isPartlyRead bool // a command has read some of it
+	isPartlyRead bool // a command has already read a part of the input
 }
 
 // remaining returns the unread rest of the input, for the next command.

@@ -10,7 +10,7 @@ import (
 // walkSubscripts walks command substitutions in a value's array subscripts, which run if the value
 // is evaluated as a number: a[$(id)]. If isEvaluatedAsNumber is true, the whole value is evaluated.
 func (s *analysisState) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
-	if v.IsGlobPattern && v.Origin == 0 { // the glob characters come from the command's own text: when the value is evaluated, they are literal
+	if v.IsGlobPattern && v.Origin == 0 { // these glob characters stand in the command's own text; evaluation as a number takes them literally
 		v.Text, v.IsGlobPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
 	if !v.IsLiteral() || !hasCommandSubstitution(v.Text) || !s.spendSteps(1+len(v.Text)/16) {

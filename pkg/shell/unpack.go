@@ -18,9 +18,10 @@ import (
 // maxUnpackedMembers is the maximum number of archive members with effects of their own.
 const maxUnpackedMembers = 128
 
-// recordUnpackedMembers records the archive members that need their own effects: outside the target folder, behind symbolic
-// links, and files that run later. All others are part of the write to the folder. The members of an archive that
-// the text changed, or of an unknown format, are unknown.
+// recordUnpackedMembers records the archive members that need an effect of their own: members that land outside
+// the target folder, directly or through symbolic links, and files whose code runs later. All other members are
+// part of the write to the target folder. An archive that the analyzed text writes is not read. If the format of
+// an archive is not supported, the function records an unknown effect.
 func (s *analysisState) recordUnpackedMembers(base string, argv []abstract.Value, use command.Interpretation) {
 	if !command.Unpackers[base] || s.initialPathContext.ListArchive == nil || s.remoteOrContainerDepth > 0 || s.effectSuppressionDepth > 0 {
 		return
@@ -99,7 +100,7 @@ type tarOptions struct {
 	ignoresZeros            bool
 	archivePath             string
 	onlyMembers             []string // members to unpack; empty for all
-	excludedNames           []string // name parts that are excluded
+	excludedNames           []string // names from --exclude: a member is not unpacked if a part of its path has an excluded name
 }
 
 // tarAbsoluteNamesOptionPattern matches bundled tar options that contain P (--absolute-names).
@@ -109,7 +110,7 @@ var tarAbsoluteNamesOptionPattern = prefilter.LazyRegexp(`^-[a-zA-Z]*P[a-zA-Z]*$
 // it may take a value.
 func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 	w.areAllOptionsUnderstood = true
-	for _, v := range argv[1:] { // these options are found even if others are unknown
+	for _, v := range argv[1:] { // --ignore-zeros and --absolute-names are found even if other options are unknown
 		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
 			w.ignoresZeros = true
 		}

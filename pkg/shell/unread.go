@@ -59,7 +59,8 @@ func (s *analysisState) recordUnrecognizedArguments(base string, argv []abstract
 	}
 }
 
-// recordArgumentWithoutEffect notes an argument or input of a program without an effect.
+// recordArgumentWithoutEffect notes an argument or an input of a program if its meaning is unknown, for
+// effect.CommandAnalysis.TextsCoveredByNoEffect.
 func (s *analysisState) recordArgumentWithoutEffect(programBaseName, text string) {
 	if s.effectSuppressionDepth == 0 && len(s.argumentsWithoutRecordedEffect) < maxArgumentsWithoutRecordedEffect {
 		s.argumentsWithoutRecordedEffect = append(s.argumentsWithoutRecordedEffect, programBaseName+" "+abstract.ClipForMessage(text))
@@ -281,7 +282,7 @@ func (s *analysisState) lineIfSuspiciousInstruction(line string) string {
 	}
 	runs := command.IsProgramWithKnownSyntax(first) && strings.Contains(line, " -") // a command with options, not prose
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|", r) }) {
-		if runs && (word == "/" || word == "/*" || word == "~") { // in other text, these are separators
+		if runs && (word == "/" || word == "/*" || word == "~") { // paths of a command; in prose, these words are separators
 			return line
 		}
 		for _, text := range pathsIn(word) {

@@ -29,7 +29,7 @@ type variableContent struct {
 	isArray                 bool             // the variable is an array; if members is nil, val represents any member
 	isUnset                 bool             // the variable is unset
 	mayBeUnset              bool             // unknown whether the variable is set
-	isFromBeforeCommandText bool             // the content that the variable had before the command
+	isFromBeforeCommandText bool             // this content is the value from before the command, which is unknown; val and members are empty
 	isAssumedNonEmpty       bool             // the variable is set and not empty
 }
 
@@ -227,7 +227,8 @@ func (s *analysisState) assignUnknownName(v abstract.Value) {
 	s.forgetVariables()
 }
 
-// assignUnknownMemberOfArray assigns to an array member.
+// assignUnknownMemberOfArray assigns v to a member of an array without evaluating the index. Afterwards the
+// content of the whole array is unknown.
 func (s *analysisState) assignUnknownMemberOfArray(arrayName string, v abstract.Value) {
 	s.recordArrayMemberCodeEffects(arrayName, v)
 	if commandLookupArrays[arrayName] {
@@ -408,8 +409,9 @@ func (s *analysisState) positionalValues() []abstract.Value {
 	return c.members
 }
 
-// anyListedPathOrFallback returns a value that represents any path of a list with one path per
-// line. It returns unknown if pathPerLineList is not such a list.
+// anyListedPathOrFallback returns a value that represents any path in newlineSeparatedPaths, a list with one
+// path per line, with the display text and the taints of fallback. If newlineSeparatedPaths is not a list of
+// this kind, it returns fallback.
 func anyListedPathOrFallback(newlineSeparatedPaths, fallback abstract.Value) abstract.Value {
 	if !newlineSeparatedPaths.HasPathPerLine {
 		return fallback

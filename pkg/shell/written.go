@@ -41,7 +41,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 	if at != nil {
 		place = *at
 	}
-	place.ReadScript = nil // files that it runs are judged when they run
+	place.ReadScript = nil // files that the written file runs are not read here: they are judged when they run
 	format, elsewhere := command.RecipeFormat(file)
 	if strings.HasPrefix(text, "#!") && (format == "" || format == "shell") {
 		format = scriptLanguage(file, []byte(text))

@@ -55,7 +55,7 @@ func (p *Pipeline) enforceBundleExpiry(b *bundle.Bundle, grace time.Duration) {
 	}
 }
 
-// A BundleUpdate is the result of an update.
+// A BundleUpdate is the result of [UpdateBundle]: which policy bundle is in force, and whether it is new.
 type BundleUpdate struct {
 	Bundle      *bundle.Bundle // in force after the update
 	IsNewBundle bool           // it was not in force before

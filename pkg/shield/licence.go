@@ -117,7 +117,8 @@ type ModelApprovalAuthority struct {
 	ExamDue             bool             // an exam can give the model a licence
 }
 
-// A modelExamRecord is the stored record of a model.
+// A modelExamRecord is what shield stores about an evaluator's model: the result of its last exam, and its
+// probes, which are single exam questions asked later.
 type modelExamRecord struct {
 	LastExam                  *ModelExamResult `json:"result,omitempty"`
 	AuthorityWithdrawalReason string           `json:"withdrawn,omitempty"` // why the licence was withdrawn after the exam
@@ -612,8 +613,9 @@ func (p *Pipeline) RunDueModelProbes(ctx context.Context) error {
 	return nil
 }
 
-// HasDueModelProbe reports whether this process leaves a due probe, which is a test question for the
-// evaluator's model, to another process.
+// HasDueModelProbe reports whether a probe of the evaluator's model, which is a test question, is due and this
+// process does not ask it, because it judges a single action. The caller then starts another process, which asks
+// it.
 func (p *Pipeline) HasDueModelProbe(ctx context.Context) bool {
 	j, err := p.readModelRecord(ctx)
 	return err == nil && p.judgesSingleAction && p.evaluatorOptions.Provider != nil && j.DueModelProbes > 0 && j.AuthorityWithdrawalReason == ""

@@ -362,7 +362,8 @@ func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.Re
 	return d, nil
 }
 
-// A streamActionDeltaForLaterSessions is what an allowed action of a stream adds to sessions after the stream.
+// A streamActionDeltaForLaterSessions holds what an allowed action of a stream adds to the stored sessions, so
+// that actions after the stream are judged with it.
 type streamActionDeltaForLaterSessions struct {
 	claimedSession string
 	delta          session.RecordDelta

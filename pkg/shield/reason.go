@@ -91,7 +91,8 @@ func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string
 func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
-		// A tier that could only block has not asked.
+		// These tiers have not asked a person: a tier that would have allowed the action, and a tier below
+		// firstTier without a rule, which judged only because it may block.
 		if s.Decision != verdict.Escalate || s.AllowedPendingHigherTier || s.Tier >= min(belowTier, TierEvaluate) || s.Tier < firstTier && s.Rule == "" {
 			continue
 		}

@@ -342,8 +342,8 @@ func (p *Pipeline) EvaluateInProcess(ctx context.Context, a *action.Action) (v v
 	return p.evaluateInProcess(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true}, AllTiers)
 }
 
-// EvaluateSingleActionStreamInProcess judges the only action of a stream like [Pipeline.EvaluateInProcess]. If ok is false the
-// caller must use [Pipeline.JudgeStream].
+// EvaluateSingleActionStreamInProcess judges the only action of a stream like [Pipeline.EvaluateInProcess]. If
+// isDecided is false, the caller must use [Pipeline.JudgeStream].
 func (p *Pipeline) EvaluateSingleActionStreamInProcess(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, isDecided bool) {
 	if tiers.First > TierClassify {
 		return v, false

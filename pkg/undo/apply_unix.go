@@ -27,7 +27,7 @@ type backupSetRestorer struct {
 	replacesNewerFiles    bool
 }
 
-// How to restore an entry.
+// An entryRestorePlan is how an entry is restored.
 type entryRestorePlan uint8
 
 const (

@@ -70,7 +70,8 @@ func buildLibraries(targets []target, checkOnly bool, tarballPath string) error 
 	return nil
 }
 
-// needsAbsoluteOperands reports whether the library is rewritten before it is compressed.
+// needsAbsoluteOperands reports whether x86.ToAbsoluteOperands rewrites the library's machine code before the
+// library is compressed, so that the result is smaller.
 func (t *target) needsAbsoluteOperands() bool { return t.arch == "amd64" }
 
 func (t *target) compressedLibraryPath() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }

@@ -41,12 +41,14 @@ const (
 	maxCodeBytes        = 1 << 30 // bytes of code
 )
 
-// ripRelativeOperandOffset returns the offset of the operand of an instruction at i; 0 if there is none.
+// ripRelativeOperandOffset returns the offset in code of the 4-byte operand of the CALL, LEA or MOV at
+// instructionOffset, if the operand is relative to the instruction pointer. For any other instruction it returns
+// 0.
 func ripRelativeOperandOffset(code []byte, instructionOffset int) int {
 	switch b := code[instructionOffset]; {
 	case b == 0xe8: // CALL
 		return instructionOffset + 1
-	case b&0xfb == 0x48 && (code[instructionOffset+1] == 0x8d || code[instructionOffset+1] == 0x8b) && code[instructionOffset+2]&0xc7 == 5: // LEA and MOV of what is near RIP
+	case b&0xfb == 0x48 && (code[instructionOffset+1] == 0x8d || code[instructionOffset+1] == 0x8b) && code[instructionOffset+2]&0xc7 == 5: // LEA, or MOV from memory, with an address relative to RIP
 		return instructionOffset + 3
 	}
 	return 0

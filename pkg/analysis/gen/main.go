@@ -36,7 +36,8 @@ type dangersYAMLRow struct {
 	Reason   string
 }
 
-// authorityConstants maps the values of the field "who" to constants of package verdict.
+// authorityConstants maps the values of the field "who" in policies/dangers.yaml to the names of constants of
+// package verdict.
 var authorityConstants = map[string]string{
 	"":          "AuthorityNotNeeded",
 	"model":     "AuthorityClassifier",

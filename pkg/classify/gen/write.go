@@ -145,9 +145,10 @@ func splitRegexpAlternatives(expr string) []string {
 	return out
 }
 
-// patternGoSource returns a pattern as Go source. If withSecondaryLiteralSets is true, the source
-// includes the literals required besides the first, for patterns whose additional literals the
-// engine checks.
+// patternGoSource returns the Go source of a pattern with the regular expression expr. If
+// withFurtherRequiredLiterals is true, the source includes the sets of literals that a match requires in
+// addition to the first set. The engine checks these sets only in the patterns of a rule, and not in its other
+// expressions.
 func patternGoSource(expr string, withFurtherRequiredLiterals bool) string {
 	lits, err := prefilter.RequiredLiteralAlternatives(expr)
 	if err != nil {

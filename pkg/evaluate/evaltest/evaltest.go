@@ -25,10 +25,10 @@ type Request struct {
 	Model               string
 	System              string
 	User                string
-	Canary              string // from the system prompt, or from the single message
+	Canary              string // from the system message, or from the user message if there is no system message
 	Body                map[string]any
 	Sequence            int // counted from 1, over all models
-	SequenceWithinModel int // counted from 1, of this model
+	SequenceWithinModel int // number of the request among those for Model, counted from 1
 
 	onResponseStall func() // see [Server.OnResponseStall]
 }

@@ -16,8 +16,8 @@ type EvaluationOutcome uint8
 // The outcomes, from most to least trusted.
 const (
 	OutcomeGoodAnswer         EvaluationOutcome = iota // a good answer, ALLOW
-	OutcomeServiceUnreachable                          // BLOCK 0.5; with fail-open at most ALLOW 0.5, degraded
-	OutcomeNoAnswer                                    // BLOCK 0.5, with fail-open as well
+	OutcomeServiceUnreachable                          // BLOCK with confidence 0.5; with fail-open, ALLOW with at most 0.5, marked as given despite the failure
+	OutcomeNoAnswer                                    // BLOCK with confidence 0.5, even if the evaluator is set to fail open
 	OutcomeWrongCanary                                 // BLOCK 1.0, with fail-open as well: the canary is missing or in a wrong place
 )
 

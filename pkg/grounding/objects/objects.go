@@ -18,8 +18,8 @@ import (
 // An ObjectUserMustName is an object of an action that the user must have named.
 type ObjectUserMustName struct {
 	Operations              grounding.ObjectOperationSet
-	AlternativeNames        []string // canonical names, one of which must be named
-	Nouns                   []string // nouns that the user may have used for it; "" for none
+	AlternativeNames        []string // canonical names of the object; the user must have named it by at least one of them
+	Nouns                   []string // nouns that the user may have given for the object; the entry "" stands for a name without a noun
 	IsUserMentionSufficient bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
@@ -245,7 +245,7 @@ func wordSet(text string) map[string]bool {
 func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
 	e := &c.Effects[effectIndex]
 	run := e
-	for k := range c.Effects { // find the innermost program of the effect
+	for k := range c.Effects { // find the program that has the effect: the innermost Execute effect whose text contains the text of e
 		x := &c.Effects[k]
 		if x.Kind == effect.Execute && x.Span.Start <= e.Span.Start && e.Span.End <= x.Span.End && (run.Kind != effect.Execute || x.Span.End-x.Span.Start <= run.Span.End-run.Span.Start) {
 			run = x
@@ -355,7 +355,7 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 		object = object || !where
 		add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns, IsUserMentionSufficient: where})
 	}
-	if !object { // no object: the operation affects everything at the place
+	if !object { // the command names no object, at most a place such as a cluster: it affects everything there
 		for k := range needs {
 			needs[k].IsUserMentionSufficient = false
 		}

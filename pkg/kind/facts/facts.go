@@ -43,7 +43,8 @@ func (k *ActionKind) Key() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// CoversOnlyOneAction reports whether a kind covers only one action.
+// CoversOnlyOneAction reports whether the kind is bound to the hash of a single action, so that it covers only
+// repetitions of this action.
 func (k *ActionKind) CoversOnlyOneAction() bool {
 	return len(k.ActionFactTexts) > 0 && strings.HasPrefix(k.ActionFactTexts[0], "action ")
 }

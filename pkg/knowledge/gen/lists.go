@@ -86,7 +86,8 @@ func pathListAndSecretVariableTables(dir string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// laterExecutedFiles is what later.yaml holds.
+// laterExecutedFiles is the content of later.yaml: named lists of files, and classes of files that run code
+// later.
 type laterExecutedFiles struct {
 	GlobListsByName yaml.MapSlice `yaml:"lists"`
 	FileClasses     []struct {

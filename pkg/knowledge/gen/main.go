@@ -225,10 +225,12 @@ type gitleaksRules struct {
 
 // Parts of gitleaks' expressions that are replaced, since shield searches any text and not only source files.
 var (
-	// Text before the keyword, which may be anything. Searching for it takes most of the time.
+	// keywordPrefixPattern matches the start of a gitleaks expression, which allows any text before the keyword.
+	// The start is removed, since searching for this text takes most of the time.
 	keywordPrefixPattern = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
-	// End of a secret: gitleaks ends it before a quote, a space or a semicolon; shield also before "&" of a
-	// query, "," of a list, ")" and so on.
+	// secretEndPattern matches the part of a gitleaks expression that requires a quote, white space, ";" or the
+	// end of the text after a secret. Its replacement also finds a secret before the "&" of a query, the "," of
+	// a list, ")" and so on.
 	secretEndPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 

@@ -30,7 +30,7 @@ type Interpretation struct {
 	FreeTexts                      []Word                // option values that are free text for the program, such as a commit message
 	NestedCommandEnvAssignments    []Word                // NAME=VALUE settings made for the nested command, as by env
 	Stdin                          StreamContentKind     // how standard input is used
-	IsStdinUseKnown                bool                  // an entry says how standard input is used; otherwise that is unknown
+	IsStdinUseKnown                bool                  // the program's entry says how standard input is used; if false, the use is unknown
 	RunsStdinRemotely              bool                  // standard input is run as commands on another machine or in a container
 	Stdout                         StreamContentKind     // kind of data on standard output
 	WhyNotUnderstood               string                // why Understood is false
@@ -49,7 +49,7 @@ type Interpretation struct {
 	Signals                          []Signal
 	BuiltSourcePackagesOrFolders     []Word // source packages or folders that are built, and run or installed
 	Harms                            []effect.Harm
-	RemoteServiceChange              RemoteChange // details of the ChangeRemote among Effects
+	RemoteServiceChange              RemoteChange // details of the effect ChangeRemoteSystem, if Effects contains it
 	RemoteDatabaseHostOrURL          string       // remote database that gets statements; "" if it is local, for tests, or unknown
 	targetHostsAndDatabases          []Word       // hosts, databases, clusters and accounts that the command works on
 
@@ -63,7 +63,8 @@ type Package struct {
 	Registry string
 }
 
-// UnrecognizedWord is an argument without a meaning in any entry.
+// An UnrecognizedWord is an argument whose effect the program's entry in programs/*.yaml does not tell, for
+// example an unlisted option.
 type UnrecognizedWord struct {
 	Word
 	MaybeOptionValue bool // possibly the value of an unlisted option; if false, the program's entry lists the word as plain text
@@ -103,7 +104,7 @@ type ProcessSelection uint8
 
 // Ways to select processes.
 const (
-	ProcessByID                 ProcessSelection = iota // process ID or name
+	ProcessByID                 ProcessSelection = iota // process ID; kill also accepts a process name
 	ProcessByName                                       // name, or path of the program
 	ProcessByNamePattern                                // regular expression that matches a part of the name
 	ProcessByCommandLine                                // regular expression that matches a part of the command line
@@ -132,8 +133,8 @@ type RegistryKey struct {
 // their commands and files are.
 type NestedCommandOrCode struct {
 	Language            string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
-	ScriptFileLanguage  string // for "file": its language, named as above; "" if the file's name or first line says it
-	VariableHoldingCode string // environment variable whose value is Words[0]; "-" for an option's value, "" for neither. If set, Language can also be a kind that [CodeRunByEnvVariable] lists
+	ScriptFileLanguage  string // language of the script if Language is "file"; "" if the file's name or first line tells it
+	VariableHoldingCode string // variable set to Words[0], or "-" for a settings path; Language is then as in [CodeRunByEnvVariable]; else ""
 	Words               []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
 	Remote              bool   // runs on another machine or in a container
 	ArgsFromStdin       bool   // arguments are added from standard input, as by xargs

@@ -54,7 +54,8 @@ func (r *argParser) remoteService() string {
 	return ""
 }
 
-// maxWordsSearchedForVerb is the number of words that are searched for a verb.
+// maxWordsSearchedForVerb is how many of a program's first arguments are searched for a verb, such as delete or
+// show.
 const maxWordsSearchedForVerb = 6
 
 // deriveRemoteServiceChange records how the program changes a remote system. It uses the program's YAML
@@ -117,9 +118,10 @@ func (u *Interpretation) AddRemoteChangeTargets(places ...Word) {
 	}
 }
 
-// setRemoteChangeTarget sets the target of a remote change, and whether it destroys data, from the known
-// hosts, databases, clusters and accounts. If these are for development or tests, changes of listed
-// services destroy no important data.
+// setRemoteChangeTarget sets the target of a remote change, and whether the change destroys data, from the
+// hosts, databases, clusters and accounts in targetHostsAndDatabases. If their names say that they are for
+// development or tests, the change destroys no important data. isServiceNamedBySyntax says that the program's
+// entry names the service: only then is the effect DestroyData removed.
 func (u *Interpretation) setRemoteChangeTarget(isServiceNamedBySyntax bool) {
 	u.RemoteServiceChange.Target, u.RemoteServiceChange.IsTestTarget = areTestTargets(u.targetHostsAndDatabases)
 	if u.dropsTestDatabase && slices.ContainsFunc(u.targetHostsAndDatabases, func(w Word) bool { return w.IsGlobPattern || targetKindOf(w.Text) == productionTarget }) {
@@ -228,8 +230,8 @@ func joinWordsExceptFreeText(words []Word) Word {
 	return joinWords(plain)
 }
 
-// addTargetsNamedByOptions adds to targetHostsAndDatabases the values of options that name a host,
-// database, cluster or account in every program [PlaceOptions].
+// addTargetsNamedByOptions adds to targetHostsAndDatabases the values of the options in [PlaceOptions]. In every
+// program, these options name a host, database, cluster, account or environment.
 func (r *argParser) addTargetsNamedByOptions() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}

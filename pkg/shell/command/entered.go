@@ -12,9 +12,10 @@ func (r *argParser) resolveInBaseFolder(w Word) Word {
 	return w
 }
 
-// applyChdirOptionsBefore applies the options that change the working folder, such as tar -C, as far as
-// they precede an operand: their folder, relative to the base folder so far, becomes the base
-// folder. If the folder is unknown, it records a recursive read of it instead.
+// applyChdirOptionsBefore applies the options that change the working folder, such as tar -C, and that precede
+// the operand with index operandIndex. The folder that an option names is relative to the base folder so far and
+// becomes the new base folder. If the named folder is unknown, the base folder stays the same, and a recursive
+// read of the unknown folder is recorded.
 func (r *argParser) applyChdirOptionsBefore(operandIndex int) {
 	for ; r.valuesCheckedForChdir < len(r.values) && r.values[r.valuesCheckedForChdir].operandsBefore <= operandIndex; r.valuesCheckedForChdir++ {
 		v := r.values[r.valuesCheckedForChdir]

@@ -78,7 +78,7 @@ func beginsFindExpression(word string) bool {
 type findExpression struct {
 	args                      []Word
 	next                      int
-	fileNamesByActionArgIndex map[int][]string // names for which an action is reached, by its argument index
+	fileNamesByActionArgIndex map[int][]string // index of an action such as -delete in args → names of the files that reach the action; nil for any
 	failed                    bool             // the expression cannot be parsed
 }
 
@@ -168,7 +168,7 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 				return nil
 			}
 		}
-	default: // other tests, and their values, do not restrict the names
+	default: // all other tests of find, and their values, do not restrict the names of the found files
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ type Installer struct {
 	requiredOperands, requiredOneOfOptions, binFolderOptions, installPrefixOptions, packageSourceOptions, programNameOptions, optionsWithIgnoredValue []string
 }
 
-// An Installation is one installation that a command asks for.
+// An Installation says what an installer, such as go install or pip, installs and into which folders.
 type Installation struct {
 	*Installer
 	TargetFolders []Word // target folders; none for the default
@@ -104,8 +104,9 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// valueOptionNamesStartingAt finds the list that contains an option with a value, and returns the
-// rest of this list from the option on; nil if no list contains it.
+// valueOptionNamesStartingAt searches the installer's lists of options that take a value, such as
+// binFolderOptions, for an option. It returns the list that contains the option, without the names before the
+// option; nil if no list contains it.
 func (l *Installer) valueOptionNamesStartingAt(optionName string) []string {
 	for _, list := range [...][]string{l.binFolderOptions, l.installPrefixOptions, l.packageSourceOptions, l.programNameOptions, l.optionsWithIgnoredValue} {
 		if i := slices.Index(list, optionName); i >= 0 {

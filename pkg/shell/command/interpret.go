@@ -106,7 +106,7 @@ type argParser struct {
 
 	syntaxBySubcommandDepth [maxSubcommandDepth]*syntax // the program, then its subcommands
 	levelCount              int
-	innermostLevel          *syntax // the innermost syntax
+	innermostLevel          *syntax // syntax of the last subcommand that was found; before the first one, of the program
 	operandRoles            *operandRoles
 	sawOperand              bool // an operand that is not a subcommand was seen
 	optionsEnded            bool // all further arguments are operands
@@ -140,7 +140,7 @@ type argParser struct {
 type valueWithRole struct {
 	role                 argRole
 	word                 Word
-	operandsBefore       int  // number of operands before it
+	operandsBefore       int  // number of operands before the word
 	runsBeforeMainScript bool // its code runs before the main program, which is given by other arguments: perl -MFILE, bash --rcfile FILE
 }
 
@@ -209,7 +209,8 @@ func (r *argParser) applyAction(a *optionOrCommandAction) {
 	}
 }
 
-// parseArgs parses the arguments.
+// parseArgs parses the arguments after the program's name. It applies the actions of options and subcommands,
+// and collects option values and operands, whose roles applyRoles applies later.
 func (r *argParser) parseArgs() {
 	for i := 1; i < len(r.args); {
 		w := r.args[i]
@@ -336,7 +337,7 @@ func skipBytes(w Word, n int) Word {
 	return w
 }
 
-// minClassRank returns the lowest class that a program can have if it has the effect k.
+// minClassRank returns the lowest class, by severity, that a program with an effect of kind k can have.
 func minClassRank(k effect.Kind) classRank {
 	switch k {
 	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:

@@ -16,14 +16,14 @@ type CodeFileLoader struct {
 	OperandEqualsRecipeGoalsPairs []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
 	FolderOptions                 []string // options whose value is the program's working folder
 	RecipePathOptions             []string // options for the recipe's path
-	RecipeTextOptions             []string // options whose value is a part of the recipe
-	OptionsWithIgnoredValue       []string // other options with a value
+	RecipeTextOptions             []string // options whose value is text of the recipe, such as make --eval
+	OptionsWithIgnoredValue       []string // other options that take a value; the value is skipped
 	GlobFilesMustBeInArgs         bool     // files that match a glob with a wildcard are loaded only if an argument names them
 	possibleLastBytes             string   // possible last bytes of names that match FileNameGlobs; "" for any
 }
 
-// CodeFileLoaders returns the loaders of a program that runs with args. They are entries of the table and must not be
-// changed.
+// CodeFileLoaders returns the loaders of a program that runs with args; nil if there are none. They are shared
+// entries of the table that is compiled from loads.yaml, and must not be changed.
 func CodeFileLoaders(program string, args []string) []*CodeFileLoader {
 	var out []*CodeFileLoader
 	for _, i := range loaderIndexes(program) {

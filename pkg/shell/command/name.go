@@ -108,8 +108,8 @@ type programFolderKind int
 
 const (
 	inSearchPath         programFolderKind = iota // no path: found in $PATH
-	inSystemFolder                                // in a system folder
-	inProjectEnvironment                          // in a project's own environment
+	inSystemFolder                                // the program lies in a system folder, such as /usr/bin
+	inProjectEnvironment                          // the program lies in a project's own environment, such as .venv/bin
 	inOtherFolder                                 // in any other folder: it may be any program
 )
 

@@ -67,7 +67,8 @@ func (r *argParser) lookupOption(name string) *optionOrCommandAction {
 	return nil
 }
 
-// levelExcludesParentOptions reports whether the options of parent levels are invalid at level d.
+// levelExcludesParentOptions reports whether the options of parent commands are invalid after the subcommand at
+// level subcommandLevel; false for level 0, which is the program itself.
 func (r *argParser) levelExcludesParentOptions(subcommandLevel int) bool {
 	return subcommandLevel > 0 && r.syntaxBySubcommandDepth[subcommandLevel-1].argStyle&argStyleExcludesParentOptions != 0
 }
@@ -296,12 +297,14 @@ func (r *argParser) addPossibleOptionValue(optionIndex int) {
 	}
 }
 
-// addUnrecognizedWord records a word without a meaning in any entry.
+// addUnrecognizedWord records an argument whose effect the program's entry does not tell. maybeOptionValue is as
+// in [UnrecognizedWord].
 func (r *argParser) addUnrecognizedWord(w Word, maybeOptionValue bool) {
 	r.result.Unrecognized = append(r.result.Unrecognized, UnrecognizedWord{w, maybeOptionValue})
 }
 
-// allowsUnlistedOptions reports whether unlisted options are allowed at this level; the program may do more than read.
+// allowsUnlistedOptions reports whether the entry of the program or subcommand accepts options that it does not
+// list (argStyleAllowsUnlistedOptions). With these options, the program may do more than read.
 func (r *argParser) allowsUnlistedOptions() bool {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		if r.syntaxBySubcommandDepth[d].argStyle&argStyleAllowsUnlistedOptions != 0 {

@@ -146,7 +146,7 @@ func (r *argParser) addNPMPackage(w Word) {
 // addPackageAndReturnCommand records the package in the first word, unless an option names it, and returns the command that the
 // package provides.
 func (r *argParser) addPackageAndReturnCommand(words []Word) []Word {
-	brought := false // an option names the package
+	brought := false // whether an option, such as npx --package, names the package
 	for _, v := range r.values {
 		brought = brought || v.role == argRolePackageProvidingProgram
 	}

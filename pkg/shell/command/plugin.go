@@ -28,7 +28,7 @@ func (r *argParser) addPlugin(w Word) {
 	if r.addPrefixedPackage(w) {
 		return
 	}
-	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // prefixes of terraform, npm and R
+	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // prefixes of package sources in terraform, npm and R
 		if hasPrefix(w.Text, getter) {
 			w = skipBytes(w, len(getter))
 		}

@@ -10,7 +10,8 @@ import (
 // queryLanguagePrefix is the prefix of languages that only one program reads; the rest is the program's name.
 const queryLanguagePrefix = "query:"
 
-// IsQueryLanguage reports whether only one program reads the language.
+// IsQueryLanguage reports whether the name of a language has the form "query:PROGRAM", which means that only
+// this program reads the language.
 func IsQueryLanguage(language string) bool { return hasPrefix(language, queryLanguagePrefix) }
 
 // queryLanguageStdinRole returns the role of code in a language that only one program reads.

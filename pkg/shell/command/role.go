@@ -135,7 +135,8 @@ func (r *argParser) hasNestedCommand() bool {
 	return slices.ContainsFunc(r.result.NestedCommandsAndCode, func(n NestedCommandOrCode) bool { return n.Remote || n.Language == "argv" })
 }
 
-// roleAfterOptionChanges returns the role to which other options change a role.
+// roleAfterOptionChanges returns the role that words of the given role have after the role changes by options
+// (roleChanges). The last change counts; without a change, it is the same role.
 func (r *argParser) roleAfterOptionChanges(role argRole) argRole {
 	for k := r.roleChangeCount - 1; k >= 0; k-- {
 		if r.roleChanges[k].oldRole == role {
@@ -223,7 +224,8 @@ func (r *argParser) applyRole(role argRole, w Word, isOperand bool) {
 	}
 }
 
-// applyPathRole applies the roles of paths.
+// applyPathRole records the effects on the path w that its role implies, such as a read or a deletion. If
+// isRecursive is true, most of them cover everything in a folder.
 func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 	switch role {
 	case argRoleReadFile, argRoleArchiveReadOrWritten:
@@ -580,7 +582,7 @@ func keystrokesToText(words []Word) Word {
 		case key == "tab" || key == "btab":
 			b.WriteByte('\t')
 		case lineEditingKeystrokeNames[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
-			b.WriteByte('\n') // the key ends a line or starts a new one
+			b.WriteByte('\n') // the key ends, cancels or edits a line, so the text after it begins a new line
 		default:
 			b.WriteString(v.Text)
 		}

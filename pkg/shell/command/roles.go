@@ -116,7 +116,7 @@ const (
 	argRoleProcessCommandLineRegexp  // regular expression that matches a part of the command line
 	argRoleProcessWholeNameRegexp    // regular expression that matches the whole process name
 	argRoleProcessGroup              // processes of a user, a group, a session or a terminal
-	argRoleProcessParent             // children of a process
+	argRoleProcessParent             // a process ID: the children of this process are selected, as by pkill -P
 	argRoleProcessOpenFile           // processes that use a file
 	argRoleSwitchUser                // a user to switch to
 	argRoleUnjudgeable               // an argument with unknown effects: with it, the command is not understood

@@ -208,7 +208,8 @@ func (s *sedScript) parseSubstitute() bool {
 		case 'g', 'p', 'i', 'I', 'm', 'M', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			s.pos++
 		case 'e':
-			// The flag e runs the result of the substitution, which is unknown.
+			// The flag e of sed's command s runs the result of the substitution as a shell command. This result
+			// is unknown.
 			s.pos++
 			s.addShellCommand("")
 		case 'w':

@@ -83,7 +83,9 @@ func (r *argParser) consumeBundledSlashOptions(text string) int {
 	return off
 }
 
-// consumeSlashOptionReturningNextIndex handles a word that starts with the name of an option, as /cdir does with /c*.
+// consumeSlashOptionReturningNextIndex handles a Windows option that starts with the name of a listed prefix
+// option: if the entry lists /c*, the argument /cdir is the option /c with the value dir. nameOffset is the
+// index of the name, after its slash, in the argument.
 func (r *argParser) consumeSlashOptionReturningNextIndex(argIndex, nameOffset int, name string) int {
 	for k := range r.innermostLevel.optionsMatchedByPrefix {
 		o := &r.innermostLevel.optionsMatchedByPrefix[k]
@@ -112,8 +114,9 @@ func (r *argParser) consumeSlashOptionReturningNextIndex(argIndex, nameOffset in
 // searched for the texts that the program's entry lists.
 const maxJoinedArgsBytes = 64 << 10
 
-// applyActionsOfPatternsInArgs searches the joined arguments for texts of a program's entry and applies the
-// action of each text that occurs. The action's value is what follows the text.
+// applyActionsOfPatternsInArgs searches a program's joined arguments for the texts in patterns, which come from
+// the program's entry, and applies the action of each text that occurs. The value of the action is the part of
+// the arguments after the text.
 func (r *argParser) applyActionsOfPatternsInArgs(patterns []option) {
 	if len(r.args) < 2 {
 		return

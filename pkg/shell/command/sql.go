@@ -62,7 +62,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 	case "update":
 		r.addEffect(effect.ChangeRemoteSystem)
 		if words.AffectsEveryRow() && r.syntaxBySubcommandDepth[0].service != "" {
-			r.recordRemoteChangeVerb("delete") // counts as a deletion, except in a local database file, which can be backed up
+			r.recordRemoteChangeVerb("delete") // an update of all rows counts as a deletion, except in a local database file, which can be backed up
 		}
 	case "alter":
 		r.addEffect(effect.ChangeRemoteSystem)

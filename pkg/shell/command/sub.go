@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// Subcommands returns the arguments that are subcommands of a program according to its entry; nil if there are
-// none.
+// Subcommands returns the arguments that are subcommands of a program, or words that may precede a subcommand,
+// according to the program's entry in programs/*.yaml; nil if there are none.
 func Subcommands(name string, args []string) (words []string) {
 	level := lookupProgram(name)
 	for _, w := range args {

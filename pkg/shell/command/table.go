@@ -18,7 +18,7 @@ type syntax struct {
 	effectsDescription     string  // text for messages after the program's name: describes the effects that have no operand
 	language               string  // language of code on standard input
 	service                string  // remote service that the program changes; "" if it changes none: its arguments are then not searched for verbs such as delete
-	registry               string  // registry of its package names, "" to use the parent's
+	registry               string  // registry in which package names are looked up, such as npm; "" for that of the parent command
 	stdinRole              argRole // role of code that the program reads from standard input or from a script file
 	options                []option
 	optionsMatchedByPrefix []option  // options such as -W*, given by the start of the word
@@ -47,11 +47,12 @@ const (
 	argStyleLeadingAssignments                         // operands NAME=VALUE in front are environment variables
 	argStyleBundledLetters                             // one-letter options may be bundled: -rf, also if long options have one dash, and /q/c for Windows options
 	argStyleWindowsSlashOptions                        // options begin with / or -, in any case, with the value after a colon or an equals sign
-	argStyleTrailingHelpWord                           // the last word help asks for help
+	argStyleTrailingHelpWord                           // the word "help" as the last argument asks for help
 	argStyleBundledValueIsNextArg                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
 )
 
-// An option is a named argument: an option of a syntax, or the key of an operand.
+// An option is a name with its action: an option such as -o, the key of an operand KEY=VALUE, or a text that is
+// searched for in the joined arguments.
 type option = programOrOptionTableEntry[optionOrCommandAction]
 
 // An optionOrCommandAction is the effect of an option, a subcommand or a program itself.
@@ -62,9 +63,9 @@ type optionOrCommandAction struct {
 	effects                        []effect.Kind
 	streams                        streamChanges
 	operandRoles                   *operandRoles             // replaces the syntax's roles of operands; nil keeps them
-	roleChanges                    []argRoleOverrideByOption // changes of roles
-	workingFolderRole              argRole                   // role of the working folder
-	noOperandsRole                 argRole                   // role of the working folder if the command has no operand with operandRoles.middleRole
+	roleChanges                    []argRoleOverrideByOption // changes of the roles of words: with tar -x, an archive is read
+	workingFolderRole              argRole                   // role that the action gives to the working folder, such as the written folder of tar -x
+	noOperandsRole                 argRole                   // role of the working folder if no operand has the role operandRoles.middleRole, as for ls without operands
 	actionFlags                    actionFlags
 	remoteChangeVerb               string // verb of a remote change
 	harm                           effect.Harm
@@ -115,7 +116,7 @@ type operandRoles struct {
 	lastRoles  []argRole
 }
 
-// A classRank is the severity of a class.
+// A classRank is an [effect.ProgramClass] as a number that grows with the severity of the class.
 type classRank uint8
 
 const (
@@ -124,7 +125,7 @@ const (
 	networkClassRank
 	destructiveClassRank
 	privilegedClassRank
-	unknownClassRank // runs unknown code
+	unknownClassRank // runs unknown code; the most severe class
 )
 
 func (r classRank) class() effect.ProgramClass {

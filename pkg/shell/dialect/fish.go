@@ -86,7 +86,9 @@ func (f *fishParser) copyBytes(n int) {
 	f.offset += n
 }
 
-// endStatement ends a statement.
+// endStatement writes the line break after a statement. If the statement is the head of an open if, while or
+// for, it also writes then or do, which begins the body. Blocks before index outerBlockCount are outside the
+// current command substitution and stay unchanged.
 func (f *fishParser) endStatement(outerBlockCount int) {
 	f.out.WriteByte('\n')
 	if n := len(f.blocks); n > outerBlockCount && f.blocks[n-1].openKeyword != "" {
@@ -133,7 +135,9 @@ func (f *fishParser) parseOperator() bool {
 	return false
 }
 
-// writeWordIfTranslatable writes a word. A keyword is an unquoted word at the start of a command.
+// writeWordIfTranslatable writes a word, which is given as fish text (raw) and as POSIX text (word). An unquoted
+// keyword of fish at the start of a command is translated. The function returns false if the word cannot be
+// translated. outerBlockCount is as in endStatement.
 func (f *fishParser) writeWordIfTranslatable(raw, word string, outerBlockCount int) bool {
 	if !f.expectsCommandName {
 		f.out.WriteString(word)
@@ -227,7 +231,7 @@ func (f *fishParser) parseSet() bool {
 	}
 	f.expectsCommandName = false
 	rest := strings.TrimLeft(f.text[f.offset:], " \t")
-	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // a list of values cannot be translated
+	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // set NAME A B makes a list, which a POSIX variable cannot hold
 }
 
 // parseWord returns the word at f.offset in POSIX quoting.

@@ -20,12 +20,12 @@ type Host struct {
 	HookLimitationTexts     []string `yaml:"limits"`   // sentences about what no hook of this host can prevent
 
 	ReadEventJQ               string                       `yaml:"read"`    // jq: a hook's input → {event, tool, input, id, cwd, session}; a field is null if the input has none
-	SentByThisHostJQ          string                       `yaml:"borrows"` // jq: a hook's input → whether this host certainly sent it, even if another host's hook received it; "" if this host runs no hooks of other hosts
+	SentByThisHostJQ          string                       `yaml:"borrows"` // jq: a hook's input → whether this host certainly sent it; "" if the host runs only hooks installed for itself
 	BeforeToolEvents          []string                     `yaml:"before"`  // events before a tool runs; an event that names a tool and is not listed is an error
 	AfterToolEvents           []string                     `yaml:"after"`   // events after a tool has run
 	IrreplaceableResultEvents []string                     `yaml:"kept"`    // events after a tool has run whose results cannot be replaced
 	AgentStopEvents           []string                     `yaml:"end"`     // events at which the agent stops; they have no tool
-	Tools                     map[string]ToolActionMapping // tools, by the host's name
+	Tools                     map[string]ToolActionMapping // how calls of a tool are mapped to actions, by the host's name for the tool
 	InternalTools             []string                     `yaml:"internal"` // tools that change nothing outside the host, or whose own calls are judged one by one
 	ToolsWithoutActionType    []string                     `yaml:"asked"`    // tools that no action type describes: judged by name and input alone, like tools that are not listed
 
@@ -65,8 +65,8 @@ type AskUserHook struct {
 	NPMPackageName                    string         `yaml:"package"`   // npm package of the host's program; VersionAndModeJQ gets its version as process.version
 	EnvAndHookFiles                   []SettingsFile `yaml:"sources"`   // files that can set the host's environment and hooks; shield only reads them, and they must not set any of VersionAndModeEnvVariables
 	HasAnsweringHookJQ                string         `yaml:"answered"`  // jq: {doc} → whether a file of EnvAndHookFiles has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML. The field is "" if the host has no such hooks
-	FirstVersionAwaitingUserAnswer    string         `yaml:"from"`      // the first version that waited in tests; later ones of the same major version count. "" if shield's own plugin asks
-	VersionsNotAwaitingUserAnswer     []string       `yaml:"failed"`    // later versions that did not wait in tests
+	FirstVersionAwaitingUserAnswer    string         `yaml:"from"`      // first tested version that awaited the user; later ones of its major version count; "" if shield's plugin asks
+	VersionsNotAwaitingUserAnswer     []string       `yaml:"failed"`    // versions after FirstVersionAwaitingUserAnswer that did not wait for the user's answer in tests
 	PermissionModesAwaitingUserAnswer []string       `yaml:"modes"`     // permission modes in which the host waited in tests
 }
 
@@ -94,7 +94,7 @@ type UserPromptHook struct {
 
 	// If the event also reports texts of the model and of other programs, the host's transcript shows
 	// who wrote the text.
-	TranscriptPathJQ          string `yaml:"transcript"` // jq: an event before a tool runs → the path of the transcript; "" if the event alone shows the author
+	TranscriptPathJQ          string `yaml:"transcript"` // jq: an event before a tool runs → the transcript's path; "" if the prompt event alone shows who wrote the text
 	TranscriptFolderBelowHome string `yaml:"folder"`     // folder of the transcripts, below the home folder
 	TranscriptFolderVariable  string `yaml:"variable"`   // environment variable whose folder replaces the first part of TranscriptFolderBelowHome
 	ReadTranscriptRowJQ       string `yaml:"row"`        // jq: {row, id}, a row of the transcript and a prompt's ID → {text, written}; null if the row is not about that prompt
@@ -112,10 +112,10 @@ type ToolActionMapping struct {
 type SettingsFile struct {
 	Scope                   string              // user, project, managed, or another name for files that are only read
 	Folder                  string              // folder below the home folder, the project, or the root
-	FolderVariable          string              `yaml:"variable"` // environment variable that can name another folder
+	FolderVariable          string              `yaml:"variable"` // environment variable whose value replaces Folder; a path below can follow its name: XDG_CONFIG_HOME/amp
 	File                    string              // name of the file in Folder; a pattern if the file is only read
 	OnlyOnGOOS              string              `yaml:"system"`  // only on this system, as in GOOS; "" for every one
-	SearchesSubfolders      bool                `yaml:"below"`   // File is searched in all folders below Folder, too; only read
+	SearchesSubfolders      bool                `yaml:"below"`   // File is also searched for in all folders below Folder; only for files that shield does not change
 	ListEntries             []SettingsListEntry `yaml:"entries"` // hook entries in lists of a JSON file
 	InitialJSON             string              `yaml:"start"`   // content of a JSON file that is created to hold ListEntries
 	ShieldOwnedFileTemplate string              `yaml:"text"`    // content of a file that shield owns; the part between @[ and @] is missing in files of older versions
@@ -126,8 +126,8 @@ type SettingsFile struct {
 
 // A SettingsListEntry is an element of a list in a JSON file.
 type SettingsListEntry struct {
-	ListKeyPath          []string `yaml:"path"` // keys that lead to the list, from the outermost
-	Value                string   // jq: {command, after, timeout} → the element; after is the command for events that tell what a tool returned
+	ListKeyPath          []string `yaml:"path"` // keys that lead to the list in the JSON file, from the outermost
+	Value                string   // jq: {command, after, timeout} → the element to install; after is the command for events after a tool has run
 	IsForPermissionEvent bool     `yaml:"permission"` // the entry is for the event of a [PermissionPromptHook], installed only on request
 	IsForPromptEvent     bool     `yaml:"prompt"`     // the entry is for the event of a [UserPromptHook]
 	IsObsolete           bool     `yaml:"older"`      // an entry of older versions, which is only removed

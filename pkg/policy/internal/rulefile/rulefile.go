@@ -51,7 +51,8 @@ func (f *File) CheckShieldPromptingRulesExist(verifyRules []Rule) error {
 	return nil
 }
 
-// A Rule is one entry of a list. Empty criteria match everything.
+// A Rule is one entry of a deny, verify or allow list, or of [PolicyRuleLists.HeuristicExceptions]. A criterion
+// without entries matches everything.
 type Rule struct {
 	Name   string
 	Reason string // shown to the agent: why, and an acceptable alternative
@@ -69,12 +70,12 @@ type Rule struct {
 // Criteria say what a rule matches. Every given criterion must match; one matching entry of a criterion is
 // enough.
 type Criteria struct {
-	ActionTypesAndEffectKinds []string                  // action types and kinds of effects
+	ActionTypesAndEffectKinds []string                  // types of actions and kinds of effects to which the criteria apply
 	Paths                     []string                  // globs
 	Hosts                     []string                  // globs and CIDR prefixes
 	Commands                  []string                  // RE2
 	Content                   []string                  // RE2
-	TrustedTrueFalseOrAny     string                    // required trust of the effect's place: "true", "false", or "" for either
+	TrustedTrueFalseOrAny     string                    // whether the place that receives data or is changed must be trusted: "true", "false", or "" for either
 	Facts                     []EffectPropertyCriterion // criteria on effect properties such as labels, programs and verbs
 	ConditionJQ               string                    // jq expression over {action, effects}
 
@@ -89,7 +90,7 @@ type Criteria struct {
 // one of the entries without "!", if there are any, and none of the entries after "!". The entries
 // of "args" are expressions, one of which must match.
 type EffectPropertyCriterion struct {
-	Name                     string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
+	Name                     string // the property's key in policy files: "causes", "labels", "classes", "programs", "args", "verbs" or "names"
 	AcceptedOrExcludedValues []string
 }
 

@@ -50,7 +50,8 @@ func (s *Session) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// sessionLabels are the labels of sessions.
+// sessionLabels are the labels that a rule can require of a session: it has read credentials (secret), private
+// data, or untrusted text.
 var sessionLabels = []string{"secret", "private", "untrusted"}
 
 var sessionKeys = []string{"labels", "after", "within", "value_flow"}

@@ -4,7 +4,7 @@ package abstract
 type Streams struct {
 	Stdin                          Value
 	InputFileWrittenByAnalyzedText string // file behind In, if the text wrote it
-	ExistingInputFile              string // file behind In, if the text did not write it
+	ExistingInputFile              string // file from which Stdin is redirected, if the analyzed text does not tell its content; else ""
 	InputRedirected                bool   // In is redirected: neither the pipe nor the terminal
 	Out                            *OutputTarget
 	HasSocket                      bool // a descriptor is a network connection

@@ -63,15 +63,15 @@ const (
 // A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
 	Text                         string // literal; a pattern as in effect.PatternsOverlap if IsGlobPattern
-	Display                      string // text for messages if IsGlobPattern, such as "$NAME"; else empty
+	Display                      string // text that messages show instead of the pattern, such as "$NAME"; "" if IsGlobPattern is false
 	IsGlobPattern                bool
 	Taint                        Taint
 	Origin                       Origin // origins of the unknown parts, combined as bit flags
-	FirstPartOrigin              Origin // origin of the first part, if that is unknown
+	FirstPartOrigin              Origin // origin of the first part, if this part is unknown; else 0
 	HasUnknownPartWithoutOrigin  bool   // some unknown part has no origin
 	FullyUnknown                 bool   // completely unknown
-	DoubleStarExcludesDotDot     bool   // ** in the pattern represents folders that were searched, see effect.Effect
-	HasPathPerLine               bool   // a list of paths, one per line, each of which matches the pattern
+	DoubleStarExcludesDotDot     bool   // ** in Text stands for folders that a program searched, so it cannot match ".."; see effect.Effect
+	HasPathPerLine               bool   // the value is a list of paths, one per line, and Text is a pattern that matches each of them
 	IsSingleWord                 bool   // built from quoted parts, so it is one word
 	PathListFileNamePatternLines string // for a list of paths: patterns of their file names, one per line; "" if any name is possible
 	SourceSpan                   effect.CommandTextSpan
@@ -99,7 +99,7 @@ func UnsetVariableValue(name string, taint Taint) Value {
 	return Unknown("$"+name, taint).WithOrigin(OriginUnsetVariable)
 }
 
-// UnknownOutput returns the unknown output of a command or code.
+// UnknownOutput returns a completely unknown value that stands for what a command or code (producer) writes.
 func UnknownOutput(producer string, taint Taint) Value {
 	return Unknown("what "+producer+" writes", taint).WithOrigin(OriginCommandOutput)
 }
@@ -208,16 +208,16 @@ type Builder struct {
 	display                     strings.Builder
 	isGlobPattern               bool
 	fullyUnknown                bool // only unknown parts so far
-	HasAddedPart                bool // a part was added
+	HasAddedPart                bool // a part, possibly an empty one, was added to the value
 	Taint                       Taint
 	origin                      Origin
 	firstPartOrigin             Origin
 	hasUnknownPartWithoutOrigin bool
 	secretDescription           string
-	hasPathPerLine              bool // the only part so far is a list
-	doubleStarExcludesDotDot    bool // the only part so far represents the paths below a searched folder
+	hasPathPerLine              bool // only one part was added so far, and it is a list of paths, one per line
+	doubleStarExcludesDotDot    bool // "**" in the first part cannot match ".." (see Value); later parts have only extended a file name
 	hasDoubleStar               bool // the text itself contains "**", which matches folders
-	mayContainDotDot            bool // another part may lead out of the folders that "**" matches
+	mayContainDotDot            bool // a part besides the "**" of the text itself may contain "..", which leads out of the matched folders
 }
 
 func (b *Builder) AddLiteral(s string) {

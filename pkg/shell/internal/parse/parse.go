@@ -111,7 +111,7 @@ func ReplaceAnglePlaceholdersWithVariables(text string) string {
 			continue
 		}
 		if end == i+2 {
-			copy(b[i:], "$__") // a name in braces would not fit
+			copy(b[i:], "$__") // <x> has 3 bytes, too few for the form ${_}
 		} else {
 			copy(b[i:], "${"+strings.Repeat("_", end-i-2)+"}")
 		}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ComputeTrOutput computes tr.
+// ComputeTrOutput returns what the program tr writes for an input text. It returns false if the flags or
+// operands have a form that it does not compute, such as a complement (-c) or multi-byte characters.
 func ComputeTrOutput(flags []string, operands []string, text string) (string, bool) {
 	remove, complement := false, false
 	for _, f := range flags {

@@ -332,8 +332,9 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	return result
 }
 
-// isRootOrHomePath reports whether a value is an absolute path with at least one folder, such as
-// /etc/hosts, or a path below the home folder.
+// isRootOrHomePath reports whether a value is a path that begins with / and has at least one folder, such as
+// /etc/hosts, or a path below the home folder (~/). It returns false for a fully unknown value and for text with
+// spaces.
 func isRootOrHomePath(v abstract.Value) bool {
 	return !v.FullyUnknown && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }

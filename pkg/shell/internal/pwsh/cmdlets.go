@@ -17,7 +17,7 @@ type cmdlet struct {
 	name          string
 	aliases       []string
 	class         effect.ProgramClass
-	effect        effect.Kind // effect without an operand
+	effect        effect.Kind // effect of every call, besides the effects of the parameters; "" if there is none
 	specialEffect specialEffectBeyondParams
 	params        []param // in the order of their positions
 }
@@ -26,8 +26,8 @@ type cmdlet struct {
 type param struct {
 	name              string
 	valueUse          parameterUse
-	positional        bool // an argument without a parameter name can be its value
-	acceptsPipedInput bool // each input object is its value if no argument is given
+	positional        bool // an argument without a parameter name can be the value of this parameter
+	acceptsPipedInput bool // if no argument sets this parameter, each input object is its value
 }
 
 // A parameterUse is the effect of a parameter's value.
@@ -72,7 +72,7 @@ const (
 	specialEffectCreatesDotNetObject                            // creates a .NET object; a TCP client or a socket connects to a host
 	specialEffectChangesWorkingFolder                           // changes the working folder to its first argument
 	specialEffectSetsAlias                                      // its arguments are an alias and a command
-	specialEffectSetsVariable                                   // its arguments are a variable and its value
+	specialEffectSetsVariable                                   // sets the variable that its first argument names to its second argument
 	specialEffectLoadsModulePath                                // loads code from a path in its arguments
 	specialEffectMayRunProgram                                  // may run a program given in its arguments
 	specialEffectLoadsTypes                                     // loads or compiles code

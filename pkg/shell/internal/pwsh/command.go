@@ -582,7 +582,8 @@ func (p *analyzer) recordLink(args []psArg) {
 	}
 }
 
-// recordSpecialEffect records the special effects of a cmdlet.
+// recordSpecialEffect walks the program that the arguments of a cmdlet name, if there is one, and records the
+// effect c.specialEffect, which the parameters of the cmdlet cannot describe.
 func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
 	case program.Text != "" && program.IsLiteral():

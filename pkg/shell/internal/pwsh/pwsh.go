@@ -171,9 +171,8 @@ func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte
 			return abstract.Value{}
 		}
 		if c == '.' && name.FullyUnknown {
-			// This variable is not an environment variable, which PowerShell writes as $env:NAME,
-			// so its value is unknown. A dot-sourced script can change the state of the current
-			// script.
+			// It is not known which script is loaded. A dot-sourced script runs in the current script and can
+			// change its state.
 			p.analysisContext.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "loads a script that the command does not name: "+name.Display, p.textSpanInCommand)
 		}
 		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {

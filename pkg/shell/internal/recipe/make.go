@@ -98,7 +98,7 @@ type makeReader struct {
 	currentRule                makeRule
 	definedVariables           map[string]bool // variables that the Makefile sets
 	conditionDepth             int             // nesting of conditions
-	keepsFirstConditionalValue bool            // use the first value of each condition, not the last
+	keepsFirstConditionalValue bool            // if conditions (ifeq) give a variable several values, keep the first; if false, the last
 }
 
 // parseMakefile parses a Makefile. Where conditions choose between values, it keeps the first or the last value.
@@ -187,7 +187,7 @@ func (r *makeReader) setVariable(name, value string, isDefault bool) {
 	r.definedVariables[name] = true
 }
 
-// endRule ends a rule.
+// endRule adds the current rule to the rules of the Makefile, if it has targets or recipe lines.
 func (r *makeReader) endRule() {
 	if len(r.currentRule.recipeLines) > 0 || len(r.currentRule.targets) > 0 {
 		r.rules = append(r.rules, r.currentRule)

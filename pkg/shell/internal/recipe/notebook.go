@@ -73,7 +73,7 @@ func notebookLanguage(meta json.RawMessage) (language string, isPythonPossible b
 // A notebook is the state that the cells of a notebook share.
 type notebook struct {
 	cdCommands     []string // arguments of %cd, in order
-	exportCommands []string // commands that set the variables of %env
+	exportCommands []string // shell commands that set the same variables as IPython's magic %env in the cells so far
 }
 
 // cellShellCodeBlocks returns the code blocks of a shell command in a notebook cell. It puts the

@@ -16,7 +16,7 @@ type CodeBlock struct {
 	Text     string
 }
 
-// maxCodeBlocks is the maximum number of steps of one recipe.
+// maxCodeBlocks is the maximum number of code blocks that CodeBlocks returns for one recipe, such as a Makefile.
 const maxCodeBlocks = 4096
 
 // CodeBlocks returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package
@@ -75,7 +75,8 @@ const maxIncludedFiles = 64
 
 var includePattern = prefilter.LazyRegexp(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
-// codeBlockParserByFormat are the parsers of formats without goals.
+// codeBlockParserByFormat maps recipe formats to their parsers. In these formats, all code of a recipe runs;
+// there are no goals, such as make targets, that select a part.
 var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
 	"docker":   dockerfileCodeBlocks,
 	"yaml":     yamlCodeBlocks,
@@ -88,7 +89,8 @@ var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
 	"notebook": notebookCodeBlocks,
 }
 
-// wholeTextCodeFormats are the formats whose whole text is one program, and therefore one step.
+// wholeTextCodeFormats are the formats in which the whole text is one program, and therefore one code block.
+// Their names are those of languages.
 var wholeTextCodeFormats = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellCodeBlocks returns texts as shell steps, without blank ones.

@@ -181,8 +181,8 @@ func hasDataChangingName(dottedName string) bool {
 	return strings.HasPrefix(last, "save") || strings.HasPrefix(last, "write") || strings.HasPrefix(last, "to_") || strings.HasPrefix(last, "dump") || strings.HasSuffix(last, "handler") || strings.HasSuffix(last, "writer")
 }
 
-// isRootOrHomePath reports whether an operand is a known absolute path with at least one folder,
-// such as /etc/hosts, or a known path below the home folder.
+// isRootOrHomePath reports whether an operand is a known path that begins with / and has at least one folder,
+// such as /etc/hosts, or a known path below the home folder (~/).
 func isRootOrHomePath(o operand) bool {
 	return o.dottedName == "" && !o.isList && o.IsLiteral() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))

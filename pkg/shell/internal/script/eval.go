@@ -312,7 +312,9 @@ func (p *script) valueOfName(n string) operand {
 	return operand{dottedName: n, Value: abstract.Unknown(n, 0)}
 }
 
-// recordLoopIterableTokens finds the variables of loops: for x in …, for (const x of …).
+// recordLoopIterableTokens stores, for the variable of each loop, the code after "in" or "of" in
+// loopIterableTokensByVariable: for x in …, for (const x of …). The code is nil if several loops have the
+// variable.
 func (p *script) recordLoopIterableTokens() {
 	for i := 2; i < len(p.tokens); i++ {
 		if in := p.tokens[i].text; p.tokens[i].kind != nameToken || in != "in" && in != "of" || !slices.Contains([]string{"for", "const", "let", "var"}, p.tokens[i-2].text) {
@@ -481,7 +483,8 @@ func (p *script) parsePostfix(o operand) operand {
 	return o
 }
 
-// resolveMember handles o.name.
+// resolveMember returns the value of o.member if it is known, as for an assigned member, an environment variable
+// or the home folder; else an operand whose dottedName ends in the name of the member.
 func (p *script) resolveMember(o operand, member string) operand {
 	if o.dottedName != "" {
 		out := o

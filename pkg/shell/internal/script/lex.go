@@ -14,7 +14,7 @@ type token struct {
 	literalValue     *abstract.Value // value of a string or command without expressions; nil for other tokens
 	parts            []stringPart    // parts of a string or command with expressions
 	hasSpaceBefore   bool            // white space precedes it
-	hasNewlineBefore bool            // a line break precedes it
+	hasNewlineBefore bool            // a line break precedes the token
 }
 
 // A stringPart of a string is text or an expression.
@@ -73,10 +73,10 @@ var grammars = map[string]*grammar{
 	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, quotesWithOtherMeanings: "'", hashSignMayStartNonComment: true},
 }
 
-// lexCode splits code into tokens, which it appends to tokenBuffer. It handles strings, regular
-// expressions, here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well
-// enough to find calls; other characters become punctuation. unreadReason says why later code may
-// be split into wrong tokens; "" if there is no such reason.
+// lexCode splits code into tokens, which it appends to tokenBuffer. It handles strings, regular expressions,
+// here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find calls;
+// other characters become punctuation. possibleMisparseReason says why later code may be split into wrong
+// tokens; "" if there is no reason.
 func lexCode(language, text string, tokenBuffer []token) (tokens []token, possibleMisparseReason string) {
 	l := &lexer{language: language, text: text, tokens: tokenBuffer}
 	if l.grammar = grammars[language]; l.grammar == nil {
@@ -494,7 +494,7 @@ func (l *lexer) skipCharacterClass() {
 		case '#', '$':
 			if l.language == "ruby" && i+1 < len(l.text) && l.text[i+1] == '{' {
 				l.pos++
-				return // Ruby: an interpolated expression #{…} begins inside the class
+				return // Ruby: an interpolated expression #{…} begins inside the character class
 			}
 		}
 	}
@@ -578,7 +578,8 @@ func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 	return stringPart{}, false
 }
 
-// lexExpressionInString reads code in a string up to a closing bracket; n is the length of its opening delimiter.
+// lexExpressionInString reads code in a string up to its closing bracket, which is the byte closing.
+// openingDelimiterLen is the length in bytes of the delimiter before the code, such as ${.
 func (l *lexer) lexExpressionInString(openingDelimiterLen int, closing byte) stringPart {
 	start := l.pos
 	outer := *l
@@ -636,7 +637,8 @@ func (l *lexer) lexFStringFormatSpec() {
 	}
 }
 
-// lexVariableInString reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
+// lexVariableInString reads an interpolated variable with its subscripts. openingDelimiterLen is the length in
+// bytes of the text before the variable, such as 1 for the # of #@name.
 func (l *lexer) lexVariableInString(openingDelimiterLen int) stringPart {
 	start := l.pos
 	outer := *l
@@ -835,7 +837,8 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	return true
 }
 
-// lexTextParts returns the parts of a text that is a string as a whole.
+// lexTextParts returns the parts (text and interpolated expressions) of a text that is the whole content of a
+// string, without delimiters.
 func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
 	f.closeDelimiter, f.openDelimiter, f.multiline = "", 0, true
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, interpolationDepth: l.interpolationDepth + 1}

@@ -43,8 +43,8 @@ type operand struct {
 	dottedName             string    // dotted name, if it refers to a module, function or object
 	isList                 bool
 	nestedListElementCount int  // number of values in a list and the lists in it
-	isUsedByCall           bool // a call has used it, so it is not checked as a plain string
-	isArchive              bool // an open archive; its value is the archive's path
+	isUsedByCall           bool // a call has used the value, so it is not checked as a path or URL
+	isArchive              bool // the value is an archive that the code has opened; Value is its path
 }
 
 // maxExpressionNesting is the maximum nesting of expressions.
@@ -108,7 +108,9 @@ func (p *script) parseStatements(until string) {
 	}
 }
 
-// recordEffectsUnlessUsedByCall checks a value that no call has used.
+// recordEffectsUnlessUsedByCall records the access to the path or URL in a literal string, unless a call has
+// used the value. It does the same for each element of a list. It also records Ruby calls without parentheses
+// that delete all rows of a table.
 func (p *script) recordEffectsUnlessUsedByCall(o operand) {
 	for _, e := range o.elements {
 		p.recordEffectsUnlessUsedByCall(e)
@@ -154,7 +156,8 @@ func (p *script) readFile(v abstract.Value) abstract.Value {
 	return out
 }
 
-// recordEffectsOfCallCombinations records the effects of combinations of calls.
+// recordEffectsOfCallCombinations records the effects that calls have only together: a shell that is connected
+// to the network, and the sending of credentials or files that the code has read.
 func (p *script) recordEffectsOfCallCombinations() {
 	if p.opensConnection && (p.startsProgram || p.duplicatesDescriptors) || p.opensListener && p.duplicatesDescriptors {
 		p.analysisContext.RecordEffect(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.spanInAnalyzedText})

@@ -8,8 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An OptionOrCommandAction is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
-// of the Go constants.
+// An OptionOrCommandAction is the compiled form of an action text in programs/*.yaml, such as "=write network ->
+// read...": what an option or a command does. Roles, effects and flags are names of Go constants.
+// programs/README.md describes action texts.
 type OptionOrCommandAction struct {
 	ValueRoles                                []string
 	HasOptionalAttachedValue                  bool

@@ -103,7 +103,7 @@ func (b *programYAMLCompiler) readFields(g *Grammar, fields yaml.MapSlice) error
 	for _, item := range fields {
 		key, _ := item.Key.(string)
 		if b.inheritanceDepth > 1 && (key == "also" || key == "examples" || key == "files") {
-			continue // these keys describe only the entry that "like" names, not this one
+			continue // the entry does not inherit also, examples and files from the entry that "like" names
 		}
 		if err := b.readYAMLKey(g, key, item.Value, own); err != nil {
 			return fmt.Errorf("%s: %w", key, err)

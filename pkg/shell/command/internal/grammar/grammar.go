@@ -14,12 +14,12 @@ import (
 // A Program is one program name with its compiled entry from command/programs/*.yaml.
 type Program struct {
 	Name                   string
-	YAMLEntryName          string // the name of its entry
+	YAMLEntryName          string // key of the program's entry in the YAML file, which is the main name of the program
 	YAMLFileName           string
 	IsMainName             bool // false for the other names of an entry
 	Grammar                *Grammar
 	Examples               []Example
-	LanguageFileExtensions []string // extensions of files in its language
+	LanguageFileExtensions []string // file name extensions of code in the program's language, such as .py; set only for the main name
 }
 
 // An Example is a command and its expected effects.

@@ -17,14 +17,14 @@ const dryRunKey = "dry"
 // A harmfulCommand is a form of a command that does harm, such as "submodule deinit --all". A command has
 // this form if it has the subcommand and, unless options is empty, one of the options.
 type harmfulCommand struct {
-	programs []string // programs of the entry to which it applies; empty for all
+	programs []string // names of programs in the entry to which this form applies; empty for all of them
 	subs     [][]string
 	options  []string
 	harm     string
 }
 
-// parseHarmfulCommands parses the key harms of an entry. It maps each harm to command forms, such as
-// "submodule deinit --all", separated by commas.
+// parseHarmfulCommands parses the value of the key "harms" in the entry of a program. The value maps each harm
+// to command forms, such as "submodule deinit --all", separated by commas.
 func parseHarmfulCommands(m yaml.MapSlice) (out []harmfulCommand, err error) {
 	for _, item := range m {
 		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
@@ -163,7 +163,9 @@ func (f *harmfulCommand) setHarmOfOptionsOrGrammar(g *Grammar, above []*Grammar)
 	return nil
 }
 
-// grammarWithHarms returns the grammar of a program with the harm of the forms that apply to it.
+// grammarWithHarms returns the grammar of a program with the harms that command forms have. If
+// onlyProgramSpecific is true, it adds only the harms of forms that name the program; if false, only those of
+// forms that name no program.
 func grammarWithHarms(g *Grammar, harmfulCommands []harmfulCommand, program string, onlyProgramSpecific bool) (*Grammar, error) {
 	for i := range harmfulCommands {
 		f := &harmfulCommands[i]

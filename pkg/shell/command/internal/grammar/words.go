@@ -12,7 +12,7 @@ import (
 
 // A wordList is one entry of words.yaml.
 type wordList struct {
-	About string // completes the doc comment of its variable
+	About string // text that follows the name of the list's Go variable in its doc comment
 	Words string // space-separated
 }
 

@@ -15,7 +15,7 @@ import (
 // Equal actions share a variable, and so do equal operand roles and equal subcommands, so that a
 // change of one entry changes only the lines of that entry.
 type syntaxTableWriter struct {
-	actionLiteralByName         map[string]string // name → composite literal
+	actionLiteralByName         map[string]string // name of a Go variable → fields of its composite literal
 	operandRolesLiteralByName   map[string]string
 	sharedSyntaxLiteralByName   map[string]string // variable name → composite literal of a syntax; only literals that fit on one line
 	syntaxVariables             []generatedGoVariable
@@ -283,7 +283,8 @@ func sliceLiteral(typ string, values []string) string {
 	return "[]" + typ + "{" + strings.Join(values, ", ") + "}"
 }
 
-// argStyleConstants returns the Go names of the words for styles.
+// argStyleConstants returns the names of the Go constants for the words of an entry's key "style", such as
+// argStyleGNUAbbreviations for gnu.
 func argStyleConstants(yamlWords []string) []string {
 	var out []string
 	for _, w := range yamlWords {

@@ -28,7 +28,7 @@ type cmdletsFile struct {
 	Cmdlets                      map[string]cmdletEntry
 }
 
-// A cmdletEntry is one cmdlet.
+// A cmdletEntry is the entry of one PowerShell command in cmdlets.yaml.
 type cmdletEntry struct {
 	Aliases                    string `yaml:"also"`
 	ProgramClassThenEffectKind string `yaml:"does"`
