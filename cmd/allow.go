@@ -44,7 +44,7 @@ func allowCommand(w *Environment) *cli.Command {
 
 func allowRefusedAction(c *cli.Context, w *Environment) error {
 	if c.NArg() > 1 {
-		return fmt.Errorf("allow: unexpected operand %q; give one reference", shortenTo80Characters(c.Args().Get(1)))
+		return fmt.Errorf("allow: unexpected operand %q; give one REF of a refused action, which 'shield allow' lists", shortenTo80Characters(c.Args().Get(1)))
 	}
 	if err := requirePerson(w, "allow", personProofAtTerminal); err != nil {
 		return err

@@ -175,11 +175,11 @@ func describeVerification(file string, r *audit.VerificationReport) string {
 	case !r.OK():
 		return cmp.Or(r.Damage.File, file) + ": " + r.Damage.String()
 	case len(r.MissingFiles) > 0:
-		return entries + ", each entry matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.MissingFiles, ", ")
+		return entries + "; the hash chain is intact, but damaged files that were moved aside are missing: " + strings.Join(r.MissingFiles, ", ") + "; restore them from a backup if you need their entries"
 	case r.EntriesAfterStoredHead > 0:
-		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterStoredHead)
+		return entries + fmt.Sprintf("; the hash chain is intact, but the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterStoredHead)
 	case r.UnverifiedWithoutStoredHeadNote != "":
-		return entries + ", each entry matches the one before; the log alone cannot show " + r.UnverifiedWithoutStoredHeadNote + "; to check that, run 'shield audit verify --checkpoint FILE'"
+		return entries + "; the hash chain is intact, but the log alone does not show " + r.UnverifiedWithoutStoredHeadNote + "; to check that, run 'shield audit verify --checkpoint FILE'"
 	default:
 		return entries + "; no entry was changed, removed, inserted or moved, and the log was not truncated"
 	}
@@ -256,7 +256,7 @@ func exportAudit(c *cli.Context, w *Environment) error {
 	}
 	known := strings.Join(audit.ExportFormats(), ", ")
 	if !strings.Contains(", "+known+",", ", "+format+",") {
-		return fmt.Errorf("audit export: --format %q is not one of %s, segment", shortenTo80Characters(format), known)
+		return fmt.Errorf("audit export: --format %q is unknown; use one of %s, segment", shortenTo80Characters(format), known)
 	}
 	var log io.ReadCloser
 	var err error

@@ -153,7 +153,7 @@ func unenforcedRestrictionMessages(p *contain.Profile, used contain.Mechanism, f
 		out = append(out, describeLandlockGaps(p))
 	}
 	if len(foldersUnsearchedForHardLinks) > 0 {
-		out = append(out, term.EscapeControlAndInvisible("contained, but the program may read hidden folders through hard links (to refuse that, use --contain=require), since these folders have too many files to search: "+strings.Join(foldersUnsearchedForHardLinks, ", ")))
+		out = append(out, term.EscapeControlAndInvisible("contained, but these folders, which containment hides, have too many files to search for hard links, through which the program could read them: "+strings.Join(foldersUnsearchedForHardLinks, ", ")+"; to refuse that, use --contain=require"))
 	}
 	return out
 }
@@ -302,7 +302,7 @@ func describeSettingAllowingAccess(r contain.Refusal, server string) string {
 	case contain.Write:
 		return fmt.Sprintf("put the path, or its folder, under contain.write of the server %s in mcp.servers", server)
 	}
-	return fmt.Sprintf("set contain.network of the server %s in mcp.servers to open", server)
+	return fmt.Sprintf("set contain.network of the server %s in mcp.servers to \"open\"", server)
 }
 
 // refusedAction returns the action that corresponds to a refused access of a server, for its session;

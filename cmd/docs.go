@@ -41,15 +41,15 @@ func docsCommand(w *Environment) *cli.Command {
 
 // documentedEnvironmentVariables lists the variables that shield reads, for the man page.
 var documentedEnvironmentVariables = [][2]string{
-	{"SHIELD_CONFIG", "The configuration file, in place of the user's own."},
-	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state, ~/.local/share and ~/.cache."},
+	{"SHIELD_CONFIG", "Path of the configuration file that shield reads in place of ~/.config/shield/shield.yaml."},
+	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "Folders that shield uses in place of ~/.config, ~/.local/state, ~/.local/share and ~/.cache."},
 	{"NO_COLOR, TERM", "NO_COLOR, or TERM=dumb, turns colours off."},
 }
 
 // manPagePathDescriptionPairs lists the files that shield reads and writes, for the man page.
 var manPagePathDescriptionPairs = [][2]string{
-	{"~/.config/shield/shield.yaml", "The user's configuration."},
-	{"/etc/shield/shield.yaml", "The system's configuration; nothing else can change what it sets under locked."},
+	{"~/.config/shield/shield.yaml", "The user's settings, such as policy, approval and evaluator."},
+	{"/etc/shield/shield.yaml", "Settings for all users of this machine. Files, variables and options of a user cannot override its keys under \"locked\"."},
 	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
 	{"~/.local/share/shield/models/", "Models that 'shield model pull' installed, one folder each."},
 }

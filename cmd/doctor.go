@@ -158,7 +158,7 @@ func examineState(out *doctorFindings, set *config.LoadedSettings, w *Environmen
 	case err != nil:
 		out.add(severityBad, "remove the file at that path, or choose another folder with --state", "seal key: %v", err)
 	default:
-		out.add(severityOK, "", "seal key: in %s", dir)
+		out.add(severityOK, "", "seal key, with which shield signs verdicts: in %s", dir)
 	}
 	head, form, err := readAuditHeadAndEvaluatorFormat(set, w)
 	if err != nil {
@@ -175,7 +175,7 @@ func examineState(out *doctorFindings, set *config.LoadedSettings, w *Environmen
 	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.CheckLogMatchesStoredHead(file, head); err != nil {
-			out.add(severityBad, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
+			out.add(severityBad, "restore the log from a backup, or run '"+audit.RepairCommand+"' to move the damaged log aside", "audit log: %v", err)
 		} else {
 			out.add(severityOK, "", "audit log: %s", file)
 		}

@@ -88,7 +88,7 @@ func TestDoctor(t *testing.T) {
 		"no program":                  {"approval: {channels: [command]}\n", bad, []string{"bad   approval by a program: no program is configured"}},
 		"program without channel":     {"approval: {command: [ask-somebody]}\n", good, []string{"warn  approval.command is set, but the channel command is not used", "set approval.channels: [command]"}},
 		"page for everybody": {"approval: {channels: [web], web: {listen: '0.0.0.0:8080'}}\n", bad,
-			[]string{"bad   approval by the page: approval.web.listen: ", `set approval.web.listen: "127.0.0.1:0"`}},
+			[]string{"bad   approval on the approval page: approval.web.listen: ", `set approval.web.listen: "127.0.0.1:0"`}},
 		"page":       {"approval: {channels: [web]}\n", good, []string{"ok    approval: web"}},
 		"no channel": {"approval: {channels: []}\n", good, []string{"warn  approval: no channel, so actions that need a person are blocked"}},
 
@@ -104,7 +104,7 @@ func TestDoctor(t *testing.T) {
 		"skip types":          {"classifier: {skip_types: [write_fil, WriteFile, my_own_tool]}\n", good, []string{`warn  classifier.skip_types: no action has the type "write_fil"`, "write write_file", `type "WriteFile"`}},
 
 		"everything at once": {"rate_limit: 0\nroots: [none]\npolicy: ./none.yaml\nevaluator: {provider: openai, base_url: 'ftp://x'}\napproval: {channels: [web, command], web: {listen: '0.0.0.0:1'}}\n", bad,
-			[]string{"bad   settings: configuration DIR/shield.yaml:1:13: rate_limit: must be", "bad   workspace: DIR/none", "bad   policy: ", "bad   evaluator: evaluator.model is not set", "bad   evaluator: environment variable OPENAI_API_KEY", "bad   approval by the page", "bad   approval by a program"}},
+			[]string{"bad   settings: configuration DIR/shield.yaml:1:13: rate_limit: must be", "bad   workspace: DIR/none", "bad   policy: ", "bad   evaluator: evaluator.model is not set", "bad   evaluator: environment variable OPENAI_API_KEY", "bad   approval on the approval page", "bad   approval by a program"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, report := examined(t, tt.settings)

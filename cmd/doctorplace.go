@@ -105,7 +105,7 @@ func prependColonIfNotEmpty(text string) string {
 func examinePolicy(ctx context.Context, out *doctorFindings, set *config.LoadedSettings, cfg shield.Config) {
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
-		out.add(severityBad, "put other folders in roots"+settingOriginSuffix(set, "roots"), "workspace: %v", err)
+		out.add(severityBad, "set roots to the folders of your projects"+settingOriginSuffix(set, "roots"), "workspace: %v", err)
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.DefaultExecutionContext)

@@ -56,7 +56,7 @@ func verifyDownloadedRelease(c *cli.Context, w *Environment) error {
 	case found.ProgramArchiveName != "":
 		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", severityOK, w.ShieldExecutablePath, found.ProgramArchiveName)
 	default:
-		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", severityNote, w.ShieldExecutablePath)
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is not verified: none of the archives in this folder contains it\n      download the archive of its version and system into this folder; a program built from source cannot be verified\n", severityNote, w.ShieldExecutablePath)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func releaseKeys(file string) (genuine.Keys, error) {
 	}
 	keys, err := genuine.OwnKeys()
 	if err == nil && len(keys) == 0 {
-		err = errors.New("doctor: this program has no release key, since its source had none; name the public key with --key")
+		err = errors.New("doctor: this program was built without a release key, so it cannot check signatures; name the public key with --key FILE")
 	}
 	return keys, err
 }

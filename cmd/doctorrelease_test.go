@@ -58,7 +58,7 @@ func TestDoctorRelease(t *testing.T) {
 	expect(0, "install.sh: a file of shield v1.2.3", "--release", filepath.Join(dir, "install.sh"), "--key", key)
 	expect(1, "do not install it", "--release", filepath.Join(dir, "a.deb"), "--key", key)
 	if keys, err := genuine.OwnKeys(); err == nil && len(keys) == 0 {
-		expect(1, "this program has no release key", "--release", dir)
+		expect(1, "this program was built without a release key", "--release", dir)
 	}
 	expect(1, "--key is used only with --release", "--key", key)
 	expect(1, "not a minisign public key", "--release", dir, "--key", filepath.Join(dir, "a.deb"))

@@ -84,7 +84,7 @@ func examineApproval(out *doctorFindings, set *config.LoadedSettings, cfg shield
 		case name == "tty" && err != nil:
 			out.add(severityNote, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: this process cannot ask there: %v", err)
 		case name == "web" && err != nil:
-			out.add(severityBad, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, settingOriginSuffix(set, "approval.web.listen"))
+			out.add(severityBad, `set approval.web.listen: "127.0.0.1:0"`, "approval on the approval page: %v%s", err, settingOriginSuffix(set, "approval.web.listen"))
 		case approve.ChatServiceTitle(name) != "" && err != nil:
 			out.add(severityBad, "", "approval in %s: %v%s", approve.ChatServiceTitle(name), err, settingOriginSuffix(set, "approval."+name+".token_file"))
 		case name == "command" && err != nil:

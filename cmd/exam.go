@@ -113,7 +113,7 @@ func modelExamReportText(r *shield.ModelExamResult, price config.Price) string {
 		b.WriteString("Passed: the model decides what the policy sends to it. After every tenth call, shield sends the model a test attack (probe).\n")
 	}
 	if why := r.TooManyLegitimateBlockedReason(); why != "" {
-		fmt.Fprintf(&b, "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. %s.\n", why, strongerModelAdvice)
+		fmt.Fprintf(&b, "Not usable: %s. No one can allow an action that the model blocks, so agents could not do ordinary work. %s.\n", why, strongerModelAdvice)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -214,9 +214,9 @@ const approvalCommandsRuleName = "shield_answers"
 func tellUserToUseUnguardedTerminal(v *verdict.Verdict) {
 	switch {
 	case v.Explanation.UserAllowCommand != "":
-		v.Explanation.UserAllowCommand += ", in a terminal without shield init"
+		v.Explanation.UserAllowCommand += ", in a terminal whose shell did not run shield init"
 	case v.Rule == approvalCommandsRuleName:
-		v.Explanation.UserAllowCommand = "type the command in a terminal without 'shield init'"
+		v.Explanation.UserAllowCommand = "type the command in a terminal whose shell did not run 'shield init'"
 	}
 }
 

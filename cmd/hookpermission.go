@@ -227,7 +227,7 @@ func matchFilesBelow(dir, name string) (files []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if seen++; seen > maxScannedFolderEntries {
-			return fmt.Errorf("%s has more than %d files, so not all permission rules of the host can be read; remove some", dir, maxScannedFolderEntries)
+			return fmt.Errorf("%s has more than %d files, so shield cannot find all permission rules in it; move files that are not settings out of this folder", dir, maxScannedFolderEntries)
 		}
 		if err != nil {
 			return err

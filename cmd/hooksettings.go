@@ -167,7 +167,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 		return nil, err
 	}
 	if deadline < time.Second || deadline > config.MaxHookTimeout {
-		return nil, fmt.Errorf("--timeout %s is outside 1s to %s", deadline, config.MaxHookTimeout)
+		return nil, fmt.Errorf("--timeout %s is not allowed; use 1s to %s", deadline, config.MaxHookTimeout)
 	}
 	lines, err := hookLines(c.Context, w, h, deadline)
 	if err != nil {

@@ -91,7 +91,7 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 		}
 		return edit()
 	}
-	return fmt.Errorf("%s has no list of scope %s on this system; use the other --scope", client.Title, scope)
+	return fmt.Errorf("%s has no list of MCP servers for --scope %s on this system; use the other --scope", client.Title, scope)
 }
 
 // A serversUnchangedByInstaller lists the names of the MCP servers that the installer leaves unchanged: remote

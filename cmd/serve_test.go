@@ -328,7 +328,7 @@ func TestServedExec(t *testing.T) {
 		return out
 	}
 	with := check()
-	if status, out, errs := run(t, w, "", "service", "status"); status != 0 || !strings.Contains(out, "2 of 3 questions decided") {
+	if status, out, errs := run(t, w, "", "service", "status"); status != 0 || !strings.Contains(out, "it decided 2 of 3 requests") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	end()

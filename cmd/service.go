@@ -177,7 +177,7 @@ func serviceStatus(c *cli.Context, w *Environment) error {
 	if err := json.Unmarshal(answer.CommandStdout, &r); err != nil || !answer.ServiceDecided {
 		return fmt.Errorf("the service at %s is of another build; restart it", socket)
 	}
-	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",
+	_, err = fmt.Fprintf(w.Out, "the service (process %d) has answered at %s since %s; it decided %d of %d requests of hooks and commands, which decide the rest themselves\n",
 		r.PID, term.EscapeControlAndInvisible(socket), r.StartedAt.Format(time.RFC3339), r.ServiceDecidedRequestCount, r.ReceivedClientRequestCount)
 	return err
 }

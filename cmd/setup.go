@@ -531,7 +531,7 @@ func (s *hostHookInstaller) uninstallAndDescribe(ctx context.Context, dryRun boo
 		description = s.host.Title() + " has its settings from before shield: " + strings.Join(restored, ", ") + ". "
 	}
 	if len(edited) > 0 {
-		description += s.host.Title() + " no longer calls shield; later changes of its settings are kept: " + strings.Join(edited, ", ") + "."
+		description += s.host.Title() + " no longer calls shield; changes made to its settings after shield was installed are kept: " + strings.Join(edited, ", ") + "."
 	}
 	return strings.TrimSpace(description), errors.Join(failed...)
 }

@@ -39,7 +39,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	if !c.IsSet("ask") {
 		var options []huh.Option[string]
 		if !s.currentSettings.Approval.Channels.IsChosenByShield() && len(s.currentSettings.OriginBySetting["approval.channels"]) > 0 {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceFileAndLine("approval.channels")+": "+s.approvalChannels(), ""))
+			options = append(options, huh.NewOption("no change: "+s.approvalChannels()+", as "+s.currentSettings.SettingSourceFileAndLine("approval.channels")+" says", ""))
 		}
 		for _, a := range questionChannelChoices {
 			options = append(options, huh.NewOption(a.word+": "+a.means, a.word))
@@ -49,7 +49,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	if !c.IsSet("preset") && s.currentSettings.Evaluator.Provider != "" && s.currentSettings.PolicyBundle.URLOrPath == "" {
 		var options []huh.Option[string]
 		if s.currentSettings.PolicyNameOrPath != "auto" {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.SettingSourceFileAndLine("policy")+": "+s.currentSettings.PolicyNameOrPath, ""))
+			options = append(options, huh.NewOption("no change: "+s.currentSettings.PolicyNameOrPath+", as "+s.currentSettings.SettingSourceFileAndLine("policy")+" says", ""))
 		}
 		for _, r := range evaluatorPresetChoices {
 			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))

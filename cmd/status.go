@@ -85,7 +85,7 @@ func describeModelApprovalAuthority(l shield.ModelApprovalAuthority) string {
 	case l.EvaluatorModelName == "":
 		return ""
 	case l.CannotApproveReason != "" && describeModelOverblocking(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + describeModelOverblocking(l) + "; its ALLOW does not replace your approval: " + l.CannotApproveReason
+		return "evaluator          the model blocks too many ordinary actions: " + describeModelOverblocking(l) + ". Its ALLOW does not replace your approval: " + l.CannotApproveReason + ". Configure a stronger model (evaluator.model)"
 	case l.CannotApproveReason != "":
 		return "evaluator          the model's ALLOW does not replace your approval: " + l.CannotApproveReason
 	case describeModelOverblocking(l) != "":

@@ -128,14 +128,14 @@ func setToolClass(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
 	}
 	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escapeLinesForTerminal(strings.Split(r.ToolDescription, "\n")), "\n  "))
-	r.QuestionText = "From now on the tool " + approve.ToolClassDescriptions[class]
+	r.QuestionText = "Record that the tool " + approve.ToolClassDescriptions[class]
 	by, err := askUserToAllowRefusal(c, w, set, r)
 	if err != nil {
 		return fmt.Errorf("tools set: %w", err)
 	}
 	t := *r.OfferedToolClassAnswer
 	t.Class, t.By = class, by
-	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s set the class of the tool: the tool %s", by, approve.ToolClassDescriptions[class]), by); err != nil {
+	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s recorded with 'shield tools set' that the tool %s", by, approve.ToolClassDescriptions[class]), by); err != nil {
 		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	if err := answers.SetToolClass(c.Context, r.ToolClassAnswerKey, t); err != nil {
@@ -189,7 +189,7 @@ func forgetToolClass(c *cli.Context, w *Environment) error {
 		if err != nil {
 			return fmt.Errorf("tools forget: %w", err)
 		}
-		fmt.Fprintf(w.Out, "The class of %s was removed.\n", term.EscapeControlAndInvisible(t.Tool))
+		fmt.Fprintf(w.Out, "shield forgot the class of the tool %s, and asks about the tool again at its next use.\n", term.EscapeControlAndInvisible(t.Tool))
 	}
 	return nil
 }

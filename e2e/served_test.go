@@ -111,7 +111,7 @@ func TestServed(t *testing.T) {
 		status, out := tt.ask()
 		denied(tt.name, tt.deny, status, out)
 		asked++
-		if _, out := s.run("", "service", "status"); !strings.Contains(out, fmt.Sprintf(" %d of %[1]d questions decided", asked)) {
+		if _, out := s.run("", "service", "status"); !strings.Contains(out, fmt.Sprintf("it decided %d of %[1]d requests", asked)) {
 			t.Errorf("%s: the service was not asked: %s", tt.name, out)
 		}
 	}

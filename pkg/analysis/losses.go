@@ -63,7 +63,7 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 		}
 	}
 	if len(l.AllLossesToBackUp) > maxLosses {
-		l.setLossesUnknownReason("too many files are named")
+		l.setLossesUnknownReason("the action names too many files; delete fewer files at once")
 	}
 	return l
 }
@@ -96,7 +96,7 @@ func (c *ActionCase) addEffectPathLosses(l *FileLosses, effectIndex int, loss un
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
-				l.setLossesUnknownReason("the files are unknown")
+				l.setLossesUnknownReason("the path begins with a wildcard or a variable; write the names of the files")
 			}
 			return
 		}
@@ -218,7 +218,7 @@ func (c *ActionCase) addProgramLossesBeyondOperands(l *FileLosses, programEffect
 		if c.addGitLosses(l, e, within) {
 			l.effectsRestorableFromBackup[programEffectIndex] = true
 		} else {
-			l.setLossesUnknownReason("the repository cannot be read")
+			l.setLossesUnknownReason("the git repository is outside the workspace or cannot be read; run git in the workspace")
 		}
 	}
 }

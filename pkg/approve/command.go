@@ -140,10 +140,10 @@ func parseApprovalProgramReply(data []byte, requestID string) (Answer, error) {
 	case !slices.Contains(analysis.ToolClasses, a.Class):
 		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.ToolClass)
 	case a.Approve == (a.Class == analysis.ToolClassForbidden):
-		return Answer{}, fmt.Errorf("the program's decision contradicts the class %s in the same answer; deny with the class never, and approve with every other class", reply.ToolClass)
+		return Answer{}, fmt.Errorf("the program's \"decision\" contradicts its \"class\" %q; answer \"deny\" with the class \"never\", and \"approve\" with every other class", reply.ToolClass)
 	}
 	if reply.RememberMinutes < 0 {
-		return Answer{}, errors.New("the program's minutes must be 0 or more")
+		return Answer{}, errors.New("the number \"minutes\" in the answer of the approval program must be 0 or more")
 	}
 	a.RememberFor = time.Duration(min(reply.RememberMinutes, 60)) * time.Minute
 	return a, nil

@@ -309,7 +309,7 @@ func (g *keyInterpreter) currentAnswerText() string {
 		return "Approve actions of this kind for this session: press Enter"
 	case g.classOfLine(g.currentLine) != "":
 		if class := g.classOfLine(g.currentLine); class != analysis.ToolClassForbidden {
-			return "Approve once; the tool " + ToolClassDescriptions[class] + ": press Enter"
+			return "Approve once, and record that the tool " + ToolClassDescriptions[class] + ": press Enter"
 		}
 		return "Deny; the tool is never used: press Enter"
 	case g.currentLine != "":

@@ -48,9 +48,9 @@ func (t *telegramChannel) Usable() error {
 	switch {
 	case err != nil:
 	case len(t.options.Telegram.Approvers) == 0:
-		err = errors.New("no approver is configured; set approval.telegram.approvers to the numbers of users")
+		err = errors.New("no approver is configured; set approval.telegram.approvers to the IDs of Telegram users")
 	case t.chatID() == 0:
-		err = errors.New("with several approvers, set approval.telegram.chat to the number of the chat that is asked")
+		err = errors.New("with several approvers, set approval.telegram.chat to the ID of the chat in which shield asks")
 	}
 	return err
 }

@@ -94,9 +94,9 @@ func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) s
 	case a.Approve && a.RememberFor > 0:
 		said = fmt.Sprintf("approved for %d min", truncatedMinutes(a.RememberFor))
 	case a.Class != "" && a.Approve:
-		said = "approved once; the tool " + ToolClassDescriptions[a.Class]
+		said = "approved once, and recorded that the tool " + ToolClassDescriptions[a.Class]
 	case a.Class != "":
-		said = "denied; the tool " + ToolClassDescriptions[a.Class]
+		said = "denied, and recorded that the tool " + ToolClassDescriptions[a.Class]
 	case a.Approve && a.IsAdvanceApproval:
 		said = "actions of this kind approved for the session"
 	case a.Approve:

@@ -244,7 +244,7 @@ func (v *verifier) verifyChain() error {
 		if v.storedHead.Seq > v.report.Head.Seq {
 			v.setDamage(linePlace{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, DamageCutOff, fmt.Sprintf("the log ends with entry %d, and at least %d were written", v.report.Head.Seq, v.storedHead.Seq))
 		} else {
-			v.setDamage(linePlace{line: 1}, v.storedHead.Seq, DamageRemoved, fmt.Sprintf("the log begins after entry %d", v.storedHead.Seq))
+			v.setDamage(linePlace{line: 1}, v.storedHead.Seq, DamageRemoved, fmt.Sprintf("the log begins after entry %d, so that entry and all before it are missing", v.storedHead.Seq))
 		}
 	}
 	return nil

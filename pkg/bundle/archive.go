@@ -70,7 +70,7 @@ func readEntries(t *tar.Reader) (map[string][]byte, error) {
 		// Two names that differ in case are one file on some systems.
 		lower := strings.ToLower(h.Name)
 		if folded[lower] {
-			return nil, fmt.Errorf("the file %.80q occurs twice; ask its publisher to remove one", h.Name)
+			return nil, fmt.Errorf("the bundle contains the file %.80q twice, ignoring case; ask the publisher of the bundle to remove one", h.Name)
 		}
 		folded[lower] = true
 		if len(files) == maxFiles+2 {

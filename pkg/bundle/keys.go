@@ -97,7 +97,7 @@ func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
 			return nil, errors.New("the password is wrong for the private key, or the key file is damaged; try again")
 		}
 	} else if err := key.UnmarshalText(text); err != nil {
-		return nil, errors.New("this is not a minisign private key; name NAME.key")
+		return nil, errors.New("the file is not a minisign private key; name the .key file that 'shield policy bundle keygen' wrote")
 	}
 	return &PrivateKey{key}, nil
 }

@@ -28,7 +28,7 @@ const toolClassAllowReason = "ordinary: this call does only what the tool is app
 
 const harmlessEffectsAllowReason = "harmless: every effect is known, and none changes anything"
 
-const policyRuleAllowReason = "no rule matched, and a rule of the policy allows this"
+const policyRuleAllowReason = "an allow rule of the policy covers this action, and no heuristic rule matched"
 
 // policyAllows reports whether a rule of the policy allows a case that Tier 1 must still judge.
 func policyAllows(c *analysis.ActionCase) bool {

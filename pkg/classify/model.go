@@ -158,7 +158,7 @@ func (m *Model) readCard() error {
 	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDoubtDangerName))
 	for cause := range m.Card.SafeThresholdByDoubtDangerName {
 		if !analysis.CanModelAllowDanger(cause) {
-			return fmt.Errorf("model: shield.json: no model may allow an unknown effect of the kind %.40q; remove that key from doubts", cause)
+			return fmt.Errorf("model: shield.json: \"doubts\" has the key %.40q, but no model can allow this effect; remove the key", cause)
 		}
 	}
 	for _, byType := range []map[string]float64{m.Card.BlockThresholdByActionType, m.Card.SafeThresholdByActionType} {

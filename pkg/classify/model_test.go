@@ -157,7 +157,7 @@ func TestModelRefuses(t *testing.T) {
 		"misspelt card":        {"shield.json", func([]byte) []byte { return []byte(`{"treshold": 1}`) }, "treshold"},
 		"safe threshold":       {"shield.json", func([]byte) []byte { return []byte(`{"safe_thresholds": {"send_email": -1}}`) }, "not between 0 and 1"},
 		"doubt":                {"shield.json", func([]byte) []byte { return []byte(`{"doubts": {"syntax": 2}}`) }, "not between 0 and 1"},
-		"doubt never cleared":  {"shield.json", func([]byte) []byte { return []byte(`{"doubts": {"script": 0.9}}`) }, "no model may allow an unknown effect"},
+		"doubt never cleared":  {"shield.json", func([]byte) []byte { return []byte(`{"doubts": {"script": 0.9}}`) }, "no model can allow this effect"},
 		"threshold":            {"shield.json", func([]byte) []byte { return []byte(`{"threshold": 2}`) }, "not between 0 and 1"},
 		"tiny windows":         {"shield.json", func([]byte) []byte { return []byte(`{"max_length": 3}`) }, "too short"},
 		"absent label":         {"shield.json", func([]byte) []byte { return []byte(`{"malicious_label": "X"}`) }, "label X is missing"},

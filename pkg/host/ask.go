@@ -41,7 +41,7 @@ func (h *Host) CheckSendingHostWaitsForUserAnswer(ctx context.Context, in []byte
 	mode, _ := seen["mode"].(string)
 	switch {
 	case seen == nil:
-		return "", fmt.Errorf("this session of %s has no user, or a permission mode without questions; start an interactive session in the mode %s", h.Title(), strings.Join(ask.PermissionModesAwaitingUserAnswer, " or "))
+		return "", fmt.Errorf("this session of %s does not show questions to a user; start an interactive session in the mode %s", h.Title(), strings.Join(ask.PermissionModesAwaitingUserAnswer, " or "))
 	case !slices.Contains(ask.PermissionModesAwaitingUserAnswer, mode):
 		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.PermissionModesAwaitingUserAnswer, ", "))
 	}

@@ -33,7 +33,7 @@ var errNotJSON = errors.New("the input is not one valid JSON object; check that 
 // decodeStrictJSON reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
 func decodeStrictJSON(in []byte, opts ...json.Options) (any, error) {
 	if len(in) > MaxHookInputBytes {
-		return nil, fmt.Errorf("the input is larger than %d MiB; split it", MaxHookInputBytes>>20)
+		return nil, fmt.Errorf("the JSON text is larger than %d MiB; make the tool call or the settings file smaller", MaxHookInputBytes>>20)
 	}
 	if err := checkDepth(in); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func checkDepth(in []byte) error {
 			inString = true
 		case c == '{' || c == '[':
 			if depth++; depth > maxHookInputDepth {
-				return fmt.Errorf("the input is nested deeper than %d levels; flatten it", maxHookInputDepth)
+				return fmt.Errorf("the JSON text is nested deeper than %d levels; simplify the tool call or the settings file", maxHookInputDepth)
 			}
 		case c == '}' || c == ']':
 			depth--

@@ -233,7 +233,7 @@ func (p *compiledJQCondition) parseTextFlagsAndRegexp(v, re, flags any) (string,
 	expr, rok := re.(string)
 	given, fok := flags.(string)
 	if !ok || !rok || !fok && flags != nil {
-		return "", "", nil, fmt.Errorf("a regular expression function needs strings, not a text of type %s, an expression of type %s and flags of type %s; convert them with tostring", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
+		return "", "", nil, fmt.Errorf("jq functions for regular expressions, such as test, need strings; the text is of type %s, the expression %s, the flags %s; convert them with tostring", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
 	}
 	r, err := p.compileRegexp(expr, given)
 	return text, given, r, err

@@ -160,7 +160,7 @@ func TestCheckReach(t *testing.T) {
 			"deny:\n- {name: a, reason: r, paths: [/x/**]}\n- {name: b, reason: r, paths: [/x/y]}\n", ""},
 		"an exception": {
 			"deny:\n- {name: a, reason: r, paths: [/x/**], except: {paths: [/x/y]}}\n- {name: b, reason: r, paths: [/x/**]}\n",
-			"3:3 note: rule b is reached only by actions that an exception of rule a"},
+			"3:3 note: rule b is reached only by actions under \"except\" of rule a"},
 		"the same exception": {
 			"deny:\n- {name: a, reason: r, except: {paths: [/x/y]}}\n- {name: b, reason: r, paths: [/x/**], except: {paths: [/x/y]}}\n",
 			"3:3 warning: rule b is never reached"},
@@ -180,10 +180,10 @@ func TestCheckReach(t *testing.T) {
 			"3:3 warning: rule b is never reached: the verify rule evaluate_destructive_file_ops of the preset comes first and matches the same actions; to except this from it, add to the list verify: {name: evaluate_destructive_file_ops, except: {…}}"},
 		"an allow rule behind a preset's exceptions": {
 			"extends: default\nallow:\n- {name: b, action_types: [write_file], paths: [$WORKSPACE/gen/**]}\n",
-			"3:3 note: rule b is reached only by actions that an exception of rule evaluate_file_writes"},
+			"3:3 note: rule b is reached only by actions under \"except\" of rule evaluate_file_writes"},
 		"an allow rule that an exception lets through": {
 			"extends: default\nverify:\n- {name: evaluate_destructive_file_ops, except: {paths: [$WORKSPACE/gen/**]}}\nallow:\n- {name: b, action_types: [delete_file], paths: [$WORKSPACE/gen/**]}\n",
-			"5:3 note: rule b is reached only by actions that an exception"},
+			"5:3 note: rule b is reached only by actions under \"except\""},
 		"allow rules for one type each before one for both": {
 			"allow:\n- {name: a, action_types: [read_file]}\n- {name: b, action_types: [write_file]}\n- {name: c, action_types: [read_file, write_file]}\n", ""},
 		"an allow rule that always goes on": {

@@ -148,7 +148,7 @@ func duplicateNameWarnings(f *rulefile.File, base rulefile.PolicyRuleLists) (out
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
 			if r := &l[i]; taken[r.Name] && !r.OnlyAddsExceptionsToPreset {
-				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both count; choose another name, or write only name and except to add exceptions to that rule", yamlfile.QuoteForMessage(r.Name)))
+				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both apply; choose another name or, to add exceptions to that rule, write only \"name\" and \"except\"", yamlfile.QuoteForMessage(r.Name)))
 			}
 		}
 	}

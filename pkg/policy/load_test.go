@@ -49,7 +49,7 @@ func TestLoadErrors(t *testing.T) {
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, yaml, want string }{
-		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `policy site.yaml:3:3: the preset already has a rule "cloud_metadata", and both count`},
+		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `policy site.yaml:3:3: the preset already has a rule "cloud_metadata", and both apply`},
 		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `the preset already has a rule "wipe_system"`},
 		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `no rule of this name that can have exceptions`},
 		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "they have no effect"},

@@ -56,7 +56,7 @@ func (l *linter) reportUnreachableRule(listName, ruleName string) {
 				what = " for " + b.actionTypeOrEffectKind
 			}
 			if b.shadowing == shadowsAllButEarlierRuleExceptions {
-				l.add(r.Pos, Note, "rule %s is reached%s only by actions that an exception of rule %s matches: %s", ruleName, what, b.rule.Name, b.explainPrecedence(listName))
+				l.add(r.Pos, Note, "rule %s is reached%s only by actions under \"except\" of rule %s: %s", ruleName, what, b.rule.Name, b.explainPrecedence(listName))
 			} else {
 				l.add(r.Pos, Note, "rule %s is never reached%s: %s", ruleName, what, b.explainPrecedence(listName))
 			}

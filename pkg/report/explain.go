@@ -224,7 +224,7 @@ func (d *styledLineWriter) writeEvidence(v *verdict.Verdict, e *analysis.Tier1De
 	case m == nil:
 		d.writeLine("  ", "the model was not asked")
 	case m.Failed:
-		d.writeLine("  ", "the model failed")
+		d.writeLine("  ", "the model gave no answer; run 'shield doctor'")
 	case m.InjectionDetected:
 		d.writeLine("  ", fmt.Sprintf("the model: INJECTION, confidence %.2f", m.Confidence))
 	default:

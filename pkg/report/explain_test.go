@@ -113,12 +113,12 @@ func TestTree(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	for want, evidence := range map[string]*analysis.Tier1DecisionEvidence{
-		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {AllowReason: "ordinary"},
-		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {RequiredSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
-		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
-		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "syntax", Reason: "r", MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{InjectionDetected: true, Confidence: 0.7}},
-		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "tool", Reason: "r", MinApprovingAuthority: verdict.AuthorityEvaluator}}},
-		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                           {MinAllowTier: 3, AllowReason: "ordinary"},
+		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                                {AllowReason: "ordinary"},
+		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model gave no answer; run 'shield doctor'\n": {RequiredSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
+		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":                   {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
+		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70":              {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "syntax", Reason: "r", MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{InjectionDetected: true, Confidence: 0.7}},
+		"      r\n      the model cannot allow this\n":                                                                            {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "tool", Reason: "r", MinApprovingAuthority: verdict.AuthorityEvaluator}}},
+		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                                        {MinAllowTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
 		e.Evidence = evidence

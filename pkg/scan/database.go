@@ -115,7 +115,7 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 		if one := all[r.Text("session_id")]; one != nil {
 			key := r.Text("message_id") + " " + r.Text("id")
 			if keys += len(key); keys > maxTotalSortKeyBytes {
-				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxTotalSortKeyBytes)
+				return fmt.Errorf("the IDs of all messages have more than %d bytes in total; delete old sessions, with their messages, in the host", maxTotalSortKeyBytes)
 			}
 			one.rows = append(one.rows, messagePartRow{key, rowid, r.BytesInFile})
 		}

@@ -47,7 +47,7 @@ func (r *corpusRow) validateSession() error {
 	case len(r.Actions) > maxSessionActions:
 		return fmt.Errorf("the row has more than %d actions; split the session", maxSessionActions)
 	case r.DecisiveActionIndex != nil && (*r.DecisiveActionIndex < 0 || *r.DecisiveActionIndex >= len(r.Actions)):
-		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.DecisiveActionIndex, len(r.Actions)-1)
+		return fmt.Errorf("\"decisive\" is %d; use 0 to %d, the index in \"actions\" of the action that must be stopped", *r.DecisiveActionIndex, len(r.Actions)-1)
 	case r.DecisiveActionIndex != nil && r.Actions[*r.DecisiveActionIndex].wasDeniedInCorpus:
 		return errors.New("the decisive action of the session has denied: true, so shield does not judge it; remove denied, or make another action decisive")
 	case !counted:

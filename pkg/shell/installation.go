@@ -66,7 +66,7 @@ func (s *analysisState) recordInstalledPrograms(base, folder string, p installed
 	}
 	if p.hasUnknownNames && folder != "" {
 		if holds := s.shieldOrHostProgramNameIn(folder); holds != "" {
-			e.Reason = base + " installs programs with unknown names" + where + ", and can replace " + holds + " in this folder"
+			e.Reason = base + " installs programs whose names are unknown" + where + ", where they can replace " + holds
 			s.emitOnce(e)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *analysisState) parseAndWalkShellText(text string) abstract.Value {
 		s.walkStatementsBeforeSyntaxError(text)
 		if s.unknownExecutedTextCount > unread {
 			// A shell that reads line by line has already run the code before the syntax error.
-			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
+			s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the shell runs unknown code before it reaches the syntax error; instead: correct the syntax", s.span(0, len(text)))
 		}
 		s.recordPathsAndURLsInText(text)
 		return abstract.Unknown("…", abstract.TaintUnknownText)

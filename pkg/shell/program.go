@@ -13,7 +13,7 @@ import (
 // walkNonBuiltinCommand analyzes a command that is not a shell builtin, and returns the value of its output.
 func (s *analysisState) walkNonBuiltinCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isMultiWordCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
-		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
+		s.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, "the program's name is a whole command line: "+abstract.ClipForMessage(argv[0].Text)+"; instead: write the program and its arguments as separate words", argv[0].SourceSpan)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) {

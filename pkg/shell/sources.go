@@ -66,7 +66,7 @@ func writtenFilePackageSourceEffects(file, text string) (out []effect.Effect) {
 		for _, m := range npmAliasPattern().FindAllStringSubmatch(text, 16) {
 			if command.AliasOmitsPackageName(m[1], m[2]) {
 				out = append(out, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
-					Reason: "package.json would install " + abstract.ClipForMessage(m[2]) + " as " + abstract.ClipForMessage(m[1])})
+					Reason: "package.json would install " + abstract.ClipForMessage(m[2]) + " under the name of another package, " + abstract.ClipForMessage(m[1])})
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (s *analysisState) recordPackageSourceEdit(file, argumentText, insertedText
 	found := packageSourceEffects(file, append(addresses, unusualPackageSourceURLs(argumentText, insertedText)...), code)
 	if checks {
 		found = append(found, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "weaken", Harms: []effect.Harm{effect.WeakensSecurityControls},
-			Reason: path.Base(file) + " loses the checksums of packages"})
+			Reason: "edits checksums in " + path.Base(file) + ", with which package downloads are verified"})
 	}
 	for _, e := range found {
 		e.Span = at

@@ -274,7 +274,7 @@ func (u *unpacking) recordUnpackEffects() {
 	case err != nil && u.keepsAbsoluteNames:
 		u.analysisState.emitUnknownEffect(effect.CauseUnreadArchive, u.program+" unpacks absolute paths, and the content of "+name+" was not read", u.span)
 	case err == nil && u.renamesMembers:
-		u.analysisState.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, u.program+" renames the files of "+name+" while unpacking", u.span)
+		u.analysisState.emitUnknownEffect(effect.CauseOtherUnresolvedCommandText, u.program+" renames the files of "+name+" while unpacking, so the written paths are unknown; instead: unpack without renaming", u.span)
 	}
 }
 
@@ -490,5 +490,5 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 		return
 	}
 	u.analysisState.recordLink(p, false, abstract.Lit(to))
-	u.analysisState.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archivePath) + " contains a symbolic link to this path, and unpacking writes files through the link"})
+	u.analysisState.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archivePath) + " contains a symbolic link to this path, so opening the link reads or writes this path"})
 }

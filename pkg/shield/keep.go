@@ -151,7 +151,7 @@ func (p *Pipeline) recordFileStatesAfterActions(ctx context.Context, executedAct
 	}
 	for _, a := range executedActions {
 		if _, err := p.undoStore.RecordFilesAfterAction(ctx, a.Session, a.TypeAndPayloadHash); err != nil && p.notifyUser != nil {
-			p.notifyUser("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.RedactText(err.Error()))
+			p.notifyUser("shield could not record which files this action changed, so 'shield undo' can restore them only under new names; run 'shield doctor': " + p.redactor.RedactText(err.Error()))
 		}
 	}
 }

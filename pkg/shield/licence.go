@@ -607,7 +607,7 @@ func (p *Pipeline) RunDueModelProbes(ctx context.Context) error {
 		if err := p.updateModelRecord(ctx, func(j *modelExamRecord) error { j.AuthorityWithdrawalReason = why; return nil }); err != nil {
 			return err
 		}
-		p.LogAndNotify(audit.EntryKindEvaluatorModelTest, "the evaluator's model may no longer allow actions: "+why)
+		p.LogAndNotify(audit.EntryKindEvaluatorModelTest, "an ALLOW of the evaluator's model no longer replaces your approval: "+why)
 		return nil
 	}
 	return nil

@@ -61,7 +61,7 @@ func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle
 	for _, l := range cfg.policyLayers() {
 		data, err := ReadPolicyFile(l.policyPath)
 		if err != nil {
-			return nil, nil, fmt.Errorf("the %s layer of the policy cannot be loaded: %w", l.name, err)
+			return nil, nil, fmt.Errorf("the %[1]s layer of the policy cannot be loaded: %[2]w; correct the setting layers.%[1]s", l.name, err)
 		}
 		layer, err := policy.LoadLayer(l.name, l.policyPath, data, opts)
 		if err != nil {

@@ -197,7 +197,7 @@ func (k *backupSetBuilder) backUpMatchingFiles(folderFD int, path string, l *Fil
 			continue
 		}
 		if depth >= maxFolderDepth {
-			return k.newBackupError(child, "the folders are nested more than %d deep", maxFolderDepth)
+			return k.newBackupError(child, "the folders are nested more than %d deep; delete inner folders first", maxFolderDepth)
 		}
 		next, err := unix.Openat(folderFD, name, folderTraversalOpenFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -322,7 +322,7 @@ func (k *backupSetBuilder) backUpFolder(dir int, name, path string, l *FileLoss,
 		return nil
 	}
 	if level >= maxFolderDepth {
-		return k.newBackupError(path, "the folders are nested more than %d deep", maxFolderDepth)
+		return k.newBackupError(path, "the folders are nested more than %d deep; delete inner folders first", maxFolderDepth)
 	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -413,7 +413,7 @@ func (k *backupSetBuilder) backUpByCopy(dir int, name, path string, e *BackupEnt
 		deadline := k.startedAt.Add(k.store.options.Limits.MaxBackupTimePerSet)
 		e.Hash, err = copyFile(to, from, func() error {
 			if k.store.options.Clock().After(deadline) {
-				return fmt.Errorf("copying the file takes longer than %v", k.store.options.Limits.MaxBackupTimePerSet)
+				return fmt.Errorf("copying the files takes longer than %v; delete fewer files at once", k.store.options.Limits.MaxBackupTimePerSet)
 			}
 			return k.ctx.Err()
 		})

@@ -236,7 +236,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
 			c.RestorableTrueFalseBackedUpOrAny = word.Value
 		} else if c.RestorableTrueFalseBackedUpOrAny, err = parseBoolAsText(f.Value); err != nil {
-			err = yamlfile.PositionOf(f.Value).Errorf("write true, false or kept")
+			err = yamlfile.PositionOf(f.Value).Errorf("write true, false or \"kept\" as the value of \"restorable\"")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string

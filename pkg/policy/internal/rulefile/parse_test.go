@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 		{"session of another kind", "deny: [{name: a, session: [secret]}]\n", "expected a mapping"},
 		{"session with an unknown key", "deny: [{name: a, session: {label: secret}}]\n", "unknown key \"label\"; did you mean \"labels\"?"},
 		{"session with an unknown label", "deny: [{name: a, session: {labels: [secret+untrustd]}}]\n", "\"untrustd\" is not a label of a session; did you mean \"untrusted\"?"},
-		{"session within nothing", "deny: [{name: a, session: {labels: secret, within: 30m}}]\n", "within needs after, whose actions it limits in time; add after, or remove within"},
+		{"session within nothing", "deny: [{name: a, session: {labels: secret, within: 30m}}]\n", "\"within\" limits the time since the actions under \"after\", which are missing; add \"after\", or remove \"within\""},
 		{"session within no time", "deny: [{name: a, session: {after: read_file, within: soon}}]\n", "within \"soon\" is neither a time"},
 		{"session within no actions", "deny: [{name: a, session: {after: read_file, within: 0 actions}}]\n", "neither a time"},
 		{"session within years", "deny: [{name: a, session: {after: read_file, within: 10000h}}]\n", "neither a time"},

@@ -83,7 +83,7 @@ func parseSession(n ast.Node) (s Session, err error) {
 	case s.Empty() && within == nil:
 		return s, yamlfile.PositionOf(n).Errorf("session has no criterion; add labels, after or value_flow")
 	case within != nil && len(s.EarlierActionTypesOrKinds) == 0:
-		return s, within.KeyPos.Errorf("within needs after, whose actions it limits in time; add after, or remove within")
+		return s, within.KeyPos.Errorf("\"within\" limits the time since the actions under \"after\", which are missing; add \"after\", or remove \"within\"")
 	}
 	return s, nil
 }
