@@ -63,7 +63,7 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 		}
 	}
 	if len(l.AllLossesToBackUp) > maxLosses {
-		l.setLossesUnknownReason("the action names too many files; delete fewer files at once")
+		l.setLossesUnknownReason("the action names too many files")
 	}
 	return l
 }
@@ -96,7 +96,7 @@ func (c *ActionCase) addEffectPathLosses(l *FileLosses, effectIndex int, loss un
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
-				l.setLossesUnknownReason("the path begins with a wildcard or a variable; write the names of the files")
+				l.setLossesUnknownReason("the path begins with a wildcard or a variable")
 			}
 			return
 		}
@@ -218,7 +218,7 @@ func (c *ActionCase) addProgramLossesBeyondOperands(l *FileLosses, programEffect
 		if c.addGitLosses(l, e, within) {
 			l.effectsRestorableFromBackup[programEffectIndex] = true
 		} else {
-			l.setLossesUnknownReason("the git repository is outside the workspace or cannot be read; run git in the workspace")
+			l.setLossesUnknownReason("the git repository is outside the workspace or cannot be read")
 		}
 	}
 }

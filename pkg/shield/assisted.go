@@ -20,7 +20,8 @@ import (
 // long.
 const assistedPolicyPresetName = "assisted"
 
-// maxEvaluatorAllowsBetweenUserAnswers is how many ALLOWs of the evaluator count in a session between two answers of the user.
+// maxEvaluatorAllowsBetweenUserAnswers is how many ALLOWs of the evaluator take effect in a session after an
+// answer of the user. Each further ALLOW becomes a question for the user, until the user answers.
 const maxEvaluatorAllowsBetweenUserAnswers = 10
 
 // judgeByAssistedPreset asks the evaluator about a case under the rules of the preset assisted.

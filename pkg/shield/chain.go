@@ -37,7 +37,7 @@ type judgeRequest struct {
 	FileIdentityCache               *fileIdentityCache   // a cache of file checks for actions that wait together; nil for none
 	ForwardHeldVerdictsBeforeAsking func()               // called before another process or a person is asked; may be nil
 	StopsAfterClassifierTier        bool                 // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateInProcess]
-	IsOnlyActionOfStream            bool                 // the action is a whole stream: its session memory is handled like that of an action in a stream
+	IsOnlyActionOfStream            bool                 // the action is the only action of its stream: its session is handled as in a stream of several actions
 	OmitExplanations                bool                 // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
@@ -64,7 +64,7 @@ type VerdictWithLogData struct {
 	reasoningForLog                   string // reasoning for the log; "" if it is that of the verdict
 	latency                           time.Duration
 	pendingLogEntry                   *audit.PendingEntries
-	streamActionDeltaForLaterSessions *streamActionDeltaForLaterSessions // what an allowed action of a stream adds to later sessions; nil for nothing
+	streamActionDeltaForLaterSessions *streamActionDeltaForLaterSessions // what the action adds to sessions that follow its stream; nil if nothing
 	action                            *action.Action                     // the action; set only if streamActionDeltaForLaterSessions is set
 
 	classifierEvidence *analysis.Tier1DecisionEvidence

@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// redactVerdictAndPayload redacts secrets in what is said about an action: the reasons of the verdict and of its trail,
-// which may quote the action. If a trace is wanted and there is none yet, it also adds redacted
-// effects and views to the first step. Text that cannot be redacted is left out. The action itself,
-// which the seal covers, stays as received.
+// redactVerdictAndPayload redacts secrets in the texts about an action: the reasons of the verdict and of its
+// trail, which may quote the action. If verdicts include the trail, the first stage of a pipe also adds to the
+// first step the redacted effects and the redacted text variants of the action that rules and models read. Text
+// that cannot be redacted is left out. The action itself, which the seal covers, stays as received.
 //
 // It returns the redacted payload for the log, if there is a log.
 func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLogData, c *analysis.ActionCase, isFirstPipeStage bool) any {
@@ -45,8 +45,10 @@ func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *VerdictWithLog
 	return payload
 }
 
-// verdictTextQuotesNoAction reports whether the text of a verdict is certain not to quote the action. That is possible for
-// an ALLOW and for an ESCALATE of Tier 0 only, and holds if neither the verdict nor an earlier step quotes it.
+// verdictTextQuotesNoAction reports whether it is certain that the texts of a verdict do not quote the action.
+// This is never certain for a BLOCK, for an ESCALATE of a tier above Tier 0, and for a verdict with an
+// Explanation. It is certain for other verdicts if the reasoning of the verdict and of each earlier step of the
+// trail is marked with ReasoningCannotLeakActionText.
 func verdictTextQuotesNoAction(v *verdict.Verdict, c *analysis.ActionCase) bool {
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {
 		return false

@@ -32,7 +32,7 @@ type Config struct {
 
 	// Each of the next fields replaces the setting of its name, unless it is zero.
 	PolicyNameOrPath           string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
-	WorkspaceRoots             []string // workspace folders; none means Dir
+	WorkspaceRoots             []string // workspace folders; none means those of Settings or, if they name none, WorkingDir
 	OnnxThreshold              float64  // 0.0–1.0: the model's score from which an injection is blocked
 	CanaryToken                string   // fixed canary token of the evaluator; "" draws a new one for each attempt
 	MaxEvaluatorCallsPerMinute int      // Tier 2 attempts a minute
@@ -81,7 +81,7 @@ type Config struct {
 
 	OffersAllowOnce         bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
 	BacksUpLostFiles        bool   // back up the files that an allowed action deletes or overwrites, before the verdict is returned; for a process whose caller runs the action
-	AllowsOnBackupCondition bool   // without BacksUpLostFiles: an action that is allowed only with a backup is ALLOW with [verdict.AllowConditionFilesBackedUp]
+	AllowsOnBackupCondition bool   // with BacksUpLostFiles false: allow what needs a backup, with [verdict.AllowConditionFilesBackedUp]
 	ParentSessionID         string // the host's session in which the sessions of this pipeline began; "" if unknown
 	IsolatesSessions        bool   // sessions share nothing, and an action without a session has no memory
 
@@ -134,7 +134,8 @@ func (cfg *Config) effectiveSettings() config.Settings {
 	return s
 }
 
-// parentSessionAndProcesses returns where the host's sessions began: the session and the processes above them.
+// parentSessionAndProcesses returns where the host started the sessions of this pipeline: the ID of the parent
+// session, and the processes of the host and its ancestors.
 func (cfg *Config) parentSessionAndProcesses() session.Lineage {
 	return session.Lineage{ParentSessionID: cfg.ParentSessionID, HostAndAncestorProcessNames: cfg.HostAndAncestorProcessNames}
 }

@@ -22,7 +22,7 @@ var findingsWaivedIfUserNamedObject = []string{
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
 	"XP-011", "XP-013", "XP-020", // recursive deletion, a force push to a main branch, destruction of a remote resource
-	"doubt other", // unusual effects, such as destruction by a program; if such an effect has no object, [objects.ObjectsUserMustName] returns an error
+	"doubt other", // Tier 1's doubt about unusual effects; [objects.ObjectsUserMustName] returns an error if no object is named
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemoteSystem),
 }
 
@@ -57,7 +57,8 @@ func addFinding(c *analysis.ActionCase, tier int, f verdict.Finding) verdict.Ver
 	return f.Verdict(tier)
 }
 
-// stepSourceSessionContext is the source of a trail step that is based on the user's and untrusted texts.
+// stepSourceSessionContext is the JudgeName of a trail step whose reason is what the session's user has written
+// or approved.
 const stepSourceSessionContext = "context"
 
 // isSessionOfAgentHost reports whether a memory belongs to a session of a host.
@@ -122,7 +123,7 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 	for i, part := range parts {
 		heard := all[i]
 		switch {
-		case heard != nil && part.Host != "" && part.Host == heard.SourceWebHost: // a page may name its own host
+		case heard != nil && part.Host != "" && part.Host == heard.SourceWebHost: // a web page may name its own host: no reason to ask the user
 			continue
 		case heard == nil && !more && err == nil || p.sessionStoreForJudging.UserPromptsMentionAnyName(s, part.CanonicalNames):
 			continue
@@ -146,7 +147,7 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 	var all []string
 	for i := range needs {
 		by := needs[i].MatchedName(named, p.sessionStoreForJudging.KeyedNameHashHex)
-		where := by == "" && needs[i].IsUserMentionSufficient && p.sessionStoreForJudging.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the user has mentioned the place
+		where := by == "" && needs[i].IsUserMentionSufficient && p.sessionStoreForJudging.UserPromptsMentionAnyName(r.loadSession(), needs[i].AlternativeNames) // the object is only a place, such as a cluster, and the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}

@@ -58,7 +58,8 @@ type ModelNamingProvider interface {
 	Identity() string
 }
 
-// evaluatorModelName returns the name of the evaluator's model to which an exam result is bound.
+// evaluatorModelName returns the name under which exam results of the evaluator's model are stored: provider,
+// model and address, or the name that the provider gives; "" if there is none.
 func evaluatorModelName(cfg Config) string {
 	if cfg.Provider == nil {
 		ep := cfg.EvaluatorEndpoint()
@@ -98,10 +99,11 @@ func (m modelServiceFactCache) Recall(ctx context.Context, key string) (string, 
 }
 
 func (m modelServiceFactCache) Remember(ctx context.Context, key, text string, keep time.Duration) {
-	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if the fact cannot be stored, it is determined again later
+	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if the fact about the model service is not stored, it is determined again later
 }
 
-// minDailyEvaluationsForExhaustionWarning is the smallest daily budget near whose end shield warns.
+// minDailyEvaluationsForExhaustionWarning is the smallest daily limit of evaluations for which shield warns when
+// 80 % of the limit are used.
 const minDailyEvaluationsForExhaustionWarning = 10
 
 // evaluationLimits counts evaluations in the state file.
@@ -145,8 +147,9 @@ type cachedVerdict struct {
 	NextTier   int              `json:"next_tier,omitempty"`
 }
 
-// cacheKey returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
-// new prompt version asks again.
+// cacheKey returns the key under which the evaluator's verdict on a case is cached; "" if the verdict cannot be
+// reused. The key includes the hash of the prompt and what the user said about the action's objects: if either
+// changes, the evaluator is asked again.
 func (c evaluatorVerdictCache) cacheKey(cs *analysis.ActionCase) string {
 	return c.pipeline.reusableAnswerKey("evaluate", cs, fmt.Sprint(cs.UserMentionedObjects), evaluate.ActionPromptHash())
 }

@@ -53,7 +53,7 @@ func (f *byteLimiter) stopLimiting() {
 // A recordReadStopper separates records that were read before an interrupt from later ones.
 type recordReadStopper struct {
 	mu           sync.Mutex
-	readUnderWay bool // a read of the source is under way
+	readUnderWay bool // a call of [InputRecordSource.Next] has not returned yet
 	stopped      bool
 }
 
@@ -65,7 +65,8 @@ func (g *recordReadStopper) beginRead() bool {
 	return g.readUnderWay
 }
 
-// endReadAndReportNotStopped reports whether the record just read counts.
+// endReadAndReportNotStopped ends a read that beginRead allowed. It returns false if stopReads was called
+// meanwhile; the record that was read is then dropped.
 func (g *recordReadStopper) endReadAndReportNotStopped() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,12 +12,14 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// allowedInstructionFileEditFindings are the findings about an edit of an agent instruction file.
+// allowedInstructionFileEditFindings are the findings with which [Pipeline.allowAgentInstructionFileEdit] may
+// allow an edit: they are about the kind of file, not about the text that the edit writes.
 var allowedInstructionFileEditFindings = []string{"agent_identity", "doubt later"}
 
-// allowAgentInstructionFileEdit answers the question about an edit of the project's own agent instruction file that
-// the user saw in this session: the added and removed lines only describe facts, and no untrusted text
-// has come in since.
+// allowAgentInstructionFileEdit returns an ALLOW and true for a further edit of the project's own agent
+// instruction file, after the user has approved an edit of the file in this session. The added and removed lines
+// must be plain statements without instructions, and no untrusted text may have come into the session since the
+// last edit. Otherwise it returns v and false.
 func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, bool) {
 	edit, ok := c.FindAgentInstructionsEdit()
 	if !ok || !c.IsTracked(edit.Path) {

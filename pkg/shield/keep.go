@@ -27,9 +27,9 @@ func UndoStore(cfg Config) *undo.Store {
 	})
 }
 
-// openUndo opens the undo store if the configuration asks for backups. It also decides whether a
-// backup can allow an action and whether a loss of files without a backup needs approval: only if
-// the policy has rules about backups, and the preset is assisted or no evaluator is configured.
+// openUndo opens the undo store if the configuration asks for backups. It also sets asksBeforePermanentFileLoss
+// and allowsWithBackup. Both are true only if the policy has rules about backups, and the preset is "assisted"
+// or no evaluator is configured. allowsWithBackup also needs the undo store or AllowsOnBackupCondition.
 func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	if cfg.BacksUpLostFiles {
 		p.undoStore = UndoStore(cfg)
@@ -119,10 +119,14 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 		v.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return v
 	}
+	noBackup := ""
+	if p.allowsWithBackup {
+		noBackup = " and shield cannot back up (" + l.LossesUnknownReason + ")"
+	}
 	c.MinAllowTier = max(c.MinAllowTier, TierEvaluate)
 	return p.enforceMinTierAndAddToTrail(verdict.Finding{
 		RequiredAuthority: verdict.AuthorityEvaluator, Confidence: 1,
-		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.RedactText(lost) + "; commit or stash them first",
+		Reasoning: "overwrites or deletes local changes that git cannot restore" + noBackup + ": " + p.redactor.RedactText(lost) + "; commit or stash them first",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 

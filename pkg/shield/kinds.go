@@ -60,9 +60,10 @@ func (p *Pipeline) actionKindForApproval(ctx context.Context, c *analysis.Action
 	return k, findings, err
 }
 
-// advanceApprovalScope names the session in which an approval of a kind holds, with its user, host, roots and
-// fingerprints; "" if an approval can hold in none. Without a host the session is the agent's claim,
-// so the approval stays in its stream.
+// advanceApprovalScope returns the key of the session in which a person's approval of a kind of actions holds:
+// installation, user, host, stream, session, roots and fingerprints. It is "" if no approval can hold: without
+// roots, for a host's action without a session, or without a host outside a stream. Without a host only the
+// agent names the session, so an approval holds only in the current stream.
 func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 	stream := ""
 	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
@@ -77,7 +78,9 @@ func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 	})
 }
 
-// spaceSeparatedLabelsEndingApprovals returns the session's labels that end approvals given before the label came.
+// spaceSeparatedLabelsEndingApprovals returns the session labels, sorted, whose arrival ends a person's
+// approvals of kinds of actions: a credential was read, or untrusted text came in. An approval holds while the
+// result is the same as when it was given.
 func spaceSeparatedLabelsEndingApprovals(c *analysis.ActionCase) string {
 	var out []string
 	if c.SessionState != nil {

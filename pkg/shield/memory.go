@@ -67,20 +67,20 @@ type sessionMemory struct {
 	sendsValueReadEarlierInSession bool                  // the action sends a value that an earlier action of the session has read, or a part of it
 	loadedSession                  *session.Session      // loaded when needed
 	sessionForDenialsOnConnection  *session.Session      // counts the denials of this connection; nil until it is needed
-	earlierPipeStageMemory         *pipeStageSessionData // what an earlier stage was told; nil if there was none
+	earlierPipeStageMemory         *pipeStageSessionData // session data from an earlier stage of the pipe; nil if no earlier stage asked Tier 0
 	sessionDeltaOfStreamAction     *session.RecordDelta  // what the action adds to the session, once known
 }
 
 // A fileIdentityCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
 // is given out: until then none of the waiting actions can have run.
 type fileIdentityCache struct {
-	verdictBatchesForwardedToOutput *atomic.Uint64 // how often verdicts were given out
+	verdictBatchesForwardedToOutput *atomic.Uint64 // number of verdict batches passed to the output
 	forwardedBatchCountAtCaching    uint64
 	cachedResolver                  *analysis.FileIdentityResolver
 }
 
-// fileIdentityResolver returns the file checker for the next action. A nil cache returns a new file checker
-// each time.
+// fileIdentityResolver returns the resolver that identifies files for the next action. The cached resolver is
+// replaced once verdicts were given out. With a nil cache, each call returns a new resolver.
 func (d *fileIdentityCache) fileIdentityResolver(an *analysis.Analyzer) *analysis.FileIdentityResolver {
 	if d == nil {
 		return an.NewFileIdentityResolver()
@@ -91,22 +91,24 @@ func (d *fileIdentityCache) fileIdentityResolver(an *analysis.Analyzer) *analysi
 	return d.cachedResolver
 }
 
-// pipeStageSessionData is what Tier 0 was told of a session, for the next stage of a pipe, which cannot
-// read it: the session of a stream ends with its stage.
+// pipeStageSessionData is the part of a stream's session that Tier 0 judged an action with. It is passed in the
+// trail to the next stage of a pipe of shield processes. The next stage cannot read the session itself, which
+// ends with the stream of the earlier stage.
 type pipeStageSessionData struct {
 	SessionLabels []effect.TaintLabel            `json:"labels,omitempty"`
 	FileLabels    map[string][]effect.TaintLabel `json:"files,omitempty"`
 	CreatedPaths  []string                       `json:"made,omitempty"`
 }
 
-// memoryFor returns the memory for an action, or nil if there is none.
+// memoryFor returns what an action's session remembers; nil if there is nothing to judge, if session tracking is
+// off, or if sessions are isolated and the action names no session.
 func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemory {
 	if p.sessionStoreForJudging == nil || it.Action == nil || p.isolatesSessionsFromEachOther && it.Action.Session == "" {
 		return nil
 	}
 	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileIdentityCache: it.FileIdentityCache}
 	if p.agentHostName == "" {
-		r.claimedSession = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
+		r.claimedSession = it.Action.Session // an unverified name from the agent: the action is also judged with what sessions of this name know
 		if p.persistentSessionStore != nil || it.IsOnlyActionOfStream {
 			r.key = session.MemoryOnlySessionKey(p.caller.User)
 		}
@@ -133,7 +135,8 @@ func (r *sessionMemory) loadSession() *session.Session {
 	return r.loadedSession
 }
 
-// denialCountingSession returns the session whose denials are counted.
+// denialCountingSession returns the session that counts an action's denials: the action's own session or, with
+// separateDenialCountConnectionName, a session of that connection.
 func (r *sessionMemory) denialCountingSession() *session.Session {
 	if r.pipeline.separateDenialCountConnectionName == "" || r.key.ID == "" {
 		return r.loadSession()
@@ -192,7 +195,8 @@ func (r *sessionMemory) Err() error {
 	return r.loadedSession.Err()
 }
 
-// analyze returns the case of an action with a memory, which may be nil.
+// analyze returns the case of an action, which the tiers judge. r is the memory of the action's session; nil for
+// none.
 func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionCase {
 	var c *analysis.ActionCase
 	if r == nil {
@@ -210,8 +214,9 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionC
 	return c
 }
 
-// reanalyzeIfSessionChanged returns the case with what the session knows after the turns of earlier actions. It repeats
-// the analysis if that concerns files.
+// reanalyzeIfSessionChanged loads the session again after the earlier actions of the stream were judged. If they
+// changed what the case uses of the session's labelled or created files, it analyzes the action again and
+// returns the new case. Otherwise it returns c.
 func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analysis.ActionCase {
 	if r == nil || r.earlierPipeStageMemory != nil || r.loadedSession == nil {
 		return c
@@ -340,8 +345,9 @@ func (r *sessionMemory) recordActionEffectsInSession(v verdict.Verdict, c *analy
 }
 
 // isBlockedByRule reports whether a rule of Tier 1 blocks an action. The next action of a stream is judged
-// before later tiers have judged this one, and must not see effects of an action that is then refused.
-// All stages of a pipe know the rules, but not the answers of a model or a person.
+// before the later tiers have judged this action, and must not see the effects of this action if a rule blocks
+// it. Only rules count here: all stages of a pipe know them, but an early stage does not know the answer that a
+// model or a person gives in a later stage.
 func (p *Pipeline) isBlockedByRule(c *analysis.ActionCase) bool {
 	k, ok := p.tiers[TierClassify].(*classify.Classifier)
 	return ok && k.IsBlockedByRule(c)
@@ -431,8 +437,8 @@ func unsavedSessionVerdict(v verdict.Verdict, err error) verdict.Verdict {
 	return failureVerdict(v.Tier, "session", "shield cannot record the action in this session, so the action is blocked; tell the user: "+err.Error())
 }
 
-// storeSessionDeltaOrBlock stores what an allowed action of a stream adds to later sessions. If
-// storing fails, the verdict becomes a BLOCK.
+// storeSessionDeltaOrBlock stores what an allowed action of a stream adds to the sessions that follow the
+// stream, such as labels of files. If storing fails, the verdict in o becomes a BLOCK.
 func (p *Pipeline) storeSessionDeltaOrBlock(ctx context.Context, o *VerdictWithLogData) {
 	if o.streamActionDeltaForLaterSessions == nil {
 		return

@@ -77,7 +77,7 @@ func (cfg *Config) pathsAgentCannotChange() []string {
 	if isModelFolder(c.ModelNameOrDir) {
 		out = append(out, cfg.absolutePaths(c.ModelNameOrDir)...)
 	}
-	for _, arg := range s.Approval.CommandChannelArgv { // the program, and a script among its arguments
+	for _, arg := range s.Approval.CommandChannelArgv { // protect the program and a script among its arguments, if their paths are absolute
 		if filepath.IsAbs(arg) {
 			out = append(out, arg)
 		}

@@ -43,31 +43,31 @@ type Pipeline struct {
 	limits                           state.EvaluationAndApprovalLimits
 	store                            *state.Store                             // nil without a state folder
 	allowOnceDecisionStore           *approve.DecisionStore                   // nil if actions cannot be allowed once
-	personDecisionStore              *approve.DecisionStore                   // approvals of kinds; nil without a state folder
+	personDecisionStore              *approve.DecisionStore                   // a person's approvals of kinds of actions, and classes of tools; nil without a state folder
 	advanceApprovalsPath             string                                   // a person's file of answers; "" for none
 	unknownToolLookup                func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
 	usesStrictPolicyPreset           bool                                     // the preset is strict: a question is asked even if the user has named the object
 	installationIDForApprovalKeys    string                                   // binds approvals to this installation, also where the store is shared
 	approver                         *approve.Approver
 	log                              *audit.Log // nil without an audit file
-	stateAndAuditLockFilePaths       []string   // lock files for which a log entry may have to wait
+	stateAndAuditLockFilePaths       []string   // lock files of state and audit log; a process that holds a lock delays log entries
 	redactor                         *redact.Redactor
 	sanitizeSettings                 config.ToolResultSanitization
 	asksPersonInChatService          bool // a person is asked in a chat, where other people's texts may come in
 	caller                           audit.Caller
 	fingerprints                     audit.PolicyAndModelFingerprints
 	usesClassifierSidecar            bool          // Tier 1 asks another process
-	missingModelNote                 string        // the missing part, see [Pipeline.UnusableModelOrPolicyNote]
+	missingModelNote                 string        // why the classifier's model cannot be used; "" if it can; see [Pipeline.UnusableModelOrPolicyNote]
 	ineffectivePolicyEntriesError    error         // policy entries that have no effect
 	checkPolicyExpiry                func() error  // why the policy is no longer valid; nil if it never expires
 	noReviewerDenialText             string        // text of a denial without a model and a person to ask; "" if there is a model
 	cannotAskPersonReason            func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
 	notifyUser                       func(text string)
 
-	sessionStoreForJudging            *session.Store // nil without memory
+	sessionStoreForJudging            *session.Store // the sessions that actions are judged with; nil if session tracking is off
 	persistentSessionStore            *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
-	streamID                          string         // names this stream; "" if a host vouches for sessions
-	agentHostName                     string         // the host that vouches for sessions, see [Config]
+	streamID                          string         // random name of the current stream of actions; "" outside a stream, or if a host names the sessions
+	agentHostName                     string         // the host program whose session names are trusted; "" if only the agent names sessions, see [Config]
 	parentSessionAndProcesses         session.Lineage
 	isolatesSessionsFromEachOther     bool
 	judgesExecutedActions             bool                  // the actions have already run, so denials are not remembered
@@ -83,7 +83,7 @@ type Pipeline struct {
 	runningModelProbes        *sync.WaitGroup                    // probes that run
 	judgesSingleAction        bool
 	buildClassifierRuleTables func() // prepares the classifier
-	usesAssistedPreset        bool   // the policy is the preset assisted or extends it
+	usesAssistedPreset        bool   // the policy is the preset "assisted" or extends it
 
 	undoStore                   *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
 	allowsWithBackup            bool        // an action can be allowed if the files that it deletes or overwrites are backed up
@@ -265,7 +265,8 @@ func evidenceOfEarlierStateFile(cfg Config) (string, error) {
 	return "", nil
 }
 
-// LoadOrCreateSealKey returns the seal key, which it creates on first use, after the state file.
+// LoadOrCreateSealKey returns the key that seals verdicts. On first use it creates the key after the state file,
+// so that a key without a state file shows that the state file was removed.
 func LoadOrCreateSealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
 	has, err := verdict.HasKey(dir)
 	if err == nil && !has {
@@ -320,7 +321,7 @@ type EvaluationUsageStatus struct {
 	EvaluationsUsedToday int // evaluations charged today
 	MaxEvaluationsPerDay int // evaluations a day
 	State                state.Status
-	Err                  error // why the state cannot be read; everything counts as used then
+	Err                  error // why the state cannot be read; EvaluationsUsedToday is then the daily limit. nil if it was read
 }
 
 // Status returns the used part of the limits. Without a state folder nothing is used.

@@ -109,7 +109,8 @@ func (cfg *Config) policyLayers() (out []lowerPriorityPolicyLayer) {
 	return out
 }
 
-// policyText returns the text of the policy without its layers; nil for a preset.
+// policyText returns the text of the policy file or bundle; nil for a preset. The team, user and project
+// policies combined with it are not included.
 func (cfg *Config) policyText() ([]byte, error) {
 	if b, err := cfg.loadBundle(); b != nil || err != nil {
 		if err != nil {

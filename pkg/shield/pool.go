@@ -34,9 +34,9 @@ type poolKey [sha256.Size]byte
 
 type pooledPipeline struct {
 	pipeline        *Pipeline
-	borrowerCount   int    // number of users
-	lastLoanNumber  uint64 // number of its last loan
-	closeWhenUnused bool   // close it when its last user has returned it
+	borrowerCount   int    // number of borrowers that have not returned the pipeline
+	lastLoanNumber  uint64 // number of the pipeline's last loan; a full pool drops the pipeline with the lowest number
+	closeWhenUnused bool   // the pool has dropped the pipeline, which is closed when its last borrower returns it
 }
 
 // Lend returns a pipeline that judges like one from [NewPipeline], and a function to call when it is

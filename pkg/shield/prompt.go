@@ -13,7 +13,7 @@ type UserPrompt struct {
 	SessionID          string
 	ID                 string // the host's ID of the prompt; "" if it has none
 	Text               string
-	IsAuthorUnverified bool // only [Pipeline.RecordPromptAuthor] tells whether the user wrote it
+	IsAuthorUnverified bool // the author is unknown until [Pipeline.RecordPromptAuthor] says whether the user wrote the prompt
 }
 
 // RecordUserPrompt remembers the objects that a prompt names, for later actions of its session.

@@ -12,14 +12,14 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// withReviewReasonAndLogReasoning applies to a BLOCK of Tier 2 or 3 for which neither a model nor a person
-// decided. It adds to the reasoning why the tier was asked: the agent needs the rule and its
-// advice, whichever tier gave the verdict. The error text of a failed tier comes first, as the
-// specification requires. A decision of a model or a person is unchanged. first is the first tier
-// that could decide; lower tiers could only block.
+// withReviewReasonAndLogReasoning changes a BLOCK of Tier 2 or 3 that has an error code, because neither a model
+// nor a person decided. It adds to the reasoning why an earlier tier asked for a review: the agent needs the
+// rule and its advice, whichever tier gave the verdict. The error text of the failed tier comes first. All other
+// verdicts are returned unchanged. firstDecidingTier is the first tier that could decide; lower tiers could only
+// block.
 //
-// It also returns the reasoning for the log, which also names what is not configured, such as a
-// model or a person to ask: the agent cannot configure those.
+// It also returns the reasoning for the log. If no model is configured, only the log says so and what to
+// configure, because the agent cannot configure it; the agent gets only the reason for the review.
 func (p *Pipeline) withReviewReasonAndLogReasoning(v verdict.Verdict, trail []verdict.Step, firstDecidingTier int) (verdict.Verdict, string) {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.ErrorCode == "" {
 		return v, v.Reasoning
@@ -65,7 +65,7 @@ func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string
 	var said []string
 	by := escalatingStep(trail, firstTier, belowTier)
 	if found := evaluatorEscalationStep(trail, belowTier); found != nil && found.JudgeName != stepSourceByTier[TierEvaluate] {
-		by = found // a question that the evaluator may not answer
+		by = found // found is a question of an earlier tier that the user must answer instead of the evaluator
 	}
 	if by != nil {
 		text := by.Reasoning
@@ -86,8 +86,9 @@ func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string
 	return strings.Join(said, "; ")
 }
 
-// escalatingStep returns the last step below a tier that escalated because of a rule, or else the last one
-// that escalated with a reason; nil if none did.
+// escalatingStep returns the step of Tier 0 or 1, below belowTier, because of which a higher tier was asked: the
+// last ESCALATE with a rule, or else the last ESCALATE. Steps below firstTier need a rule, because their tier
+// could only block. It returns nil if no step counts.
 func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
@@ -207,7 +208,7 @@ func parseTierReasoning(reasoning, stepSource string) (reason, advice, effectKin
 	if !found {
 		reason, advice, _ = strings.Cut(text, "; ")
 	}
-	if stepSource == "heuristic" { // remove the name of the view, an internal term of shield
+	if stepSource == "heuristic" { // remove "; in PLACE", where the rule matched: PLACE is a term internal to shield
 		reason, _, _ = strings.Cut(reason, "; in ")
 		if advice, _, _ = strings.Cut(advice, "; in "); strings.HasPrefix(advice, "in ") {
 			advice = ""

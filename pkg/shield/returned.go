@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// ToolResult is the result of a tool call.
+// ToolResult is what a tool call returned and changed, as reported to [Pipeline.ExamineAndRecordToolResult].
 type ToolResult struct {
 	Actions               []*action.Action // the actions of the call; none for a tool of the host itself
 	ReturnedValue         any              // a string, or a JSON value as package json decodes it; nil if unknown

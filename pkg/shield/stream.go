@@ -52,7 +52,7 @@ func (s *actionSource) Next() (verdict.ActionOrVerdictRecord, error) {
 
 // An InputRecordResult is the result for one record.
 type InputRecordResult struct {
-	Verdict                verdict.Verdict // to be written; if RawEarlierStageVerdict is set, only its Decision counts
+	Verdict                verdict.Verdict // the verdict to write; if RawEarlierStageVerdict is set, only the field Decision is set
 	RawEarlierStageVerdict []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
 	Err                    error           // why the record was refused without being judged; nil if it was judged
 	IsNextResultReady      bool            // another record is ready, so both can be written together

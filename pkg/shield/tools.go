@@ -96,7 +96,8 @@ func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description
 	}
 }
 
-// newToolClassAnswerWithUnsetClass returns the record of an answer about a tool, without the answer.
+// newToolClassAnswerWithUnsetClass returns the record of a person's answer about a tool. The caller must set
+// Class and By, which are still empty.
 func (p *Pipeline) newToolClassAnswerWithUnsetClass(c *analysis.ActionCase, t *approve.UnknownTool, classOutlivesSession bool) approve.ToolClassAnswer {
 	said := approve.ToolClassAnswer{Tool: c.Action.Type, Server: p.redactor.RedactText(t.Server)}
 	if !classOutlivesSession {

@@ -339,6 +339,9 @@ func TestKeptDecisions(t *testing.T) {
 	if v := judge(Config{PolicyNameOrPath: "offline", AllowsOnBackupCondition: true}, raw); v.Decision != verdict.Allow || v.BackupSetID != "" || !slices.Equal(v.AllowConditions, []string{verdict.AllowConditionFilesBackedUp}) {
 		t.Errorf("on condition: %s %v %s", v.Decision, v.AllowConditions, v.Reasoning)
 	}
+	if v := judge(Config{PolicyNameOrPath: "offline", AllowsOnBackupCondition: true}, run("git restore single.txt &")); v.Decision == verdict.Allow || !strings.Contains(v.Reasoning, "shield cannot back up (the command runs in the background") {
+		t.Errorf("later: %s %v %s", v.Decision, v.AllowConditions, v.Reasoning)
+	}
 	settings := Defaults()
 	settings.Evaluator.Provider, settings.Evaluator.Model = "ollama", "none"
 	if v := judge(Config{PolicyNameOrPath: "offline", BacksUpLostFiles: true, Settings: &settings}, raw); v.Decision == verdict.Allow {

@@ -65,9 +65,9 @@ func (r *limitRecord) refillBudget(now time.Time, loc *time.Location) bool {
 		return false
 	}
 	r.EvaluationsUsed = 0
-	// due is the time of the last refill that was due, with one refill a day. The next refill must
-	// be at least minBudgetRefillInterval later: otherwise a process could repeatedly claim a time zone
-	// in which midnight is near.
+	// due is the latest time, up to now, at which a refill was due if refills are one day apart. The next refill
+	// must be at least minBudgetRefillInterval after due: otherwise a process could repeatedly claim a time zone
+	// in which midnight is near, and refill the budget each time.
 	due := r.BudgetResetAt + (r.StoreClockUnixNano-r.BudgetResetAt)/int64(day)*int64(day)
 	earliest := max(due+int64(minBudgetRefillInterval)-r.StoreClockUnixNano, 1)
 	r.BudgetResetAt = r.StoreClockUnixNano + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))

@@ -41,8 +41,9 @@ func decodeStoreIDAndTxCount(b []byte) (e storeIDAndTxCount, err error) {
 	return e, nil
 }
 
-// checkFollows returns an error if the store at epoch e cannot be a later state of the store at
-// epoch old, which this machine saw last: it is another store, or was rolled back.
+// checkFollows returns an error if the shared store was replaced or rolled back since this machine saw it last:
+// the store ID differs or the transaction count is lower. e is the state of the store now, and old is the state
+// that this machine saw last.
 func (e storeIDAndTxCount) checkFollows(old storeIDAndTxCount) error {
 	switch {
 	case e.storeID != old.storeID:
@@ -57,7 +58,8 @@ func (e storeIDAndTxCount) checkFollows(old storeIDAndTxCount) error {
 // shared store, as the machine saw them last.
 type storeIDAndTxCountFile struct{ path string }
 
-// read returns the last epoch seen; seen is false if there is none.
+// read returns the store ID and the transaction count that this machine saw last; seen is false if the file does
+// not exist.
 func (m storeIDAndTxCountFile) read() (e storeIDAndTxCount, seen bool, err error) {
 	f, err := os.OpenFile(m.path, os.O_RDONLY|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -75,7 +77,8 @@ func (m storeIDAndTxCountFile) read() (e storeIDAndTxCount, seen bool, err error
 	return e, true, err
 }
 
-// write stores an epoch. The first write is synced, so that a crash leaves no empty file.
+// write stores the ID and the transaction count of the shared store. The first write is synced to disk, so that
+// a crash leaves no empty file.
 func (m storeIDAndTxCountFile) write(e storeIDAndTxCount, isFirstWrite bool) error {
 	f, err := os.OpenFile(m.path, os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {

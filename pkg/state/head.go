@@ -37,10 +37,11 @@ type auditHeadFile struct {
 
 	lock     *flock.Lock
 	file     *os.File
-	fileInfo os.FileInfo // file info of file
+	fileInfo os.FileInfo // identifies the open file, to detect that path now names another file
 }
 
-// A auditHeadInStateFile is the head of the audit log, as recorded in the state file.
+// An auditHeadInStateFile is the sequence number and the hash of an entry of the audit log: the last entry that
+// the state file records.
 type auditHeadInStateFile struct {
 	seq  uint64
 	hash string
@@ -49,7 +50,7 @@ type auditHeadInStateFile struct {
 const (
 	auditHeadFileName           = "log.head"
 	auditHeadLockFileName       = auditHeadFileName + ".lock"
-	headSize                    = 128                    // one sector, which a disk writes atomically
+	headSize                    = 128                    // size of the head file; it fits in one disk sector, which a disk writes atomically
 	headMACOffset               = headSize - sha256.Size // offset of its authentication code
 	auditEntriesPerRecordedHead = 16
 )
@@ -177,7 +178,8 @@ func (s *Store) StoreRecoveryEntry(ctx context.Context, seq uint64, hash string)
 	})
 }
 
-// LogGaps returns the hashes of the stored recovery entries, by sequence number.
+// LogGaps returns the hashes of the stored recovery entries, by sequence number. A recovery entry begins a new
+// audit log after a damaged log was moved away, which leaves a gap.
 func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	gaps = map[uint64]string{}
 	err = s.localStateFileQueue.runReadOnly(ctx, func(t *tx) error {

@@ -4,7 +4,8 @@ import "time"
 
 // A storageBackend stores values: in a file, or in a store that machines share.
 type storageBackend interface {
-	// acquireLock waits for the lock of all processes and holds it until release.
+	// acquireLock waits for the lock that all processes with this storage share, and holds it until releaseLock.
+	// A storage that detects conflicting writes at the commit has no lock and returns at once.
 	acquireLock() error
 	releaseLock() error
 
@@ -50,8 +51,8 @@ var (
 	limitRecordKey = []byte("record")
 )
 
-// A clockReading holds the times that the clocks of a storage [storageBackend] show: the time of day and
-// the time since boot.
+// A clockReading holds what the clocks of a [storageBackend] show: the time of day and, if known, the time since
+// boot.
 type clockReading struct {
 	wallTime    time.Time
 	bootID      string        // ID of the current boot of the machine that holds the storage

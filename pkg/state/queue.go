@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/internal/stack"
 )
 
-// A transactionQueue runs transactions on a storage [storageBackend]. Transactions that are ready at the
-// same time share a commit.
+// A transactionQueue runs transactions on a [storageBackend]. Transactions that wait at the same time share a
+// commit.
 type transactionQueue struct {
 	backend    storageBackend
 	budgetZone *time.Location // time zone whose midnight refills the daily budget
@@ -32,7 +32,7 @@ type queuedTransaction struct {
 	readOnly           bool // fn does not write
 	prefetch           []prefetchKey
 	done               chan error
-	startedOrAbandoned atomic.Bool // set by the goroutine that runs it or by the caller that gives up waiting, whichever comes first
+	startedOrAbandoned atomic.Bool // set by what happens first: a goroutine starts fn, or the caller gives up waiting
 }
 
 func (r *queuedTransaction) mayWrite() bool { return !r.readOnly }
@@ -177,7 +177,8 @@ func (q *transactionQueue) commit(batch []*queuedTransaction, errs []error, writ
 	})
 }
 
-// beginTransaction reads the record and advances it to the current time.
+// beginTransaction reads the record of the used limits, advances the store's clock in it, and refills the daily
+// budget if that is due.
 func (q *transactionQueue) beginTransaction(v backendTransaction) (*tx, error) {
 	t := &tx{backendTransaction: v, clockReading: v.now()}
 	rec, err := decodeLimitRecord(v.get(limitsBucket, limitRecordKey))

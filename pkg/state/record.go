@@ -13,7 +13,7 @@ import (
 type limitRecord struct {
 	Version            int    `json:"v"`
 	StoreClockUnixNano int64  `json:"now"`  // the store's clock
-	WallTime           int64  `json:"wall"` // the wall clock at the same time
+	WallTime           int64  `json:"wall"` // the system clock at the moment of StoreClockUnixNano
 	BootID             string `json:"boot,omitempty"`
 	Uptime             int64  `json:"up,omitempty"` // time since boot, in nanoseconds
 
@@ -24,15 +24,15 @@ type limitRecord struct {
 	RateBucketRefilledAt  int64             `json:"spent_at"`
 	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
 	ApprovalRequests      []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
-	ApprovalsBlockedUntil int64             `json:"ask_from,omitempty"`  // no approval request is free before this time
+	ApprovalsBlockedUntil int64             `json:"ask_from,omitempty"`  // every approval request before this time is refused
 	CachedEntryCount      int               `json:"cached"`              // number of cache entries
 
 	EvaluationsByHour   []hourlyCount `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
-	SpikeReportedHour   int64         `json:"rise,omitempty"`  // the hour whose sudden rise was reported
+	SpikeReportedHour   int64         `json:"rise,omitempty"`  // hour since 1970 in which a sudden rise in evaluations was last reported; 0 for none
 	FirstEvaluationHour int64         `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
 }
 
-// An approvalRequest is one request for approval.
+// An approvalRequest records when a person was asked for an approval. It counts against the hourly limit.
 type approvalRequest struct {
 	At int64 `json:"at"`
 }

@@ -198,7 +198,7 @@ func (v *remoteTransaction) get(at bucketPath, key []byte) []byte {
 	return v.cachedBucket(at).values[string(key)]
 }
 
-// fetchKeyIntoCache reads the value of a key in the places where it is not cached yet.
+// fetchKeyIntoCache reads the value of a key from those buckets in which the key is not cached yet.
 func (v *remoteTransaction) fetchKeyIntoCache(buckets []bucketPath, key []byte) {
 	if v.err != nil {
 		return

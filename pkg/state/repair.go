@@ -16,7 +16,7 @@ import (
 // midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no
 // limits. A shared store that another machine has restarted is used as it is.
 func RepairIfDamaged(ctx context.Context, dir string, opts Options, lastAuditSeq uint64, lastAuditHash string) (bool, error) {
-	opts.EvidenceOfEarlierStateFile = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
+	opts.EvidenceOfEarlierStateFile = func() (string, error) { return "shield is repairing it", nil } // shows that a missing state file existed before, so the repair counts all limits as used
 	done, err := repairLocalStateFile(ctx, dir, opts, lastAuditSeq, lastAuditHash)
 	if err != nil || opts.Remote == nil {
 		return done, err

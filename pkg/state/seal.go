@@ -30,7 +30,8 @@ func deriveKey(key []byte, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// redisNamePrefix returns the prefix of all names under the key.
+// redisNamePrefix returns the part that all Redis names under one encryption master key have in common: 16
+// hexadecimal digits derived from the key.
 func (s sealer) redisNamePrefix() string {
 	return hex.EncodeToString(deriveKey(s.nameKey, "tenant")[:8])
 }

@@ -1,21 +1,20 @@
-// Package state stores what shield must remember between actions: the used part of the evaluator's
-// rate and daily budget, approval requests of the last hour, verdicts that may be reused, and the head
-// of the audit log (its last entry). It is one file that many processes share, with the head in a file
-// beside it. [Open] it; each method is one transaction that is on disk when the method returns, except
-// for the head.
+// Package state stores what shield must remember between actions: the used part of the evaluator's rate and
+// daily budget, approval requests of the last hour, verdicts that may be reused, and the head of the audit log
+// (its last entry). The state is one file that many processes share, with the head in a second file beside it.
+// [Open] returns the [Store] of a state folder. Each method of the store is one transaction that is on disk when
+// the method returns, except for the head.
 //
 // # Time
 //
-// Limits are measured on the store's own clock, which starts as UTC and only moves forward, by the
-// time passed between two transactions. Setting the system clock back therefore neither refills a
-// limit early nor blocks it for longer, and correcting a clock that was wrong by years locks no one
-// out. If [Options.BootIDAndUptime] returns the time since boot, setting the clock forward refills nothing
-// either: the lesser time of both clocks counts. Without it, a jump of the wall clock is believed
-// once.
+// Limits are measured on the store's own clock, which starts as UTC and only moves forward, by the time passed
+// between two transactions. Setting the system clock back therefore neither refills a limit early nor blocks it
+// for longer, and correcting a clock that was wrong by years locks no one out. If [Options.BootIDAndUptime]
+// returns the time since boot, setting the clock forward refills nothing either: the lesser time of both clocks
+// counts. Without it, a jump of the wall clock is believed once.
 //
-// The time of the next daily refill is computed at each refill: the next midnight, at least 23 hours
-// after the refill that was due then. Changing the time zone later does not move it, and changing
-// zones repeatedly yields at most one refill in 23 hours.
+// Each daily refill sets the time of the next refill: the first midnight that is at least 23 hours after the
+// time at which the current refill was due. Changing the time zone later does not move the next refill, and
+// changing zones repeatedly yields at most one refill in 23 hours.
 package state
 
 import (
@@ -65,9 +64,9 @@ const DefaultMaxFileLockWait = 10 * time.Second
 // the same time share a commit.
 type Store struct {
 	opts                     Options
-	localStateFileQueue      *transactionQueue // data of this machine only: the head of its audit log
+	localStateFileQueue      *transactionQueue // transactions on this machine's state file, which holds the head of the audit log
 	auditHeadFile            auditHeadFile
-	limitsAndNamespacesQueue *transactionQueue // all other data
+	limitsAndNamespacesQueue *transactionQueue // transactions on limits, cache and namespaces; localStateFileQueue unless a store is shared
 }
 
 // Open returns the store in dir, and creates the folder (mode 0700) if necessary. The first

@@ -131,7 +131,8 @@ func (e *Exporter) Observe(a Action) {
 	e.counts.countAction(&a, dropped)
 }
 
-// Run sends until ctx ends, and then sends the rest.
+// Run sends observed actions and their counts to the collector at regular intervals. When ctx ends, it sends
+// what is left and returns.
 func (e *Exporter) Run(ctx context.Context) {
 	spans, counts := time.NewTicker(spanExportInterval), time.NewTicker(metricsExportInterval)
 	defer spans.Stop()

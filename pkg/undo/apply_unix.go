@@ -69,7 +69,7 @@ func (s *Store) RestoreBackupSet(ctx context.Context, id string, paths []string,
 	var losses []FileLoss
 	for _, i := range chosen {
 		if p, _, _ := a.planForEntry(i); p == restorePlanReplaceFile || p == restorePlanOverwriteInPlace {
-			losses = append(losses, FileLoss{Path: set.Entries[i].rawOrUTF8Path(), Write: true}) // a new hard link would change the file's change time
+			losses = append(losses, FileLoss{Path: set.Entries[i].rawOrUTF8Path(), Write: true}) // Write: back up by copy; a hard link would change the change time, and the file would look newer
 		}
 	}
 	saved, err := s.BackUpFiles(ctx, ActionInfo{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSetID: id, Description: "what undo apply " + id + " replaced"}, losses)
@@ -230,7 +230,8 @@ func (a *backupSetRestorer) openBackedUpContent(e *BackupEntry) (*os.File, error
 	return f, nil
 }
 
-// restoreEntry restores one entry.
+// restoreEntry restores the entry with an index. outcome is a constant such as OutcomeRestored; otherPath is the
+// path of a file restored under another name, else "".
 func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath string, err error) {
 	e := &a.set.Entries[entryIndex]
 	path := e.rawOrUTF8Path()
@@ -548,7 +549,7 @@ func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHas
 	}
 	err = s.withLockedTotals(ctx, func(c *storeTotals) error {
 		c.UsedBytes -= freed
-		if remain == 0 { // the action deleted nothing
+		if remain == 0 { // the action changed none of the backed-up files: delete the set
 			c.UsedBytes -= set.costBytes()
 			_ = os.Rename(dir, dir+deletedSetFolderSuffix)
 		}

@@ -25,7 +25,7 @@ func nextDataOffset(f *os.File, offset int64) (int64, error) {
 	case unix.ENXIO:
 		return 0, io.EOF
 	}
-	return offset, nil // the file system does not support this
+	return offset, nil // the file system does not support SEEK_DATA: treat everything from offset on as data
 }
 
 // isOpenInOtherProcess reports whether another process has a file open or locked, as far as this user

@@ -173,7 +173,8 @@ func openFolderForTraversal(path string) (int, error) {
 // isNotExist reports whether an error of openFolderForTraversal means that the folder does not exist.
 func isNotExist(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
-// backUpMatchingFiles keeps the matching names in a folder, and closes its descriptor.
+// backUpMatchingFiles backs up the names that l.IsLostPath accepts in the open folder folderFD and, with l.Deep,
+// in the folders below. depth is the nesting below l.Path. It closes folderFD.
 func (k *backupSetBuilder) backUpMatchingFiles(folderFD int, path string, l *FileLoss, depth int) error {
 	defer unix.Close(folderFD)
 	names, err := k.readNames(folderFD, path)
@@ -247,7 +248,7 @@ func (s *Store) isBuildOutput(path string) bool {
 	return s.options.IsBuildOutput != nil && s.options.IsBuildOutput(path)
 }
 
-// addEntry adds an entry.
+// addEntry sets the path of an entry and adds the entry to the backup set and to entryIndexes.
 func (k *backupSetBuilder) addEntry(path string, e BackupEntry) {
 	e.Path = path
 	if !utf8.ValidString(path) {
@@ -257,7 +258,8 @@ func (k *backupSetBuilder) addEntry(path string, e BackupEntry) {
 	k.set.Entries = append(k.set.Entries, e)
 }
 
-// backUpNameInFolder keeps one name in an open folder.
+// backUpNameInFolder backs up the file, folder or symbolic link called name in the open folder folderFD. A name
+// that does not exist is skipped; depth is the nesting below the lost folder.
 func (k *backupSetBuilder) backUpNameInFolder(folderFD int, name, path string, l *FileLoss, depth int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(folderFD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

@@ -54,8 +54,9 @@ type Options struct {
 	// IsSecret reports whether a file is a credential by its name or, with start, by its first
 	// bytes. Such a file is not kept. nil means that no file is a credential.
 	IsSecret func(path string, start []byte) bool
-	// IsBuildOutput reports whether a path is build output that can be recreated; it is not kept,
-	// and the set lists it. nil means that no path is build output.
+	// IsBuildOutput reports whether a path is build output that can be recreated. Build output below a backed-up
+	// folder is not backed up; the [BackupSet] lists its path in NotBackedUpPaths. nil means that no path is
+	// build output.
 	IsBuildOutput func(path string) bool
 }
 
@@ -72,18 +73,18 @@ func New(o Options) *Store {
 
 // A FileLoss is something that an action deletes or changes.
 type FileLoss struct {
-	Path           string                 // absolute and canonical; its folder contains no symbolic link
+	Path           string                 // absolute and canonical; no folder above the last name is a symbolic link
 	Under          bool                   // Path is a folder, and all names in it that Match accepts are lost
-	Deep           bool                   // with Under: Match is called for everything below Path
+	Deep           bool                   // if Under is set: IsLostPath is asked about all names below Path, not only those directly in Path
 	IsLostPath     func(path string) bool `json:"-"` // with Under
-	MustSkipFolder func(path string) bool `json:"-"` // with Deep: folders that are not searched
+	MustSkipFolder func(path string) bool `json:"-"` // if Deep is set: reports the folders that are not searched; may be nil
 	Tree           bool                   // the folder is lost with everything below it
 	Write          bool                   // the content changes in place, so a hard link would change, too
 	Store          bool                   // an SQLite database: its log files are kept too, and it must not be in use
 	Text           string                 // content with which undo creates a file that did not exist, such as a git ref that is only in packed-refs
 }
 
-// ActionInfo describes the action that a set belongs to.
+// ActionInfo describes the action whose lost files a [BackupSet] keeps.
 type ActionInfo struct {
 	Session       string `json:"session,omitempty"`
 	AgentHostName string `json:"host,omitempty"`
@@ -103,7 +104,7 @@ type BackupSet struct {
 	BackedUpContentBytes  int64         `json:"bytes"`              // bytes of the kept content, linked content included
 	MustMentionInVerdict  bool          `json:"said,omitempty"`     // the set is large or took long to store, so the verdict's reasoning mentions its size
 	NotBackedUpPaths      []string      `json:"left_out,omitempty"` // paths that were not kept: build output and sockets
-	LastRestoredAtRFC3339 string        `json:"applied,omitempty"`  // time of the last restoring; not stored with the set
+	LastRestoredAtRFC3339 string        `json:"applied,omitempty"`  // when the set was last restored; kept in a separate file; "" if never
 	Entries               []BackupEntry `json:"entries,omitempty"`  // set by Get only
 }
 
@@ -116,7 +117,8 @@ func (s *BackupSet) costBytes() int64 {
 	return s.BackedUpContentBytes + int64(s.EntryCount+2)*assumedEntryOverheadBytes
 }
 
-// A BackupEntry is one kept name: a file, folder, symbolic link or text.
+// A BackupEntry is one path that a backup set keeps: a file, a folder or a symbolic link; or a text with which
+// undo creates a file that did not exist, see [FileLoss].
 type BackupEntry struct {
 	Path                    string    `json:"path"`
 	RawPath                 []byte    `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
@@ -124,7 +126,7 @@ type BackupEntry struct {
 	Mode                    uint32    `json:"mode,omitempty"`
 	Size                    int64     `json:"size,omitempty"`
 	OriginalStamp           fileStamp `json:"was,omitzero"`
-	StoredName              string    `json:"kept,omitempty"` // name of the content in the set's folder
+	StoredName              string    `json:"kept,omitempty"` // name of the file in the folder of the [BackupSet] that holds the content; "" if there is no content
 	BackupMethod            string    `json:"by,omitempty"`   // how the content is kept: link, clone or copy
 	StoredStamp             fileStamp `json:"copy,omitzero"`  // stamp of the kept file, if it was not hashed
 	Hash                    string    `json:"hash,omitempty"` // see hashFile

@@ -12,12 +12,11 @@ import (
 // timeFormat is RFC 3339 in UTC, with milliseconds.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// AppendJSON appends the verdict as one line of JSON, without the newline, with the fields in the
-// order of the struct. Control characters and invisible characters are escaped, also in Action,
-// whose value stays the same.
+// AppendJSON appends the verdict as one line of JSON, without the newline, with the fields in the order of the
+// struct. Control characters and invisible characters are escaped, also in Action, whose value stays the same.
 //
-// A decision other than ALLOW, ESCALATE or BLOCK is written as BLOCK. Action and the JSON of the
-// trail must be valid.
+// A decision other than ALLOW, ESCALATE or BLOCK is written as BLOCK. Action, and the raw JSON in the steps of
+// Trail (what each tier said), must be valid JSON.
 func (v *Verdict) AppendJSON(dst []byte) []byte {
 	return v.append(dst, compactStyle)
 }

@@ -31,7 +31,7 @@ type ReaderOptions struct {
 
 // An ActionOrVerdictRecord is an action, a sealed verdict, or an error.
 type ActionOrVerdictRecord struct {
-	Line int    // line of the input at which it starts, counted from 1
+	Line int    // line of the input at which the record starts, counted from 1
 	Raw  []byte // bytes of the record; owned by the caller, and shared by the fields below
 
 	Action      *action.Action // the action, or the action of an ESCALATE verdict
@@ -49,7 +49,8 @@ type Reader struct {
 	opts ReaderOptions
 }
 
-// NewReader returns a reader of r.
+// NewReader returns a reader of the actions and sealed verdicts in r; opts verifies the seals and the expiry of
+// verdicts.
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxActionBytes <= 0 {
 		opts.MaxActionBytes = action.DefaultMaxRecordBytes
@@ -220,8 +221,9 @@ func parseStrings(value any) (out []string, ok bool) {
 	return out, ok
 }
 
-// parseTrail parses the steps of a verdict. Effects and views keep their exact text, so that a pipe of stages
-// prints the same as a single process.
+// parseTrail parses the trail of a verdict, which is what each tier said. The JSON of "effects" and "views"
+// (text variants of the action) stays byte for byte, so that several shield processes in a pipe print the same
+// as a single process.
 func parseTrail(raw []byte) ([]Step, bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	if open, err := dec.ReadToken(); err != nil || open.Kind() != '[' {

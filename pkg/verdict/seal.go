@@ -49,11 +49,12 @@ func (f Fingerprints) digest() (d [fingerprintsDigestBytes]byte) {
 
 // A seal is the base64url form of
 //
-//	version (1 byte) | stages (1) | digest of the fingerprints (16) | HMAC-SHA256 (32)
+//	version (1 byte) | judged tiers (1) | digest of the fingerprints (16) | HMAC-SHA256 (32)
 //
-// The HMAC covers the canonical JSON of the verdict without its seal, followed by the first 18 bytes of the
-// seal. The digest is readable, so that a verdict from another configuration can be distinguished from one of
-// another installation.
+// The judged tiers are the [TierSet] of the tiers that have judged the action. The [Fingerprints] identify
+// policy, rules, model and configuration. The HMAC covers the canonical JSON of the verdict without its seal,
+// followed by the first 18 bytes of the seal. The digest is readable, so that a verdict from another
+// configuration can be distinguished from a verdict of another installation.
 const (
 	sealVersion             = 1
 	fingerprintsDigestBytes = 16
@@ -69,7 +70,7 @@ var (
 
 // A Sealer seals verdicts, and verifies seals made with the same key. Goroutines may share it.
 type Sealer struct {
-	sealHeader [sealHeaderBytes]byte // version and digest, with stages 0
+	sealHeader [sealHeaderBytes]byte // start of every seal: version and digest of the fingerprints; the byte for the judged tiers is 0
 	macs       sync.Pool             // of *mac
 }
 

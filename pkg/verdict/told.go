@@ -95,14 +95,14 @@ func (v *Verdict) ForUser() string {
 // reasonWithoutHarm returns a reason of the form "what it does: harm" without the harm.
 func reasonWithoutHarm(why string) string {
 	does, _, found := strings.Cut(why, ": ")
-	if !found || strings.HasPrefix(does, "unknown ") { // the text after the colon names the object, not the harm
+	if !found || strings.HasPrefix(does, "unknown ") { // in "unknown effect: X" and the like, X is the object or the reason, not the harm
 		return why
 	}
 	return endWithPunctuation(does)
 }
 
-// shortenReason returns a text of at most n characters: it removes parentheses, the harm, or the last part, or
-// else cuts between words.
+// shortenReason shortens a reason to at most n characters. In turn, it removes text in parentheses, the harm
+// (the text after the first ": "), and the part after the last ";" or ","; or else it cuts between words.
 func shortenReason(s string, n int) string {
 	fits := func(s string) bool { return utf8.RuneCountInString(s) <= n }
 	if fits(s) {

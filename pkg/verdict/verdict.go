@@ -57,7 +57,7 @@ type Verdict struct {
 	RefusalRef              string         `json:"ref,omitempty"`        // argument of "shield allow", for a BLOCK that a person can override
 	NextTier                int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
 	IsAllowedDespiteFailure bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
-	ErrorCode               string         `json:"error,omitempty"`      // a short code
+	ErrorCode               string         `json:"error,omitempty"`      // code of what went wrong, such as "budget" or "timeout"; "" if nothing did
 	AllowConditions         []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [AllowConditionFilesBackedUp]
 	BackupSetID             string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
 	EvaluatorPromptHash     string         `json:"prompt_hash,omitempty"`
@@ -68,10 +68,11 @@ type Verdict struct {
 	Action                  jsontext.Value `json:"action,omitempty"` // as received
 	Seal                    string         `json:"seal,omitempty"`
 
-	ReasoningCannotLeakActionText bool        `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
+	ReasoningCannotLeakActionText bool        `json:"-"` // the reasoning quotes no text of the action; the JSON and the seal leave this field out
 	Explanation                   Explanation `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
 
-	// Details of a person's answer in Tier 3, only for the audit log: neither written nor sealed.
+	// Details of a person's answer in Tier 3, for the entry in the audit log. They are not in the JSON of the
+	// verdict, and the seal does not cover them.
 	AnswerChannel string `json:"-"` // channel through which the person was asked; "remembered" for an earlier answer
 	AnsweredBy    string `json:"-"` // name of the person in the channel; may be empty
 }

@@ -383,7 +383,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/gateway/tool\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld a tool of the server: %s; update the server", nil, false},
 	{regexp.MustCompile(`^pkg/gateway/list\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "mcp github: withheld all tools of the server: %s", regexp.MustCompile(`^(the server|there is no state)`), true},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`\.(text|appendJSONString)$`), "Description of a metric: %s", nil, false},
-	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`setLossesUnknownReason$`), "shield cannot keep a copy of the deleted files: %s", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`setLossesUnknownReason$`), "overwrites or deletes local changes that git cannot restore and shield cannot back up (%s): src/a.go; commit or stash them first", nil, false},
 	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'", nil, false},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp", nil, false},
 	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr", nil, false},
