@@ -232,7 +232,7 @@ func TestSetupKeepsEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.write(".claude/settings.json", strings.Replace(string(text), `"opus"`, `"sonnet"`, 1))
-	if status, out := m.shield("setup", "--undo", "--yes"); status != 0 || !strings.Contains(out, "later changes of its settings are kept") {
+	if status, out := m.shield("setup", "--undo", "--yes"); status != 0 || !strings.Contains(out, "changes made to its settings after shield was installed are kept") {
 		t.Errorf("status %d, %s", status, out)
 	}
 	if text, err := os.ReadFile(m.path(".claude/settings.json")); err != nil || !strings.Contains(string(text), "sonnet") || strings.Contains(string(text), "hook") {

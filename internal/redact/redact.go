@@ -37,10 +37,14 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
+// UnexaminedPrefix begins the text that replaces a value as a whole, because it is too long or too deeply nested to
+// be searched for credentials.
+const UnexaminedPrefix = "[redacted unexamined "
+
 // RedactText returns s with each credential replaced by "[redacted KIND]". It is idempotent.
 func (r *Redactor) RedactText(s string) string {
 	if len(s) > MaxScannedTextBytes {
-		return "[redacted unexamined text]"
+		return UnexaminedPrefix + "text]"
 	}
 	if r.isCacheable(s) {
 		return r.cache.getOrRedact(s, func() string { return r.redactUncached(s) })

@@ -22,7 +22,7 @@ func (r *Redactor) RedactJSONValue(v any, maxStringBytes int) any {
 
 func (r *Redactor) redactValue(name string, v any, maxStringBytes, depth int) any {
 	if depth > maxPayloadNesting {
-		return "[redacted value that is nested too deeply]"
+		return UnexaminedPrefix + "value]"
 	}
 	switch v := v.(type) {
 	case string:
@@ -49,7 +49,7 @@ func (r *Redactor) redactObject(v map[string]any, maxStringBytes, depth int) any
 			}
 			key = fmt.Sprintf("%s (%d)", r.RedactAndTruncate(k, 1024), n)
 			if n > maxFieldNameCollisionsPerObject {
-				return "[redacted value with too many equal names]"
+				return UnexaminedPrefix + "value]"
 			}
 		}
 		list, isList := v[k].([]any)

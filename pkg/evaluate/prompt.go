@@ -85,7 +85,7 @@ func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason 
 	// The agent chooses the field names, and the value of a field "password" is redacted everywhere
 	// in the payload. An agent could hide a command from the evaluator by repeating the command in
 	// such a field.
-	hidden := !bytes.Equal(redactedPattern().ReplaceAll(q.buf, nil), redactedPattern().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
+	hidden := !bytes.Equal(redactedPattern().ReplaceAll(q.buf, nil), redactedPattern().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte(redact.UnexaminedPrefix))
 	return &question{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
 }
 

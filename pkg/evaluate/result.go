@@ -123,7 +123,7 @@ func redactResult(result any, r *redact.Redactor) redactedToolResult {
 	q := promptJSONWriter{maxBytes: s.remainingTextBudgetBytes}
 	value := s.redactedValueCopy("", result, 0)
 	q.appendValue(value, 0)
-	if s.remainingTextBudgetBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
+	if s.remainingTextBudgetBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte(redact.UnexaminedPrefix)) {
 		return redactedToolResult{}
 	}
 	eachText(value, func(text string) bool {
