@@ -131,7 +131,7 @@ func drawUnusedRefusalRef(isUnused func(string) bool) (string, error) {
 			return string(name), nil
 		}
 	}
-	return "", errors.New("no free reference for the refusal is left; wait an hour")
+	return "", errors.New("shield found no unused reference for the refused action; wait an hour")
 }
 
 // evictOldRefusalRefs deletes the refusals older than refReuseAfter, which frees their references (short IDs),

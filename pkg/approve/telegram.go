@@ -197,7 +197,7 @@ var chatUsernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.M
 // recordAnswerReturningReplyText stores the answer of a button press, and returns the text to show to the person.
 func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *buttonPress) string {
 	if !slices.Contains(t.options.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chatID() {
-		return "Your answer does not count: you are not in approval.telegram.approvers."
+		return "Your answer does not count: only the users in approval.telegram.approvers can answer."
 	}
 	choice, id, ok := box.parseButtonData(p.Data)
 	if !ok {

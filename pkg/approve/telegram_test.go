@@ -284,7 +284,7 @@ func TestTelegramForged(t *testing.T) {
 	f.news = append(f.news, map[string]any{"update_id": len(f.news) + 1, "message": map[string]any{"text": yes}})
 	f.mu.Unlock()
 	said := f.answers(t)
-	for text, want := range map[string]int{"Your answer does not count: you": 4, "no longer waiting": 1, "did not ask this question": 5, "Denied": 0, "Approved": 0} {
+	for text, want := range map[string]int{"Your answer does not count: only": 4, "no longer waiting": 1, "did not ask this question": 5, "Denied": 0, "Approved": 0} {
 		if got := strings.Count(said, text); got != want {
 			t.Errorf("%q is said %d times, want %d:\n%s", text, got, want, said)
 		}

@@ -224,7 +224,7 @@ var developers = regexp.MustCompile(`^cmd/(examples|hookorigin)\.go|/gen/|^inter
 	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go|^pkg/approve/sentence\.go`)
 
 // dynamic are the calls that record an unknown effect with its cause.
-var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect|reportUnknown)$`)
+var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect|recordUnknownEffect|reportUnknown)$`)
 
 // notTexts are calls whose strings are patterns, headers or lists of words.
 var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^(panic|deriveKey)$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
@@ -239,7 +239,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/analysis/(outgoing|tells)`), regexp.MustCompile(`^assign (e\.Reason|out\.Kind)$`), "What this would do (shield explain): send_data (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/(published|sends)`), regexp.MustCompile(`^$|addCredentialSend$`), "What this would do (shield explain): send_data (%s holds a credential)", regexp.MustCompile(`^the (text|file|query)`), false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordDialectDifference$`), "unknown effect: shells parse this differently: %s; use a simpler command in plain text", nil, false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect|reportUnknown)$`), "unknown effect: %s; write the value in full", nil, true},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitUnknownEffect|recordUnknownEffect|reportUnknown)$`), "unknown effect: %s; write the value in full", nil, true},
 	{regexp.MustCompile(`^pkg/shell/internal/parse/`), regexp.MustCompile(`^$`), "unknown effect: %s; split the command into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/internal/script/`), regexp.MustCompile(`\.recordPossibleMisparse$`), "unknown effect: the perl code cannot be read: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/shell/flow\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): send_data (%s)", nil, false},
@@ -340,6 +340,7 @@ var within = []struct {
 	{regexp.MustCompile(`^cmd/arrival\.go`), regexp.MustCompile(`append$|errors\.New`), "Questions cannot be asked: %s. While questions cannot be asked, shield denies actions that need approval.", regexp.MustCompile(`^[^s]`), true},
 	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.setUnexamined$`), "unexamined: %s; split the action into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/(kind/|analysis/inputs)`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "this action can only be allowed once, because %s; leave out --session", nil, false},
+	{regexp.MustCompile(`^cmd/contain\.go`), regexp.MustCompile(`Sprintf$`), "containment blocked the server's access to reading /home/me/notes; to allow it, %s", regexp.MustCompile(`^(put the path|set contain)`), false},
 	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s", nil, true},
 	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.newBackupError$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.skipFile$`), "Files that were skipped: session.jsonl: %s", nil, true},
@@ -427,10 +428,26 @@ func advice(stack []ast.Node) string {
 	return ""
 }
 
-// effectKind returns the kind of the effect whose reason a text is, in the form of 'shield explain'.
+// effectKind returns the kind of the effect whose reason a text is, with its harm, as 'shield explain' prints them
+// before the reason.
 func effectKind(stack []ast.Node) string {
 	for i := len(stack) - 1; i >= 0; i-- {
 		lit, ok := stack[i].(*ast.CompositeLit)
+		begin := " ("
+		for k := 0; ok && k < len(lit.Elts); k++ {
+			if field, ok := lit.Elts[k].(*ast.KeyValueExpr); ok && called(field.Key) == "Harms" {
+				if harms, ok := field.Value.(*ast.CompositeLit); ok && len(harms.Elts) > 0 {
+					_, harm, _ := strings.Cut(called(harms.Elts[0]), "effect.")
+					constants, err := os.ReadFile("pkg/effect/harm.go")
+					if err != nil {
+						log.Fatal(err)
+					}
+					if m := regexp.MustCompile(`\b` + harm + ` +Harm = "(\w+)"`).FindSubmatch(constants); harm != "" && m != nil {
+						begin = " (" + string(m[1]) + ": "
+					}
+				}
+			}
+		}
 		for k := 0; ok && k < len(lit.Elts); k++ {
 			field, ok := lit.Elts[k].(*ast.KeyValueExpr)
 			if name, kind := "", ""; ok && called(field.Key) == "Kind" {
@@ -441,13 +458,13 @@ func effectKind(stack []ast.Node) string {
 						log.Fatal(err)
 					}
 					if m := regexp.MustCompile(`\b` + kind + ` +Kind = "(\w+)"`).FindSubmatch(constants); m != nil {
-						return string(m[1])
+						return string(m[1]) + begin
 					}
 				}
 			}
 		}
 	}
-	return "run_code"
+	return "run_code ("
 }
 
 // stateError returns the whole error of a kind of the state or of the audit log, or "".
@@ -556,7 +573,7 @@ func messages(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 						if strings.Contains(text, "; ") && strings.Contains(tail, "; ") { // the cause has its own action
 							tail = ""
 						}
-						text = strings.ReplaceAll(head, "EFFECT", effectKind(stack)) + text + tail
+						text = strings.ReplaceAll(head, "EFFECT (", effectKind(stack)) + text + tail
 						break
 					}
 					rows = append(rows, row{Kind: "text of " + filepath.ToSlash(filepath.Dir(path)), Message: text})
